@@ -1,0 +1,537 @@
+"""RunConfig: the one description of a run, for the form, the command line, the worker and the store.
+
+Some fields belong only to some runs (λ to MRN, the encoder's rate to fine-tuning). `CONDITIONS` lists
+them: where the condition holds the field takes its default, where it does not the field must be unset,
+so two runs that do the same have the same description and the same `configuration_id`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from core.errors import ConfigError
+from core.models.registry import has_bilstm, recommended_learning_rate
+
+__all__ = [
+    "CONDITIONS",
+    "FIELD_HELP",
+    "LEARNABLE",
+    "PARADIGMS",
+    "PRESETS",
+    "FieldHelp",
+    "RunConfig",
+    "applicable_fields",
+]
+
+Paradigm = Literal["stl", "mtl", "mrn"]
+Mode = Literal["task", "label", "feature"]
+PARADIGMS: tuple[str, ...] = get_args(Paradigm)
+LEARNABLE: tuple[str, ...] = get_args(Mode)
+
+# Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
+# of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
+_HEAD_RATE_FACTOR = 10.0
+_FROZEN_HEAD_RATE = 2e-3
+
+
+def _unit(unit: str, symbol: str | None = None) -> dict[str, Any]:
+    return {"unit": unit} | ({"symbol": symbol} if symbol else {})
+
+
+class RunConfig(BaseModel):
+    """One training with one seed. Frozen; JSON in (`from_json`) and out (`to_json`)."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True, allow_inf_nan=False
+    )
+
+    corpus: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="The annotated sentences: a name of the catalogue or a folder of CoNLL or CoNLL-U files.",
+            json_schema_extra=_unit("name or folder"),
+        ),
+    ]
+    columns: Annotated[
+        tuple[str, ...] | None,
+        Field(
+            description="The names of a CoNLL file's columns from left to right, one of them 'tokens'; "
+            "unset where the corpus knows them.",
+            json_schema_extra=_unit("names"),
+        ),
+    ] = None
+    tasks: Annotated[
+        tuple[str, ...],
+        Field(
+            min_length=1,
+            description="The columns of labels to learn. STL learns exactly one, MRN at least two.",
+            json_schema_extra=_unit("names"),
+        ),
+    ]
+    fraction: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=1,
+            description="The share of each corpus's training sentences to use, drawn at random by the seed.",
+            json_schema_extra=_unit("share"),
+        ),
+    ] = 1.0
+    truecase: Annotated[
+        bool,
+        Field(
+            description="Restore the case of sentences written all in capitals, before tokenisation.",
+            json_schema_extra=_unit("yes or no"),
+        ),
+    ] = False
+    encoder: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="The shared layers: a known name, a Hugging Face Hub id or a local folder; "
+            "add '+bilstm' for a BiLSTM on top.",
+            json_schema_extra=_unit("name"),
+        ),
+    ] = "minilm"
+    encoder_training: Annotated[
+        Literal["full", "frozen"],
+        Field(
+            description="'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and "
+            "trains only what stands on top, in seconds.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "full"
+    paradigm: Annotated[
+        Paradigm,
+        Field(
+            description="STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how "
+            "tasks, labels and features relate.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "mrn"
+    prior: Annotated[
+        str | None,
+        Field(
+            description="The regulariser of MRN: 'relational' learns relations at a fixed scale, "
+            "'paper' follows the published procedure.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = None
+    alignment: Annotated[
+        str | None,
+        Field(
+            description="How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins "
+            "equal names, 'cooccurrence' relates labels that stand on the same tokens, 'auto' chooses.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = None
+    lambda_: Annotated[
+        float | None,
+        Field(
+            alias="lambda",
+            gt=0,
+            le=1e6,
+            description="The strength of the MRN prior.",
+            json_schema_extra=_unit("factor", "λ"),
+        ),
+    ] = None
+    learn: Annotated[
+        tuple[Mode, ...] | None,
+        Field(
+            min_length=1,
+            description="Which covariances MRN learns; the others stay the identity.",
+            json_schema_extra=_unit("task, label, feature"),
+        ),
+    ] = None
+    update_every: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=100_000,
+            description="Training steps between two updates of the covariances.",
+            json_schema_extra=_unit("steps"),
+        ),
+    ] = None
+    snapshots: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1000,
+            description="How many times during the run the three covariances are stored, evenly spaced, the "
+            "last step always.",
+            json_schema_extra=_unit("moments"),
+        ),
+    ] = None
+    seed: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=2**31 - 1,
+            description="The source of all randomness. Runs that differ only in it are seeds of one "
+            "configuration.",
+            json_schema_extra=_unit("number"),
+        ),
+    ] = 1
+    epochs: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1000,
+            description="Passes over the training sentences.",
+            json_schema_extra=_unit("passes"),
+        ),
+    ] = 5
+    batch_size: Annotated[
+        int,
+        Field(ge=1, le=4096, description="Sentences in one step.", json_schema_extra=_unit("sentences")),
+    ] = 16
+    max_length: Annotated[
+        int,
+        Field(
+            ge=8,
+            le=8192,
+            description="Longest piece the encoder sees at once; longer sentences are read in overlapping windows.",
+            json_schema_extra=_unit("subwords"),
+        ),
+    ] = 256
+    lr_encoder: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1,
+            description="Learning rate of the encoder, falling linearly to zero (unset: the encoder's own).",
+            json_schema_extra=_unit("per step"),
+        ),
+    ] = None
+    lr_heads: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1,
+            description="Learning rate of the task heads, falling linearly to zero (unset: ten times the "
+            "encoder's, or 0.002 over a frozen encoder).",
+            json_schema_extra=_unit("per step"),
+        ),
+    ] = None
+    lr_bilstm: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1,
+            description="Learning rate of the BiLSTM, falling linearly to zero.",
+            json_schema_extra=_unit("per step"),
+        ),
+    ] = None
+    bilstm_hidden: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=4096,
+            description="Size of the BiLSTM in each direction.",
+            json_schema_extra=_unit("features"),
+        ),
+    ] = None
+    dropout: Annotated[
+        float,
+        Field(
+            ge=0,
+            lt=1,
+            description="Share of features dropped before the heads while training.",
+            json_schema_extra=_unit("share"),
+        ),
+    ] = 0.1
+    head_init: Annotated[
+        Literal["zeros", "default"],
+        Field(
+            description="What heads start from: zeros, or the random weights of a linear layer.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "zeros"
+    weight_decay: Annotated[
+        float,
+        Field(
+            ge=0, le=10, description="AdamW's decoupled weight decay.", json_schema_extra=_unit("per step")
+        ),
+    ] = 1e-2
+    select_by: Annotated[
+        Literal["score", "loss"],
+        Field(
+            description="What chooses the best epoch on the development sentences: the mean over tasks of their "
+            "scores, or the total loss.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "score"
+    pos_score: Annotated[
+        Literal["accuracy", "seqeval_f1"],
+        Field(
+            description="How tasks without spans are scored: token accuracy, or seqeval's F1 as in the "
+            "dissertation's tables.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "accuracy"
+    device: Annotated[
+        str,
+        Field(
+            pattern=r"^(auto|cpu|cuda(:\d+)?)$",
+            description="Where to train: auto, cpu, cuda or cuda:N.",
+            json_schema_extra=_unit("device"),
+        ),
+    ] = "auto"
+    precision: Annotated[
+        Literal["auto", "fp32", "bf16"],
+        Field(
+            description="Numbers in the encoder: 32-bit floats, or bfloat16 where the machine is fast at it.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "auto"
+
+    @field_validator("columns", "tasks", "learn", mode="before")
+    @classmethod
+    def _split_names(cls, value: Any) -> Any:
+        """A comma-separated string (command line, URL) is a list of names."""
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
+    @field_validator("columns", "tasks", "learn")
+    @classmethod
+    def _no_name_twice(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value and len(set(value)) != len(value):
+            raise ValueError("names a thing twice; name each once")
+        return value
+
+    @field_validator("learn")
+    @classmethod
+    def _in_fixed_order(cls, value: tuple[Mode, ...] | None) -> tuple[Mode, ...] | None:
+        return value and tuple(mode for mode in get_args(Mode) if mode in value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_conditional_fields(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        values = {("lambda_" if key == "lambda" else key): value for key, value in data.items()}
+        for condition in CONDITIONS:
+            context = {name: values.get(name, _default_of(name)) for name in _CONTEXT_FIELDS}
+            context["lr_encoder"] = values.get("lr_encoder")
+            applies = condition.applies(context)
+            if applies and values.get(condition.field) is None:
+                values[condition.field] = condition.default(context)
+            elif not applies and values.get(condition.field) is not None:
+                public = "lambda" if condition.field == "lambda_" else condition.field
+                raise ConfigError(public, f"{public} must be left unset here: {condition.because}.")
+        return values
+
+    @model_validator(mode="after")
+    def _tasks_fit_paradigm(self) -> RunConfig:
+        if self.paradigm == "stl" and len(self.tasks) != 1:
+            raise ConfigError(
+                "tasks", f"tasks: STL learns exactly one task, not {len(self.tasks)} ({', '.join(self.tasks)})."
+            )
+        if self.paradigm == "mrn" and len(self.tasks) < 2:
+            raise ConfigError("tasks", "tasks: MRN needs at least two tasks to relate; name another or use STL.")
+        if self.paradigm == "mtl" and len(self.tasks) < 2:
+            raise ConfigError("tasks", "tasks: MTL needs at least two tasks to share; name another or use STL.")
+        if self.columns is not None and "tokens" not in self.columns:
+            raise ConfigError("columns", "columns: one of the names must be 'tokens', the column of the words.")
+        # Imported here: the registries of priors and alignments name themselves, and need no torch.
+        from core.mrn.registry import ALIGNMENTS, PRIORS
+
+        if self.prior is not None and self.prior not in PRIORS:
+            raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
+        if self.alignment is not None and self.alignment not in ALIGNMENTS:
+            raise ConfigError("alignment", f"alignment: '{self.alignment}' is not one of {', '.join(ALIGNMENTS)}.")
+        return self
+
+    @classmethod
+    def build(cls, **values: Any) -> RunConfig:
+        """A RunConfig from loose values (form, command line).
+
+        Raises ConfigError with one sentence that names the field and the accepted values.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = str(first["loc"][0]) if first["loc"] else "configuration"
+            field = "lambda" if field == "lambda_" else field
+            raise ConfigError(field, _sentence(field, first)) from None
+
+    @classmethod
+    def from_json(cls, text: str) -> RunConfig:
+        return cls.model_validate_json(text)
+
+    def to_json(self) -> str:
+        return self.model_dump_json()
+
+    def with_(self, **changes: Any) -> RunConfig:
+        """A copy with other values. Fields that no longer apply (λ when MRN becomes MTL) are dropped."""
+        values = self.model_dump(by_alias=False) | changes
+        for condition in CONDITIONS:
+            if not condition.applies(values) and condition.field not in changes:
+                values[condition.field] = None
+        return type(self).build(**values)
+
+    @property
+    def configuration_id(self) -> str:
+        """Hash of everything but the seed: runs that share it are seeds of one configuration."""
+        values = json.loads(self.to_json())
+        del values["seed"]
+        canonical = json.dumps(values, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+_CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training")
+
+
+def _default_of(field: str) -> Any:
+    return RunConfig.model_fields[field].default
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A field that only some runs have: when, why not otherwise, and its default where it applies."""
+
+    field: str
+    applies: Callable[[Mapping[str, Any]], bool]
+    because: str
+    default: Callable[[Mapping[str, Any]], Any]
+
+
+def _is_mrn(values: Mapping[str, Any]) -> bool:
+    return values["paradigm"] == "mrn"
+
+
+def _is_finetuned(values: Mapping[str, Any]) -> bool:
+    return values["encoder_training"] != "frozen"
+
+
+def _is_bilstm(values: Mapping[str, Any]) -> bool:
+    return has_bilstm(str(values["encoder"]))
+
+
+def _head_rate(values: Mapping[str, Any]) -> float:
+    if values["lr_encoder"] is None:
+        return _FROZEN_HEAD_RATE
+    return _HEAD_RATE_FACTOR * float(values["lr_encoder"])
+
+
+_ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
+_ONLY_BILSTM = "only an encoder whose name ends in +bilstm has a BiLSTM"
+
+CONDITIONS: tuple[Condition, ...] = (
+    Condition("prior", _is_mrn, _ONLY_MRN, lambda _: "relational"),
+    Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
+    Condition("lambda_", _is_mrn, _ONLY_MRN, lambda _: 0.01),
+    Condition("learn", _is_mrn, _ONLY_MRN, lambda _: LEARNABLE),
+    Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
+    Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),
+    Condition(
+        "lr_encoder",
+        _is_finetuned,
+        "a frozen encoder is not trained; set encoder_training to full to use it",
+        lambda values: recommended_learning_rate(str(values["encoder"])),
+    ),
+    Condition("lr_heads", lambda _: True, "", _head_rate),
+    Condition("lr_bilstm", _is_bilstm, _ONLY_BILSTM, lambda _: 1e-3),
+    Condition("bilstm_hidden", _is_bilstm, _ONLY_BILSTM, lambda _: 768),
+)
+
+
+def applicable_fields(paradigm: str, encoder: str, encoder_training: str) -> frozenset[str]:
+    """The names of the fields that a run of this kind has (λ is `lambda`)."""
+    context = {"paradigm": paradigm, "encoder": encoder, "encoder_training": encoder_training}
+    hidden = {c.field for c in CONDITIONS if not c.applies(context)}
+    return frozenset(
+        "lambda" if name == "lambda_" else name for name in RunConfig.model_fields if name not in hidden
+    )
+
+
+@dataclass(frozen=True)
+class FieldHelp:
+    """What the form, the command line and the docs say of a field."""
+
+    name: str
+    description: str
+    unit: str
+    range: str
+    symbol: str | None
+
+    @property
+    def sentence(self) -> str:
+        """Description, range and unit in one line."""
+        details = ", ".join(part for part in (self.range, self.unit) if part)
+        return f"{self.description} ({details})" if details else self.description
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    options = [schema, *schema.get("anyOf", [])]
+    for option in options:
+        if "enum" in option:
+            return " | ".join(map(str, option["enum"]))
+    for option in options:
+        bounds = [
+            f"{sign} {option[key]:g}"
+            for key, sign in (
+                ("exclusiveMinimum", ">"),
+                ("minimum", "≥"),
+                ("exclusiveMaximum", "<"),
+                ("maximum", "≤"),
+            )
+            if key in option
+        ]
+        if bounds:
+            return ", ".join(bounds)
+    return ""
+
+
+def _field_help() -> dict[str, FieldHelp]:
+    properties = RunConfig.model_json_schema(by_alias=True)["properties"]
+    return {
+        name: FieldHelp(name, schema["description"], schema["unit"], _range(schema), schema.get("symbol"))
+        for name, schema in properties.items()
+    }
+
+
+def _sentence(field: str, error: Mapping[str, Any]) -> str:
+    help_ = FIELD_HELP.get(field)
+    what = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        return f"{field}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
+    if error["type"] == "missing":
+        return f"{field}: is missing ({help_.sentence if help_ else 'required'})."
+    accepted = f" Accepted: {help_.range} ({help_.unit})." if help_ and help_.range else ""
+    return f"{field}: {error.get('input')!r} is not possible: {what[0].lower()}{what[1:]}.{accepted}"
+
+
+FIELD_HELP: dict[str, FieldHelp] = _field_help()
+
+# Named starting points. Each is a set of values for `RunConfig.build`.
+PRESETS: dict[str, dict[str, Any]] = {
+    # Every value of the dissertation's chapter 6.1 and of its published loop.
+    "dissertation": {
+        "encoder": "bert-base-cased",
+        "encoder_training": "full",
+        "truecase": True,
+        "epochs": 5,
+        "batch_size": 16,
+        "max_length": 256,
+        "lr_encoder": 5e-5,
+        "lr_heads": 5e-5,
+        "weight_decay": 1e-2,
+        "head_init": "default",
+        "select_by": "loss",
+        "pos_score": "seqeval_f1",
+        "prior": "paper",
+        "alignment": "disjoint",
+        "lambda": 0.05,
+        "update_every": 10,
+    },
+}

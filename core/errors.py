@@ -1,0 +1,33 @@
+"""The errors a user can cause. Each carries one sentence: what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+__all__ = ["ConfigError", "CorpusError", "EncoderError", "MRNLabError", "RunNotFound", "TrainingError"]
+
+
+class MRNLabError(Exception):
+    """Base of every error whose message is meant for the researcher as it stands."""
+
+
+class ConfigError(MRNLabError):
+    """A run description that contradicts itself. `field` is the field to change."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class CorpusError(MRNLabError):
+    """A corpus that cannot be found or read; the message names file, line and what was expected."""
+
+
+class EncoderError(MRNLabError):
+    """An encoder that cannot be found or loaded here."""
+
+
+class RunNotFound(MRNLabError):
+    """No run has the number that was asked for."""
+
+
+class TrainingError(MRNLabError):
+    """Training cannot go on (a loss that is not a number, say); the message names step and task."""

@@ -1,0 +1,1 @@
+"""Scores of predictions and statistics over seeds. Needs no torch."""

@@ -1,0 +1,57 @@
+"""Where MRN Lab keeps its things: one folder, `MRNLAB_HOME`, by default the folder of pyproject.toml.
+
+Everything a run leaves behind (store, checkpoints, logs, caches, uploads) lies under it, so a laboratory
+is moved, backed up or thrown away as one folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["cache_dir", "checkpoint_dir", "data_dir", "database_url", "home", "log_path", "upload_dir"]
+
+
+def home() -> Path:
+    """The laboratory's folder: `MRNLAB_HOME`, else the project folder, else the current one."""
+    chosen = os.environ.get("MRNLAB_HOME")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    project = Path(__file__).resolve().parent.parent
+    return project if (project / "pyproject.toml").is_file() else Path.cwd()
+
+
+def database_url() -> str:
+    """The store's SQLAlchemy URL: `MRNLAB_DB`, else `runs.db` in the laboratory's folder."""
+    return os.environ.get("MRNLAB_DB") or f"sqlite:///{home() / 'runs.db'}"
+
+
+def data_dir() -> Path | None:
+    """The folder of local copies of the catalogue's corpora (`MRNLAB_DATA`), if one is set."""
+    chosen = os.environ.get("MRNLAB_DATA")
+    return Path(chosen).expanduser().resolve() if chosen else None
+
+
+def cache_dir(kind: str) -> Path:
+    """The folder of the cache of that kind (`encoded`, `features`), made on first use."""
+    return _made(home() / "cache" / kind)
+
+
+def checkpoint_dir(run_id: int) -> Path:
+    """The folder of a run's checkpoint (not made here)."""
+    return home() / "checkpoints" / str(run_id)
+
+
+def log_path(run_id: int) -> Path:
+    """The file that a run's worker writes its log to."""
+    return _made(home() / "logs") / f"run-{run_id}.log"
+
+
+def upload_dir() -> Path:
+    """The folder that uploaded corpora are kept in."""
+    return _made(home() / "uploads")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

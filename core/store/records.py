@@ -1,0 +1,133 @@
+"""What the store gives back: frozen values, never database rows. Needs neither SQLAlchemy nor torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.config import RunConfig
+from core.store.states import RunState
+
+__all__ = ["ErrorInfo", "MetricKey", "MetricSeries", "Owner", "Run", "RunEvent", "SnapshotKey", "StoredScore"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that has claimed a run. A pid alone can be used again, so its start time stands beside it."""
+
+    host: str
+    pid: int
+    process_started: float
+    boot_id: str
+
+
+@dataclass(frozen=True)
+class ErrorInfo:
+    """Why a run failed: what to tell the researcher, and the details for the fold."""
+
+    type: str
+    message: str
+    traceback: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as the store knows it. All times are timezone-aware UTC."""
+
+    id: int
+    config: RunConfig
+    configuration_id: str
+    sweep: str | None
+    state: RunState
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    owner: Owner | None
+    heartbeat_at: datetime | None
+    heartbeat_due: datetime | None
+    step: int
+    total_steps: int | None
+    epoch: float
+    progress_at: datetime | None
+    best_epoch: int | None
+    checkpoint: str | None
+    log: str | None
+    error: ErrorInfo | None
+    facts: Mapping[str, Any]
+    """`RunFacts` as a JSON object; empty until training begins."""
+    attempt: int
+    """1 for the first try; each resume or retry adds one."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall-clock seconds of training so far or in all; None before it starts."""
+        if self.started_at is None:
+            return None
+        end = self.finished_at or self.progress_at or self.started_at
+        return (end - self.started_at).total_seconds()
+
+
+@dataclass(frozen=True, order=True)
+class MetricKey:
+    """Which curve: task (`""` for the whole), split (`train`, `dev`) and name (`loss`, `score`, `penalty`, `lr`)."""
+
+    task: str
+    split: str
+    name: str
+
+
+@dataclass(frozen=True)
+class MetricSeries:
+    """One curve of one run, in step order. NaN and infinities come back as themselves."""
+
+    run_id: int
+    key: MetricKey
+    step: NDArray[np.int64]
+    epoch: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StoredScore:
+    """One task's scores on one split of one run (fields as `core.training.events.TaskScore`)."""
+
+    run_id: int
+    split: str
+    epoch: int
+    task: str
+    score_name: str
+    score: float
+    accuracy: float
+    precision: float | None
+    recall: float | None
+    f1_conll: float | None
+    f1_strict: float | None
+    seqeval_f1: float | None
+    tokens: int
+    report: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, order=True)
+class SnapshotKey:
+    """A moment at which a run's covariances were stored."""
+
+    step: int
+    epoch: float
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """A line of a run's history: a state it moved to, or a note for the researcher."""
+
+    id: int
+    run_id: int
+    time: datetime
+    kind: str
+    message: str

@@ -1,0 +1,154 @@
+"""What a training tells while it runs. The loop emits these to a sink; it does not know where they go.
+
+Tests pass a list's `append`, workers pass the store's sink. Needs no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.mrn.relations import Relations
+
+__all__ = [
+    "TOTAL",
+    "EpochMetrics",
+    "Event",
+    "Note",
+    "RunFacts",
+    "Sink",
+    "Snapshot",
+    "SplitResult",
+    "StepMetrics",
+    "TaskFacts",
+    "TaskScore",
+]
+
+TOTAL = ""
+"""The task name of metrics that belong to no single task (the total loss, the penalty)."""
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task as this run sees it: labels in the order of the head's rows, and what was found in the data."""
+
+    name: str
+    scheme: str
+    labels: tuple[str, ...]
+    score_name: str
+    train_sentences: int
+    train_tokens: int
+    unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    illegal: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known when training begins. Stored with the run as JSON.
+
+    `label_names` are the C rows of the general label space, each `task:label` where tasks keep their own
+    rows, or the bare label where they share one. `label_owners` gives for each row the tasks that have it.
+    `impossible` names the modes whose off-diagonal the alignment forces to zero (the task mode under
+    `disjoint`). `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or
+    empty where tasks share no words.
+    """
+
+    device: str
+    precision: str
+    threads: int
+    versions: Mapping[str, str]
+    tasks: tuple[TaskFacts, ...]
+    total_steps: int
+    steps_per_epoch: int
+    features: int
+    dev_from_train: bool
+    alignment: str | None = None
+    alignment_reason: str | None = None
+    label_names: tuple[str, ...] = ()
+    label_owners: tuple[tuple[str, ...], ...] = ()
+    impossible: tuple[str, ...] = ()
+    cooccurrence: tuple[tuple[float, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepMetrics:
+    """Training metrics after one step: (task, name) → value; task is TOTAL for the whole.
+
+    Names: `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`. Values may be NaN.
+    """
+
+    step: int
+    epoch: float
+    seconds: float
+    values: Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class EpochMetrics:
+    """Dev metrics after one epoch: (task, name) → value, in [0, 1] for scores.
+
+    Names: `score` (the task's headline), `loss`; with task TOTAL `score` is the mean over tasks.
+    """
+
+    step: int
+    epoch: int
+    seconds: float
+    values: Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The covariances at one step."""
+
+    step: int
+    epoch: float
+    relations: Relations
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """The scores of one task on one split. All shares in [0, 1]; None where the scheme has no such score.
+
+    `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for plain labels.
+    `report` has a row per span type or label: precision, recall, f1, support.
+    """
+
+    task: str
+    score_name: str
+    score: float
+    accuracy: float
+    precision: float | None
+    recall: float | None
+    f1_conll: float | None
+    f1_strict: float | None
+    seqeval_f1: float | None
+    tokens: int
+    report: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """Scores and predictions of the best epoch on `dev` or `test`.
+
+    `predictions` has, per task, the labels of every sentence that the task is annotated on, in the order of
+    the split; `gold` the true ones.
+    """
+
+    split: str
+    epoch: int
+    scores: tuple[TaskScore, ...]
+    predictions: Mapping[str, Sequence[Sequence[str]]]
+    gold: Mapping[str, Sequence[Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence for the researcher about this run (the penalty has vanished, say)."""
+
+    message: str
+    step: int | None = None
+
+
+Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note
+Sink = Callable[[Event], None]
