@@ -41,6 +41,7 @@ class Corpus:
     """Splits of sentences with tasks. `dev` may be empty; `train` and `test` are not.
 
     `notes` are sentences for the researcher: what was converted, counted or left out at load.
+    `dev_from_train` says that `dev` is a seeded tenth of the training sentences, for want of a split of its own.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Corpus:
     dev: tuple[Sentence, ...]
     test: tuple[Sentence, ...]
     notes: tuple[str, ...] = ()
+    dev_from_train: bool = False
 
     def split(self, name: Split) -> tuple[Sentence, ...]:
         """The sentences of that split."""
