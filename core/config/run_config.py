@@ -9,35 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from core.config.conditions import CONDITIONS, CONTEXT_FIELDS
+from core.config.field_help import FieldHelp, error_sentence, read_schema
 from core.errors import ConfigError
-from core.models.registry import has_bilstm, recommended_learning_rate
 
-__all__ = [
-    "CONDITIONS",
-    "FIELD_HELP",
-    "LEARNABLE",
-    "PARADIGMS",
-    "PRESETS",
-    "FieldHelp",
-    "RunConfig",
-    "applicable_fields",
-]
+__all__ = ["FIELD_HELP", "PARADIGMS", "RunConfig", "applicable_fields"]
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]
 PARADIGMS: tuple[str, ...] = get_args(Paradigm)
-LEARNABLE: tuple[str, ...] = get_args(Mode)
-
-# Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
-# of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
-_HEAD_RATE_FACTOR = 10.0
-_FROZEN_HEAD_RATE = 2e-3
 
 
 def _unit(unit: str, symbol: str | None = None) -> dict[str, Any]:
@@ -55,7 +40,8 @@ class RunConfig(BaseModel):
         str,
         Field(
             min_length=1,
-            description="The annotated sentences: a name of the catalogue or a folder of CoNLL or CoNLL-U files.",
+            description="The annotated sentences: a name of the catalogue or a folder of CoNLL or "
+            "CoNLL-U files.",
             json_schema_extra=_unit("name or folder"),
         ),
     ]
@@ -127,8 +113,8 @@ class RunConfig(BaseModel):
     alignment: Annotated[
         str | None,
         Field(
-            description="How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins "
-            "equal names, 'cooccurrence' relates labels that stand on the same tokens, 'auto' chooses.",
+            description="How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' "
+            "joins equal names, 'cooccurrence' relates labels that stand on the same tokens, 'auto' chooses.",
             json_schema_extra=_unit("choice"),
         ),
     ] = None
@@ -197,7 +183,8 @@ class RunConfig(BaseModel):
         Field(
             ge=8,
             le=8192,
-            description="Longest piece the encoder sees at once; longer sentences are read in overlapping windows.",
+            description="Longest piece the encoder sees at once; longer sentences are read in overlapping "
+            "windows.",
             json_schema_extra=_unit("subwords"),
         ),
     ] = 256
@@ -263,8 +250,8 @@ class RunConfig(BaseModel):
     select_by: Annotated[
         Literal["score", "loss"],
         Field(
-            description="What chooses the best epoch on the development sentences: the mean over tasks of their "
-            "scores, or the total loss.",
+            description="What chooses the best epoch on the development sentences: the mean over tasks of "
+            "their scores, or the total loss.",
             json_schema_extra=_unit("choice"),
         ),
     ] = "score"
@@ -319,7 +306,7 @@ class RunConfig(BaseModel):
             return data
         values = {("lambda_" if key == "lambda" else key): value for key, value in data.items()}
         for condition in CONDITIONS:
-            context = {name: values.get(name, _default_of(name)) for name in _CONTEXT_FIELDS}
+            context = {name: values.get(name, cls.model_fields[name].default) for name in CONTEXT_FIELDS}
             context["lr_encoder"] = values.get("lr_encoder")
             applies = condition.applies(context)
             if applies and values.get(condition.field) is None:
@@ -333,21 +320,30 @@ class RunConfig(BaseModel):
     def _tasks_fit_paradigm(self) -> RunConfig:
         if self.paradigm == "stl" and len(self.tasks) != 1:
             raise ConfigError(
-                "tasks", f"tasks: STL learns exactly one task, not {len(self.tasks)} ({', '.join(self.tasks)})."
+                "tasks",
+                f"tasks: STL learns exactly one task, not {len(self.tasks)} ({', '.join(self.tasks)}).",
             )
         if self.paradigm == "mrn" and len(self.tasks) < 2:
-            raise ConfigError("tasks", "tasks: MRN needs at least two tasks to relate; name another or use STL.")
+            raise ConfigError(
+                "tasks", "tasks: MRN needs at least two tasks to relate; name another or use STL."
+            )
         if self.paradigm == "mtl" and len(self.tasks) < 2:
-            raise ConfigError("tasks", "tasks: MTL needs at least two tasks to share; name another or use STL.")
+            raise ConfigError(
+                "tasks", "tasks: MTL needs at least two tasks to share; name another or use STL."
+            )
         if self.columns is not None and "tokens" not in self.columns:
-            raise ConfigError("columns", "columns: one of the names must be 'tokens', the column of the words.")
+            raise ConfigError(
+                "columns", "columns: one of the names must be 'tokens', the column of the words."
+            )
         # Imported here: the registries of priors and alignments name themselves, and need no torch.
         from core.mrn.registry import ALIGNMENTS, PRIORS
 
         if self.prior is not None and self.prior not in PRIORS:
             raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
         if self.alignment is not None and self.alignment not in ALIGNMENTS:
-            raise ConfigError("alignment", f"alignment: '{self.alignment}' is not one of {', '.join(ALIGNMENTS)}.")
+            raise ConfigError(
+                "alignment", f"alignment: '{self.alignment}' is not one of {', '.join(ALIGNMENTS)}."
+            )
         return self
 
     @classmethod
@@ -362,7 +358,7 @@ class RunConfig(BaseModel):
             first = error.errors()[0]
             field = str(first["loc"][0]) if first["loc"] else "configuration"
             field = "lambda" if field == "lambda_" else field
-            raise ConfigError(field, _sentence(field, first)) from None
+            raise ConfigError(field, error_sentence(field, first, FIELD_HELP)) from None
 
     @classmethod
     def from_json(cls, text: str) -> RunConfig:
@@ -388,63 +384,6 @@ class RunConfig(BaseModel):
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-_CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training")
-
-
-def _default_of(field: str) -> Any:
-    return RunConfig.model_fields[field].default
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A field that only some runs have: when, why not otherwise, and its default where it applies."""
-
-    field: str
-    applies: Callable[[Mapping[str, Any]], bool]
-    because: str
-    default: Callable[[Mapping[str, Any]], Any]
-
-
-def _is_mrn(values: Mapping[str, Any]) -> bool:
-    return values["paradigm"] == "mrn"
-
-
-def _is_finetuned(values: Mapping[str, Any]) -> bool:
-    return values["encoder_training"] != "frozen"
-
-
-def _is_bilstm(values: Mapping[str, Any]) -> bool:
-    return has_bilstm(str(values["encoder"]))
-
-
-def _head_rate(values: Mapping[str, Any]) -> float:
-    if values["lr_encoder"] is None:
-        return _FROZEN_HEAD_RATE
-    return _HEAD_RATE_FACTOR * float(values["lr_encoder"])
-
-
-_ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-_ONLY_BILSTM = "only an encoder whose name ends in +bilstm has a BiLSTM"
-
-CONDITIONS: tuple[Condition, ...] = (
-    Condition("prior", _is_mrn, _ONLY_MRN, lambda _: "relational"),
-    Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
-    Condition("lambda_", _is_mrn, _ONLY_MRN, lambda _: 0.01),
-    Condition("learn", _is_mrn, _ONLY_MRN, lambda _: LEARNABLE),
-    Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
-    Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),
-    Condition(
-        "lr_encoder",
-        _is_finetuned,
-        "a frozen encoder is not trained; set encoder_training to full to use it",
-        lambda values: recommended_learning_rate(str(values["encoder"])),
-    ),
-    Condition("lr_heads", lambda _: True, "", _head_rate),
-    Condition("lr_bilstm", _is_bilstm, _ONLY_BILSTM, lambda _: 1e-3),
-    Condition("bilstm_hidden", _is_bilstm, _ONLY_BILSTM, lambda _: 768),
-)
-
-
 def applicable_fields(paradigm: str, encoder: str, encoder_training: str) -> frozenset[str]:
     """The names of the fields that a run of this kind has (λ is `lambda`)."""
     context = {"paradigm": paradigm, "encoder": encoder, "encoder_training": encoder_training}
@@ -454,84 +393,4 @@ def applicable_fields(paradigm: str, encoder: str, encoder_training: str) -> fro
     )
 
 
-@dataclass(frozen=True)
-class FieldHelp:
-    """What the form, the command line and the docs say of a field."""
-
-    name: str
-    description: str
-    unit: str
-    range: str
-    symbol: str | None
-
-    @property
-    def sentence(self) -> str:
-        """Description, range and unit in one line."""
-        details = ", ".join(part for part in (self.range, self.unit) if part)
-        return f"{self.description} ({details})" if details else self.description
-
-
-def _range(schema: Mapping[str, Any]) -> str:
-    options = [schema, *schema.get("anyOf", [])]
-    for option in options:
-        if "enum" in option:
-            return " | ".join(map(str, option["enum"]))
-    for option in options:
-        bounds = [
-            f"{sign} {option[key]:g}"
-            for key, sign in (
-                ("exclusiveMinimum", ">"),
-                ("minimum", "≥"),
-                ("exclusiveMaximum", "<"),
-                ("maximum", "≤"),
-            )
-            if key in option
-        ]
-        if bounds:
-            return ", ".join(bounds)
-    return ""
-
-
-def _field_help() -> dict[str, FieldHelp]:
-    properties = RunConfig.model_json_schema(by_alias=True)["properties"]
-    return {
-        name: FieldHelp(name, schema["description"], schema["unit"], _range(schema), schema.get("symbol"))
-        for name, schema in properties.items()
-    }
-
-
-def _sentence(field: str, error: Mapping[str, Any]) -> str:
-    help_ = FIELD_HELP.get(field)
-    what = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        return f"{field}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
-    if error["type"] == "missing":
-        return f"{field}: is missing ({help_.sentence if help_ else 'required'})."
-    accepted = f" Accepted: {help_.range} ({help_.unit})." if help_ and help_.range else ""
-    return f"{field}: {error.get('input')!r} is not possible: {what[0].lower()}{what[1:]}.{accepted}"
-
-
-FIELD_HELP: dict[str, FieldHelp] = _field_help()
-
-# Named starting points. Each is a set of values for `RunConfig.build`.
-PRESETS: dict[str, dict[str, Any]] = {
-    # Every value of the dissertation's chapter 6.1 and of its published loop.
-    "dissertation": {
-        "encoder": "bert-base-cased",
-        "encoder_training": "full",
-        "truecase": True,
-        "epochs": 5,
-        "batch_size": 16,
-        "max_length": 256,
-        "lr_encoder": 5e-5,
-        "lr_heads": 5e-5,
-        "weight_decay": 1e-2,
-        "head_init": "default",
-        "select_by": "loss",
-        "pos_score": "seqeval_f1",
-        "prior": "paper",
-        "alignment": "disjoint",
-        "lambda": 0.05,
-        "update_every": 10,
-    },
-}
+FIELD_HELP: dict[str, FieldHelp] = read_schema(RunConfig.model_json_schema(by_alias=True)["properties"])

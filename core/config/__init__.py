@@ -1,0 +1,17 @@
+"""RunConfig, the one description of a run, with the help texts of its fields and named presets."""
+
+from core.config.conditions import CONDITIONS, LEARNABLE
+from core.config.field_help import FieldHelp
+from core.config.presets import PRESETS
+from core.config.run_config import FIELD_HELP, PARADIGMS, RunConfig, applicable_fields
+
+__all__ = [
+    "CONDITIONS",
+    "FIELD_HELP",
+    "LEARNABLE",
+    "PARADIGMS",
+    "PRESETS",
+    "FieldHelp",
+    "RunConfig",
+    "applicable_fields",
+]

@@ -1,0 +1,123 @@
+"""The alignment of tasks whose label sets differ (dissertation, section 5.3).
+
+| symbol | shape     | meaning                                                        |
+|--------|-----------|----------------------------------------------------------------|
+| T      | int       | tasks                                                          |
+| C_t    | int       | labels of task t                                               |
+| r      | int       | Σ C_t, the rows of all heads stacked                           |
+| C      | int       | rows of the general label space                                |
+| H      | (r, D)    | the heads' weights stacked, task after task                    |
+| A_t    | (C, C_t)  | alignment of task t                                            |
+| B      | (T, C, r) | B[t] is A_t in the columns of task t, zero elsewhere           |
+| W      | (T, C, D) | B @ H, so W[t] = A_t W_t: linear in the heads, gradients flow  |
+
+Plain numpy, float64: an alignment is built once per run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Alignment", "LabelCounts", "stack_blocks"]
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """The tasks' labels and how often they stand on the same training words.
+
+    `together` (r, r): words that carry label i and label j; on the diagonal, words that carry label i.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    together: Matrix
+
+    @classmethod
+    def from_words(
+        cls, names: Sequence[str], labels: Sequence[Sequence[str]], word_labels: NDArray[np.integer]
+    ) -> LabelCounts:
+        """Count over words: `word_labels` (N, T) holds label numbers, negative where a task has none.
+
+        Raises ValueError where the number of columns is not the number of tasks.
+        """
+        sizes = [len(own) for own in labels]
+        if word_labels.ndim != 2 or word_labels.shape[1] != len(sizes):
+            raise ValueError(f"word_labels must have shape (N, {len(sizes)}), not {word_labels.shape}")
+        starts = np.cumsum([0, *sizes])
+        together = np.zeros((starts[-1], starts[-1]))
+        for t in range(len(sizes)):
+            for u in range(len(sizes)):
+                both = (word_labels[:, t] >= 0) & (word_labels[:, u] >= 0)
+                rows = starts[t] + word_labels[both, t]
+                columns = starts[u] + word_labels[both, u]
+                np.add.at(together, (rows, columns), 1.0)
+        return cls(tuple(names), tuple(tuple(own) for own in labels), together)
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each task's labels stand among the r stacked rows."""
+        starts = np.cumsum([0, *(len(own) for own in self.labels)])
+        return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(starts))
+
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """(T, T): whether two different tasks are annotated on some words together."""
+        totals = np.array([[self.together[a, b].sum() for b in self.slices] for a in self.slices])
+        np.fill_diagonal(totals, 0.0)
+        return np.asarray(totals > 0)
+
+    def indicator_correlation(self) -> Matrix:
+        """(r, r) correlation of "this word has label i" with "this word has label j", over shared words.
+
+        What counting alone says about labels, to be seen beside what MRN learned. Within a task the words
+        are that task's own; a pair of tasks with no words in common gives zeros.
+        """
+        correlation = np.zeros_like(self.together)
+        for a in self.slices:
+            for b in self.slices:
+                block = self.together[a, b]
+                total = block.sum()
+                if total == 0:
+                    continue
+                # Within a task the block is diagonal, so its row sums are the labels' counts there too.
+                p, q = block.sum(axis=1) / total, block.sum(axis=0) / total
+                spread = np.sqrt(np.outer(p * (1 - p), q * (1 - q)))
+                covariance = block / total - np.outer(p, q)
+                correlation[a, b] = np.divide(
+                    covariance, spread, out=np.zeros_like(covariance), where=spread > 0
+                )
+        return correlation
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A general label space: the matrix B (T, C, r), and what its rows are called.
+
+    `label_owners` names for each of the C rows the tasks that have that label. `impossible` names the modes
+    whose correlations between tasks this alignment forces to zero, whatever is learned.
+    """
+
+    name: str
+    reason: str
+    task_names: tuple[str, ...]
+    label_names: tuple[str, ...]
+    label_owners: tuple[tuple[str, ...], ...]
+    matrix: Matrix
+    impossible: tuple[str, ...] = ()
+
+
+def stack_blocks(blocks: Sequence[Matrix]) -> Matrix:
+    """B (T, C, r) from the alignments A_t (C, C_t) of the tasks."""
+    widths = [block.shape[1] for block in blocks]
+    starts = np.cumsum([0, *widths])
+    matrix = np.zeros((len(blocks), blocks[0].shape[0], starts[-1]))
+    for t, block in enumerate(blocks):
+        matrix[t, :, starts[t] : starts[t + 1]] = block
+    return matrix

@@ -1,0 +1,69 @@
+"""What a prior is: a penalty on the heads, updated from them now and then, with three covariances to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from core.mrn.relations import MODES, Relations
+
+__all__ = ["NoPrior", "Prior", "PriorSettings"]
+
+
+@dataclass(frozen=True)
+class PriorSettings:
+    """What every prior is told.
+
+    `features` is D; `strength` is λ; `tokens` is N, the labelled training words per task (their mean over
+    tasks); `learn` names the covariances to learn, the others stay the identity.
+    """
+
+    features: int
+    strength: float
+    tokens: float
+    learn: tuple[str, ...] = MODES
+
+
+class Prior(Protocol):
+    """The regulariser of a run. `heads` is always H (r, D), the heads' weights stacked, task after task."""
+
+    def penalty(self, heads: Tensor) -> Tensor:
+        """λ·L_reg, the term of the total loss: a scalar, ≥ 0, with gradients to `heads`."""
+        ...
+
+    def update(self, heads: Tensor) -> None:
+        """Learn the covariances anew from the heads as they are. No gradients."""
+        ...
+
+    def relations(self) -> Relations | None:
+        """The three covariances as they are now; None where there are none."""
+        ...
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Everything needed to go on exactly from here."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None: ...
+
+
+class NoPrior:
+    """STL and MTL: no penalty, nothing to learn. The loop is the same."""
+
+    def penalty(self, heads: Tensor) -> Tensor:
+        return torch.zeros((), device=heads.device)
+
+    def update(self, heads: Tensor) -> None:
+        pass
+
+    def relations(self) -> Relations | None:
+        return None
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        pass

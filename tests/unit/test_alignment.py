@@ -1,0 +1,81 @@
+"""The three alignments, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.mrn.alignments import LabelCounts, align, choose
+from core.mrn.alignments.cooccurrence import SMOOTHING
+
+# Five words; the last is annotated for the first task alone.
+WORDS = np.array([[0, 0], [0, 1], [1, 1], [1, 1], [1, -1]])
+COUNTS = LabelCounts.from_words(["pos", "ner"], [["N", "V"], ["O", "B"]], WORDS)
+
+
+def test_counts_are_of_words_with_both_labels() -> None:
+    np.testing.assert_array_equal(COUNTS.together, [[2, 0, 1, 1], [0, 3, 0, 2], [1, 0, 1, 0], [1, 2, 0, 3]])
+    assert COUNTS.shared.tolist() == [[False, True], [True, False]]
+
+
+def test_counts_refuse_a_wrong_number_of_columns() -> None:
+    with pytest.raises(ValueError, match=r"\(N, 2\).*\(5, 3\)"):
+        LabelCounts.from_words(["a", "b"], [["x"], ["y"]], np.zeros((5, 3), dtype=int))
+
+
+def test_disjoint_keeps_every_label_apart() -> None:
+    alignment = align("disjoint", COUNTS)
+    assert alignment.label_names == ("pos:N", "pos:V", "ner:O", "ner:B")
+    assert alignment.impossible == ("task", "label")
+    np.testing.assert_array_equal(alignment.matrix.sum(axis=0), np.eye(4))
+
+
+def test_exact_joins_equal_names() -> None:
+    counts = LabelCounts.from_words(["a", "b"], [["O", "N"], ["O", "V"]], WORDS)
+    alignment = align("exact", counts)
+    assert alignment.label_names == ("O", "N", "V")
+    assert alignment.label_owners == (("a", "b"), ("a",), ("b",))
+    np.testing.assert_array_equal(alignment.matrix[0], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
+    np.testing.assert_array_equal(alignment.matrix[1], [[0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def test_exact_without_common_names_says_that_tasks_cannot_relate() -> None:
+    assert align("exact", COUNTS).impossible == ("task", "label")
+
+
+def test_cooccurrence_weighs_by_conditional_probability() -> None:
+    alignment = align("cooccurrence", COUNTS)
+    own = alignment.matrix[0, :2, :2]
+    np.testing.assert_array_equal(own, np.eye(2))
+    # P(pos = N | ner = O): one word of one, drawn towards the share of N.
+    share = np.array([2 + SMOOTHING, 3 + SMOOTHING]) / (5 + 2 * SMOOTHING)
+    expected = (np.array([1, 0]) + SMOOTHING * share) / (1 + SMOOTHING)
+    np.testing.assert_allclose(alignment.matrix[0, 2, :2], expected)
+    np.testing.assert_allclose(alignment.matrix[0].sum(axis=1), 1.0)
+    np.testing.assert_allclose(alignment.matrix[1].sum(axis=1), 1.0)
+    assert alignment.impossible == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "share", "expected"),
+    [
+        ([["O", "N"], ["N", "V"]], True, "exact"),
+        ([["O", "N"], ["O", "V"]], True, "cooccurrence"),
+        ([["N"], ["V"]], False, "disjoint"),
+    ],
+)
+def test_auto_chooses_and_says_why(labels: list[list[str]], share: bool, expected: str) -> None:
+    name, reason = choose(["a", "b"], labels, share)
+    assert name == expected
+    assert reason
+
+
+def test_auto_is_resolved_before_it_is_reported() -> None:
+    assert align("auto", COUNTS).name == "cooccurrence"
+
+
+def test_indicator_correlation_is_that_of_the_one_hot_columns() -> None:
+    shared = WORDS[WORDS[:, 1] >= 0]
+    one_hot = np.concatenate([np.eye(2)[shared[:, 0]], np.eye(2)[shared[:, 1]]], axis=1)
+    expected = np.corrcoef(one_hot.T)
+    np.testing.assert_allclose(COUNTS.indicator_correlation()[:2, 2:], expected[:2, 2:])
