@@ -1,0 +1,110 @@
+"""A Transformers tokenizer as this project needs it: words in, subwords of each word out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import EncoderError
+
+__all__ = ["SubwordTokenizer", "load_tokenizer"]
+
+
+@dataclass(frozen=True)
+class SubwordTokenizer:
+    """A fast tokenizer with its frame (`[CLS]` and `[SEP]`, say) and a fingerprint of its content."""
+
+    inner: Any
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    pad: int
+    unknown: int
+    fingerprint: str
+
+    @property
+    def frame(self) -> int:
+        """How many subwords the frame takes of every window."""
+        return len(self.prefix) + len(self.suffix)
+
+    def split(
+        self, sentences: Sequence[Sequence[str]]
+    ) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int64]]]:
+        """Subword ids and the number of subwords of each word, for each sentence.
+
+        A word that the tokenizer drops altogether (a lone zero-width character) becomes the unknown subword:
+        every word keeps a place.
+        """
+        ids: list[NDArray[np.int32]] = []
+        lengths: list[NDArray[np.int64]] = []
+        if not sentences:
+            return ids, lengths
+        encoded = self.inner(
+            [list(words) for words in sentences],
+            is_split_into_words=True,
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+        for index, words in enumerate(sentences):
+            own = np.asarray(encoded["input_ids"][index], dtype=np.int32)
+            of_word = np.asarray(encoded.word_ids(index), dtype=np.int64)
+            count = np.bincount(of_word, minlength=len(words))
+            if (count == 0).any():
+                dropped = np.flatnonzero(count == 0)
+                own = np.insert(own, np.searchsorted(of_word, dropped), self.unknown).astype(np.int32)
+                count[dropped] = 1
+            ids.append(own)
+            lengths.append(count)
+        return ids, lengths
+
+
+def load_tokenizer(source: str) -> SubwordTokenizer:
+    """The tokenizer of the encoder at that folder or Hub id.
+
+    A tokenizer that reads the first word of a text differently from the others (RoBERTa's) gets
+    `add_prefix_space`; without it every pre-split word would silently be read as a text's first.
+    Raises EncoderError where there is none, or none that can be used.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        inner = AutoTokenizer.from_pretrained(source, use_fast=True)
+        if not _reads_words_alike(inner):
+            inner = AutoTokenizer.from_pretrained(source, use_fast=True, add_prefix_space=True)
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"The tokenizer of {source} cannot be loaded: {error}") from error
+    if not inner.is_fast or not _reads_words_alike(inner):
+        raise EncoderError(
+            f"The tokenizer of {source} cannot align subwords with words; choose an encoder "
+            "with a fast tokenizer."
+        )
+    bare = inner("a", add_special_tokens=False)["input_ids"]
+    framed = inner("a")["input_ids"]
+    at = next(index for index in range(len(framed)) if framed[index : index + len(bare)] == bare)
+    unknown = inner.unk_token_id if inner.unk_token_id is not None else inner.pad_token_id
+    if inner.pad_token_id is None or unknown is None:
+        raise EncoderError(
+            f"The tokenizer of {source} has no padding subword; choose an encoder that has one."
+        )
+    return SubwordTokenizer(
+        inner=inner,
+        prefix=tuple(framed[:at]),
+        suffix=tuple(framed[at + len(bare) :]),
+        pad=inner.pad_token_id,
+        unknown=unknown,
+        fingerprint=hashlib.sha256(inner.backend_tokenizer.to_str().encode()).hexdigest(),
+    )
+
+
+def _reads_words_alike(tokenizer: Any) -> bool:
+    """Whether a word gives the same subwords at the start of a pre-split sentence as within a text."""
+    alone = tokenizer([["EU", "EU"]], is_split_into_words=True, add_special_tokens=False)["input_ids"][0]
+    half = len(alone) // 2
+    text = tokenizer("EU EU", add_special_tokens=False)["input_ids"]
+    return len(alone) % 2 == 0 and alone[:half] == alone[half:] == text[-half:]

@@ -1,0 +1,8 @@
+"""The shared layers. An encoder turns a batch of subwords into states (B, L, D) for all tasks."""
+
+from core.models.encoders.base import Encoder
+from core.models.encoders.bilstm import BiLSTM
+from core.models.encoders.frozen import FrozenFeatures
+from core.models.encoders.transformer import Transformer, load_transformer
+
+__all__ = ["BiLSTM", "Encoder", "FrozenFeatures", "Transformer", "load_transformer"]

@@ -1,0 +1,62 @@
+"""A pre-trained transformer, from a package, a folder or the Hub."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from core.encoding.batches import Batch
+from core.errors import EncoderError
+from core.models.registry import ENCODERS, base_name
+from core.models.sources import locate, verify_packaged_weights
+
+__all__ = ["Transformer", "load_transformer", "longest_input"]
+
+
+class Transformer(nn.Module):
+    """The last hidden states of a Transformers model, computed in bfloat16 where `half` asks for it."""
+
+    def __init__(self, inner: Any, *, half: bool) -> None:
+        super().__init__()
+        self.inner = inner
+        self.features = int(inner.config.hidden_size)
+        self._half = half
+
+    def forward(self, batch: Batch) -> Tensor:
+        with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self._half):
+            states: Tensor = self.inner(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
+        return states.float()
+
+
+def load_transformer(encoder: str, *, half: bool) -> Transformer:
+    """The named encoder with its pre-trained weights in float32, without a pooler.
+
+    Raises EncoderError where it cannot be loaded, and where packaged weights are not the official ones.
+    """
+    from transformers import AutoModel
+
+    source = locate(encoder)
+    spec = ENCODERS.get(base_name(encoder))
+    if spec and spec.source.startswith("package:"):
+        verify_packaged_weights(spec.source.removeprefix("package:"))
+    try:
+        # float32 is asked for: the default would keep a half-precision checkpoint as it is.
+        inner = AutoModel.from_pretrained(source, dtype=torch.float32, use_safetensors=True)
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"The encoder '{base_name(encoder)}' cannot be loaded: {error}") from error
+    if getattr(inner, "pooler", None) is not None:
+        inner.pooler = None  # it reads [CLS] alone and would be weights that no task trains
+    return Transformer(inner, half=half)
+
+
+def longest_input(inner: Any) -> int | None:
+    """The most subwords this model can read at once; None where it sets no limit."""
+    limit = getattr(inner.config, "max_position_embeddings", None)
+    if not isinstance(limit, int) or limit <= 0:
+        return None
+    embeddings = getattr(getattr(inner, "embeddings", None), "position_embeddings", None)
+    # The RoBERTa family numbers positions from the padding index on.
+    offset = getattr(embeddings, "padding_idx", None)
+    return limit if offset is None else limit - offset - 1

@@ -1,0 +1,36 @@
+"""The task-specific layer: one linear head per task, kept as one matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Heads"]
+
+
+class Heads(nn.Module):
+    """Linear heads of T tasks with C_1 … C_T labels over D features, dropout before them.
+
+    `weight` is H (r, D) with r = Σ C_t and `bias` (r,): one matrix product gives all tasks' logits, and the
+    MRN prior reads H as it is. `slices` says which rows are whose.
+    """
+
+    def __init__(self, features: int, labels: Sequence[int], *, init: str, dropout: float) -> None:
+        super().__init__()
+        starts = [sum(labels[:index]) for index in range(len(labels))]
+        self.slices = tuple(slice(start, start + own) for start, own in zip(starts, labels, strict=True))
+        self.weight = nn.Parameter(torch.zeros(sum(labels), features))
+        self.bias = nn.Parameter(torch.zeros(sum(labels)))
+        self.dropout = nn.Dropout(dropout)
+        if init == "default":
+            # As nn.Linear starts: uniform within 1/√D, whatever the number of its rows.
+            bound = 1 / math.sqrt(features)
+            nn.init.uniform_(self.weight, -bound, bound)
+            nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Logits (n, r) of words (n, D)."""
+        return nn.functional.linear(self.dropout(words), self.weight, self.bias)

