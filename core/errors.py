@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["ConfigError", "CorpusError", "EncoderError", "MRNLabError", "RunNotFound", "TrainingError"]
+__all__ = [
+    "ConfigError",
+    "CorpusError",
+    "EncoderError",
+    "IllegalMove",
+    "MRNLabError",
+    "NotOwner",
+    "RunNotFound",
+    "StoreError",
+    "TrainingError",
+]
 
 
 class MRNLabError(Exception):
@@ -31,3 +41,15 @@ class RunNotFound(MRNLabError):
 
 class TrainingError(MRNLabError):
     """Training cannot go on (a loss that is not a number, say); the message names step and task."""
+
+
+class StoreError(MRNLabError):
+    """The store cannot be opened, read or written; the message says which store and what to do."""
+
+
+class IllegalMove(MRNLabError):
+    """A change of state that a run's life does not have (a finished run stopped, say)."""
+
+
+class NotOwner(MRNLabError):
+    """A worker wrote to a run that is no longer its own (it was lost, stopped or started again)."""

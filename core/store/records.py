@@ -18,7 +18,7 @@ __all__ = ["ErrorInfo", "MetricKey", "MetricSeries", "Owner", "Run", "RunEvent",
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that has claimed a run. A pid alone can be used again, so its start time stands beside it."""
+    """The process that has claimed a run. A pid alone can be used again, hence its start time."""
 
     host: str
     pid: int
@@ -63,6 +63,10 @@ class Run:
     """`RunFacts` as a JSON object; empty until training begins."""
     attempt: int
     """1 for the first try; each resume or retry adds one."""
+    stop_requested_at: datetime | None = None
+    config_problem: str | None = None
+    """Why the stored description no longer holds (written by another version, say). `config` then shows what
+    could be read of it, unchecked, and the run cannot be trained."""
 
     @property
     def seconds(self) -> float | None:
@@ -75,7 +79,7 @@ class Run:
 
 @dataclass(frozen=True, order=True)
 class MetricKey:
-    """Which curve: task (`""` for the whole), split (`train`, `dev`) and name (`loss`, `score`, `penalty`, `lr`)."""
+    """A curve: task (`""` for the whole), split (`train`, `dev`), name (`loss`, `score`, `penalty`, `lr`)."""
 
     task: str
     split: str

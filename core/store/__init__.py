@@ -1,0 +1,31 @@
+"""The store: runs and what they record. The only place with SQL."""
+
+from core.store.records import (
+    ErrorInfo,
+    MetricKey,
+    MetricSeries,
+    Owner,
+    Run,
+    RunEvent,
+    SnapshotKey,
+    StoredScore,
+)
+from core.store.states import ACTIVE, ENDED, MOVES, RESTARTABLE, RunState
+from core.store.store import Store
+
+__all__ = [
+    "ACTIVE",
+    "ENDED",
+    "MOVES",
+    "RESTARTABLE",
+    "ErrorInfo",
+    "MetricKey",
+    "MetricSeries",
+    "Owner",
+    "Run",
+    "RunEvent",
+    "RunState",
+    "SnapshotKey",
+    "Store",
+    "StoredScore",
+]

@@ -1,0 +1,171 @@
+"""What a run leaves behind besides curves: scores, predictions, and snapshots of the covariances."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+
+from core.errors import StoreError
+from core.mrn.relations import Relations
+from core.store.base import StoreBase, in_chunks
+from core.store.records import Owner, SnapshotKey, StoredScore
+from core.store.tables import predictions, scores, snapshots
+from core.training.events import Snapshot, SplitResult
+
+__all__ = ["ArtefactsPart"]
+
+Labels = Sequence[Sequence[str]]
+
+# Stored in half precision a factor may change no feature correlation by more than this.
+_CORRELATION_TOLERANCE = 1e-3
+_SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
+
+
+class ArtefactsPart(StoreBase):
+    """Scores, predictions and snapshots of runs."""
+
+    def add_result(self, run_id: int, result: SplitResult, owner: Owner | None = None) -> None:
+        """The scores and predictions of one split, replacing former ones of that split.
+
+        Raises RunNotFound, and NotOwner where an owner is named that no longer trains the run.
+        """
+        scored = [
+            dataclasses.asdict(score)
+            | {"run_id": run_id, "split": result.split, "epoch": result.epoch}
+            | {"report": json.dumps(score.report, ensure_ascii=False)}
+            for score in result.scores
+        ]
+        predicted = [
+            {
+                "run_id": run_id,
+                "split": result.split,
+                "task": task,
+                "gold": _packed(result.gold[task]),
+                "predicted": _packed(labels),
+            }
+            for task, labels in result.predictions.items()
+        ]
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            self._upsert(connection, scores, scored, replace=True)
+            self._upsert(connection, predictions, predicted, replace=True)
+
+    def scores(self, run_ids: Collection[int] | None = None, split: str | None = None) -> list[StoredScore]:
+        """Scores of these runs (of all), on one split (on all), by run, split and task."""
+        statement = select(*(scores.c[name] for name in _SCORE_FIELDS))
+        if split is not None:
+            statement = statement.where(scores.c.split == split)
+        with self.transaction(write=False) as connection:
+            if run_ids is None:
+                rows = list(connection.execute(statement))
+            else:
+                pieces = [
+                    connection.execute(statement.where(scores.c.run_id.in_(i))) for i in in_chunks(run_ids)
+                ]
+                rows = [row for piece in pieces for row in piece]
+        found = [StoredScore(**{**row._mapping, "report": json.loads(row.report)}) for row in rows]
+        return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
+
+    def predictions(self, run_id: int, split: str) -> dict[str, tuple[Labels, Labels]]:
+        """Per task the gold and the predicted labels of every sentence of a split; empty where none are."""
+        with self.transaction(write=False) as connection:
+            rows = connection.execute(
+                select(predictions.c.task, predictions.c.gold, predictions.c.predicted)
+                .where(predictions.c.run_id == run_id, predictions.c.split == split)
+                .order_by(predictions.c.task)
+            ).all()
+        return {task: (_unpacked(gold), _unpacked(predicted)) for task, gold, predicted in rows}
+
+    def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:
+        """The covariances at one step, replacing those of the same step. Raises as `add_result`."""
+        relations = snapshot.relations
+        factor = np.asarray(relations.feature_factor)
+        stored, scale = _halved(relations)
+        row = {
+            "run_id": run_id,
+            "step": snapshot.step,
+            "epoch": float(snapshot.epoch),
+            "tasks": relations.task.shape[0],
+            "labels": relations.label.shape[0],
+            "features": factor.shape[0],
+            "rank": factor.shape[1],
+            "task": np.asarray(relations.task, dtype="<f4").tobytes(),
+            "label": np.asarray(relations.label, dtype="<f4").tobytes(),
+            "factor": stored.tobytes(),
+            "factor_type": stored.dtype.str,
+            "factor_scale": scale,
+            "feature_diagonal": float(relations.feature_diagonal),
+        }
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            self._upsert(connection, snapshots, [row], replace=True)
+
+    def snapshots(self, run_id: int) -> list[SnapshotKey]:
+        """The moments at which this run's covariances were stored, in order."""
+        with self.transaction(write=False) as connection:
+            rows = connection.execute(
+                select(snapshots.c.step, snapshots.c.epoch)
+                .where(snapshots.c.run_id == run_id)
+                .order_by(snapshots.c.step)
+            ).all()
+        return [SnapshotKey(step, epoch) for step, epoch in rows]
+
+    def relations(self, run_id: int, step: int | None = None) -> tuple[SnapshotKey, Relations]:
+        """The covariances at that step, or the last stored. Raises StoreError where there are none."""
+        statement = select(snapshots).where(snapshots.c.run_id == run_id)
+        statement = statement.order_by(snapshots.c.step.desc()).limit(1)
+        if step is not None:
+            statement = statement.where(snapshots.c.step == step)
+        with self.transaction(write=False) as connection:
+            row = connection.execute(statement).one_or_none()
+        if row is None:
+            at = "" if step is None else f" at step {step}"
+            raise StoreError(f"Run {run_id} has no relations stored{at}; only MRN runs that have begun do.")
+        return SnapshotKey(row.step, row.epoch), _relations_of(row._asdict())
+
+
+def _packed(labels: Labels) -> bytes:
+    text = json.dumps([list(sentence) for sentence in labels], ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(text.encode(), level=6)
+
+
+def _unpacked(blob: bytes) -> Labels:
+    stored: Labels = json.loads(zlib.decompress(blob))
+    return stored
+
+
+def _halved(relations: Relations) -> tuple[NDArray[np.floating[Any]], float]:
+    """The feature factor as stored, and the number it was divided by: float16 where correlations allow it.
+
+    Divided by its largest entry first, for float16 has few digits left near its smallest numbers.
+    """
+    factor = np.asarray(relations.feature_factor, dtype="<f4")
+    largest = float(np.max(np.abs(factor), initial=0.0))
+    if not np.isfinite(largest) or largest == 0.0:
+        return factor, 1.0
+    half = np.asarray(factor / np.float32(largest), dtype="<f2")
+    restored = dataclasses.replace(relations, feature_factor=half.astype("<f4") * np.float32(largest))
+    error = np.abs(restored.correlation("feature") - relations.correlation("feature"))
+    if float(np.max(error)) <= _CORRELATION_TOLERANCE:
+        return half, largest
+    return factor, 1.0
+
+
+def _relations_of(row: Mapping[str, Any]) -> Relations:
+    def matrix(name: str, shape: tuple[int, int], dtype: str = "<f4") -> NDArray[np.float32]:
+        return np.frombuffer(row[name], dtype=dtype).reshape(shape).astype(np.float32)
+
+    factor = matrix("factor", (row["features"], row["rank"]), row["factor_type"])
+    return Relations(
+        task=matrix("task", (row["tasks"], row["tasks"])),
+        label=matrix("label", (row["labels"], row["labels"])),
+        feature_factor=factor * np.float32(row["factor_scale"]),
+        feature_diagonal=row["feature_diagonal"],
+    )

@@ -1,0 +1,119 @@
+"""What every part of the Store stands on: the one transaction, the clock, and the guard of a run's rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from core.errors import NotOwner, RunNotFound
+from core.store.engine import translated_errors
+from core.store.records import Owner
+from core.store.states import RunState
+from core.store.tables import events, runs
+
+__all__ = ["StoreBase", "in_chunks"]
+
+# Databases bound the parameters of one statement; lists of ids are read in pieces of this size.
+_CHUNK = 2000
+
+
+def in_chunks(ids: Iterable[int]) -> Iterator[list[int]]:
+    """The distinct ids in pieces that fit one statement."""
+    distinct = list(dict.fromkeys(ids))
+    return (distinct[start : start + _CHUNK] for start in range(0, len(distinct), _CHUNK))
+
+
+class StoreBase:
+    """Engine, transactions, clock. Safe to share among threads; each process opens its own."""
+
+    def __init__(self, engine: Engine, url: URL, clock: Callable[[], float]) -> None:
+        self._engine = engine
+        self._url = url
+        self._clock = clock
+        self._local = threading.local()
+        self._key_ids: dict[tuple[str, str, str], int] = {}
+
+    @property
+    def url(self) -> str:
+        """The store's full URL, password included: what a worker is given."""
+        return self._url.render_as_string(hide_password=False)
+
+    @property
+    def name(self) -> str:
+        """The store's URL as it may be shown."""
+        return self._url.render_as_string(hide_password=True)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def transaction(self, *, write: bool = True) -> Iterator[Connection]:
+        """Commits at the end of the block, rolls back on an error. Raises StoreError.
+
+        Store methods called inside the block by the same thread join it, so several can be made one.
+        """
+        joined: Connection | None = getattr(self._local, "connection", None)
+        if joined is not None:
+            if write and not joined.get_execution_options().get("write"):
+                raise RuntimeError("a write inside a read transaction; open the outer one with write=True")
+            yield joined
+            return
+        with translated_errors(self.name), self._engine.connect() as connection:
+            if write:
+                connection = connection.execution_options(write=True)
+            self._local.connection, self._local.fresh_keys = connection, {}
+            try:
+                with connection.begin():
+                    yield connection
+                # Only now are keys made inside sure to exist.
+                self._key_ids.update(self._local.fresh_keys)
+            finally:
+                self._local.connection = None
+
+    def _guard(self, connection: Connection, run_id: int, owner: Owner | None) -> RunState:
+        """The run's state, its row held until the transaction ends.
+
+        Raises RunNotFound, and NotOwner where an owner is named that does not (or no longer) train it.
+        """
+        row = connection.execute(
+            select(runs.c.state, runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
+            .where(runs.c.id == run_id)
+            .with_for_update()
+        ).one_or_none()
+        if row is None:
+            raise RunNotFound(f"There is no run {run_id}.")
+        state = RunState(row.state)
+        if owner is not None:
+            same = tuple(row[1:]) == (owner.host, owner.pid, owner.process_started, owner.boot_id)
+            if not same or state not in (RunState.RUNNING, RunState.CANCELLING):
+                raise NotOwner(
+                    f"Run {run_id} is {state} and no longer belongs to process {owner.pid} on {owner.host}."
+                )
+        return state
+
+    def _tell(self, connection: Connection, run_id: int, kind: str, message: str) -> None:
+        connection.execute(
+            events.insert(), {"run_id": run_id, "time": self._clock(), "kind": kind, "message": message}
+        )
+
+    def _upsert(
+        self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, replace: bool
+    ) -> None:
+        """Inserts rows; one with the same primary key is replaced, or kept as it is."""
+        if not rows:
+            return
+        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+        statement = dialect.insert(table)
+        keys = [column.name for column in table.primary_key]
+        if replace:
+            changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+            statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+        else:
+            statement = statement.on_conflict_do_nothing(index_elements=keys)
+        connection.execute(statement, list(rows))

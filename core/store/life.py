@@ -1,0 +1,238 @@
+"""A run's moves from state to state: each a conditional UPDATE that obeys the table MOVES."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from core.errors import IllegalMove, RunNotFound
+from core.paths import log_path
+from core.store.base import StoreBase
+from core.store.records import ErrorInfo, Owner, Run
+from core.store.rows import RUN_COLUMNS, run_of
+from core.store.states import ENDED, MOVES, RunState
+from core.store.tables import facts, metrics, predictions, runs, scores, snapshots
+from core.training.events import RunFacts
+
+__all__ = ["LifePart"]
+
+# What a queued run has not got yet.
+_UNTOUCHED: dict[str, Any] = {
+    "started_at": None,
+    "finished_at": None,
+    "owner_host": None,
+    "owner_pid": None,
+    "owner_started": None,
+    "owner_boot": None,
+    "heartbeat_at": None,
+    "heartbeat_due": None,
+    "stop_requested_at": None,
+    "step": 0,
+    "total_steps": None,
+    "epoch": 0.0,
+    "progress_at": None,
+    "best_epoch": None,
+    "checkpoint": None,
+    "error_type": None,
+    "error_message": None,
+    "error_traceback": None,
+    "error_exit_code": None,
+}
+
+
+class LifePart(StoreBase):
+    """How runs are claimed, kept alive, ended and started again."""
+
+    def _move(
+        self, connection: Connection, run_id: int, to: RunState, message: str, values: dict[str, Any]
+    ) -> None:
+        """Moves a run and tells it in its history. Raises RunNotFound, IllegalMove where MOVES forbids it."""
+        sources = [state.value for state, moves in MOVES.items() if to in moves]
+        moved = connection.execute(
+            update(runs)
+            .where(runs.c.id == run_id, runs.c.state.in_(sources))
+            .values(state=to.value, **values)
+        )
+        if moved.rowcount != 1:
+            state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
+            if state is None:
+                raise RunNotFound(f"There is no run {run_id}.")
+            raise IllegalMove(f"Run {run_id} is {state}; it cannot become {to}.")
+        self._tell(connection, run_id, to.value, message)
+
+    def claim(self, owner: Owner, due_in: float) -> Run | None:
+        """Takes the oldest queued run for this worker, or None where none waits.
+
+        The first heartbeat is given with the claim: the next is promised in `due_in` seconds.
+        """
+        oldest = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value).order_by(runs.c.id).limit(1)
+        while True:
+            # Looked for in a read first: idle workers then never take the write lock.
+            with self.transaction(write=False) as connection:
+                if connection.scalar(oldest) is None:
+                    return None
+            with self.transaction() as connection:
+                run_id = connection.scalar(oldest)
+                if run_id is None:
+                    return None
+                now = self._clock()
+                claimed = connection.execute(
+                    update(runs)
+                    .where(runs.c.id == run_id, runs.c.state == RunState.QUEUED.value)
+                    .values(
+                        state=RunState.RUNNING.value,
+                        owner_host=owner.host,
+                        owner_pid=owner.pid,
+                        owner_started=owner.process_started,
+                        owner_boot=owner.boot_id,
+                        started_at=now,
+                        heartbeat_at=now,
+                        heartbeat_due=now + due_in,
+                        log=str(log_path(run_id)),
+                    )
+                )
+                if claimed.rowcount != 1:
+                    continue  # another worker was faster (on a database without one writer at a time)
+                self._tell(
+                    connection,
+                    run_id,
+                    RunState.RUNNING.value,
+                    f"Started by process {owner.pid} on {owner.host}.",
+                )
+                return run_of(connection.execute(select(*RUN_COLUMNS).where(runs.c.id == run_id)).one())
+
+    def heartbeat(self, run_id: int, owner: Owner, due_in: float) -> RunState:
+        """Says that the worker lives and will say so again within `due_in` seconds; returns the run's state.
+
+        Raises NotOwner where the run is no longer this worker's, and changes nothing then.
+        """
+        now = self._clock()
+        with self.transaction() as connection:
+            state = self._guard(connection, run_id, owner)
+            connection.execute(
+                update(runs).where(runs.c.id == run_id).values(heartbeat_at=now, heartbeat_due=now + due_in)
+            )
+        return state
+
+    def set_progress(
+        self, run_id: int, step: int, epoch: float, total_steps: int | None, owner: Owner | None = None
+    ) -> RunState:
+        """How far training is (`epoch` with its fraction); returns the run's state.
+
+        Raises RunNotFound, and NotOwner where an owner is named that no longer trains it.
+        """
+        values: dict[str, Any] = {"step": step, "epoch": epoch, "progress_at": self._clock()}
+        if total_steps is not None:
+            values["total_steps"] = total_steps
+        with self.transaction() as connection:
+            state = self._guard(connection, run_id, owner)
+            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+        return state
+
+    def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
+        """What is known when training begins. Raises as `set_progress`."""
+        text = json.dumps(dataclasses.asdict(known), ensure_ascii=False)
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            self._upsert(connection, facts, [{"run_id": run_id, "facts": text}], replace=True)
+            connection.execute(update(runs).where(runs.c.id == run_id).values(total_steps=known.total_steps))
+
+    def finish(
+        self,
+        run_id: int,
+        state: RunState,
+        *,
+        error: ErrorInfo | None = None,
+        best_epoch: int | None = None,
+        checkpoint: str | None = None,
+        owner: Owner | None = None,
+    ) -> None:
+        """Ends a run as succeeded, failed, cancelled or lost.
+
+        Raises IllegalMove where its life has no such move, NotOwner where `owner` no longer trains it.
+        """
+        if state not in ENDED:
+            raise IllegalMove(f"Run {run_id} cannot end as {state}.")
+        values: dict[str, Any] = {"finished_at": self._clock()}
+        if best_epoch is not None:
+            values["best_epoch"] = best_epoch
+        if checkpoint is not None:
+            values["checkpoint"] = checkpoint
+        if error is not None:
+            values |= {
+                "error_type": error.type,
+                "error_message": error.message,
+                "error_traceback": error.traceback,
+                "error_exit_code": error.exit_code,
+            }
+        message = error.message if error is not None else _ENDINGS[state]
+        with self.transaction() as connection:
+            if owner is not None:
+                self._guard(connection, run_id, owner)
+            self._move(connection, run_id, state, message, values)
+
+    def request_stop(self, run_id: int) -> RunState:
+        """Asks a run to stop: a queued one is cancelled at once, a running one at its next step.
+
+        Returns the new state; asking twice is no error. Raises IllegalMove where the run has ended.
+        """
+        now = self._clock()
+        with self.transaction() as connection:
+            state = self._guard(connection, run_id, None)
+            if state is RunState.CANCELLING:
+                return state
+            if state is RunState.QUEUED:
+                values = {"stop_requested_at": now, "finished_at": now}
+                self._move(connection, run_id, RunState.CANCELLED, "Stopped before it began.", values)
+                return RunState.CANCELLED
+            if state in ENDED:
+                raise IllegalMove(f"Run {run_id} has already ended ({state}); there is nothing to stop.")
+            self._move(connection, run_id, RunState.CANCELLING, "Asked to stop.", {"stop_requested_at": now})
+            return RunState.CANCELLING
+
+    def requeue(self, run_id: int) -> None:
+        """Queues a failed, lost or cancelled run again, from its beginning.
+
+        What the former attempt recorded (metrics, scores, snapshots, predictions, facts) is cleared; its
+        history stays. Raises IllegalMove in any other state.
+        """
+        with self.transaction() as connection:
+            state = self._guard(connection, run_id, None)
+            attempt = runs.c.attempt + 1
+            message = f"Queued again after it was {state}: a clean restart, what it had recorded is cleared."
+            self._move(connection, run_id, RunState.QUEUED, message, {**_UNTOUCHED, "attempt": attempt})
+            for table in (metrics, scores, predictions, snapshots, facts):
+                connection.execute(delete(table).where(table.c.run_id == run_id))
+
+    def mark_lost(self, run_id: int, message: str, *, overdue_at: datetime | None = None) -> bool:
+        """Says that the run's worker has died; returns whether the run was moved.
+
+        With `overdue_at`, only where the promised heartbeat is still older than that moment: a worker that
+        spoke in the meantime keeps its run. Raises IllegalMove where the run is not being trained.
+        """
+        with self.transaction() as connection:
+            state = self._guard(connection, run_id, None)
+            if overdue_at is not None:
+                due = connection.scalar(select(runs.c.heartbeat_due).where(runs.c.id == run_id))
+                if state in ENDED or due is None or due >= overdue_at.timestamp():
+                    return False
+            values = {
+                "finished_at": self._clock(),
+                "error_type": "WorkerLost",
+                "error_message": message,
+                "error_traceback": "",
+            }
+            self._move(connection, run_id, RunState.LOST, message, values)
+            return True
+
+
+_ENDINGS = {
+    RunState.SUCCEEDED: "Succeeded.",
+    RunState.FAILED: "Failed.",
+    RunState.CANCELLED: "Stopped.",
+    RunState.LOST: "Its worker died.",
+}

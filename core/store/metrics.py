@@ -1,0 +1,217 @@
+"""Curves: written in idempotent batches, read as numpy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, func, insert, select
+
+from core.store.base import StoreBase, in_chunks
+from core.store.records import MetricKey, MetricSeries, Owner
+from core.store.tables import (
+    FINITE,
+    MINUS_INFINITY,
+    NOT_A_NUMBER,
+    PLUS_INFINITY,
+    metric_keys,
+    metrics,
+    runs,
+)
+from core.training.events import EpochMetrics, StepMetrics
+
+__all__ = ["MetricsPart"]
+
+_SPECIAL = {NOT_A_NUMBER: math.nan, PLUS_INFINITY: math.inf, MINUS_INFINITY: -math.inf}
+
+
+def _encoded(value: float) -> tuple[float | None, int]:
+    value = float(value)
+    if math.isfinite(value):
+        return value, FINITE
+    if math.isnan(value):
+        return None, NOT_A_NUMBER
+    return None, PLUS_INFINITY if value > 0 else MINUS_INFINITY
+
+
+class MetricsPart(StoreBase):
+    """The metrics of runs. Training metrics have the split `train`, those of an epoch's end `dev`."""
+
+    def add_metrics(
+        self, run_id: int, rows: Sequence[StepMetrics | EpochMetrics], owner: Owner | None = None
+    ) -> None:
+        """Writes a batch in one transaction. A (key, step) already there keeps its value, so a batch whose
+        acknowledgement was lost can be written again.
+
+        Raises RunNotFound, and NotOwner where an owner is named that no longer trains the run.
+        """
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            batch: list[dict[str, Any]] = []
+            for row in rows:
+                split = "train" if isinstance(row, StepMetrics) else "dev"
+                for (task, name), number in row.values.items():
+                    value, kind = _encoded(number)
+                    batch.append(
+                        {
+                            "run_id": run_id,
+                            "key_id": self._made_key_id(connection, (task, split, name)),
+                            "step": row.step,
+                            "epoch": float(row.epoch),
+                            "seconds": row.seconds,
+                            "value": value,
+                            "kind": kind,
+                        }
+                    )
+            self._upsert(connection, metrics, batch, replace=False)
+
+    def metric_keys(self, run_ids: Collection[int]) -> list[MetricKey]:
+        """The curves that at least one of these runs has, in order."""
+        found: set[MetricKey] = set()
+        with self.transaction(write=False) as connection:
+            for some in in_chunks(run_ids):
+                # A seek per key and run; DISTINCT would read every row of every run.
+                has_rows = (
+                    select(metrics.c.step)
+                    .where(metrics.c.run_id.in_(some), metrics.c.key_id == metric_keys.c.id)
+                    .exists()
+                )
+                keys = select(metric_keys.c.task, metric_keys.c.split, metric_keys.c.name).where(has_rows)
+                found |= {MetricKey(*key) for key in connection.execute(keys)}
+        return sorted(found)
+
+    def metrics(self, run_ids: Collection[int], key: MetricKey, after_step: int = -1) -> list[MetricSeries]:
+        """That curve of each run, from the step after `after_step` on; runs without such a row are left out.
+
+        In the order of `run_ids`.
+        """
+        m = metrics.c
+        columns = (m.run_id, m.step, m.epoch, m.seconds, m.value, m.kind)
+        series: dict[int, MetricSeries] = {}
+        with self.transaction(write=False) as connection:
+            key_id = self._key_id(connection, (key.task, key.split, key.name))
+            if key_id is None:
+                return []
+            for some in in_chunks(run_ids):
+                rows = connection.execute(
+                    select(*columns)
+                    .where(
+                        metrics.c.run_id.in_(some), metrics.c.key_id == key_id, metrics.c.step > after_step
+                    )
+                    .order_by(metrics.c.run_id, metrics.c.step)
+                ).all()
+                series |= _split_by_run(rows, key)
+        return [series[run_id] for run_id in dict.fromkeys(run_ids) if run_id in series]
+
+    def last_metric_steps(self, run_ids: Collection[int]) -> dict[int, int]:
+        """The last step that any metric of each run has; runs without metrics are left out."""
+        last: dict[int, int] = {}
+        with self.transaction(write=False) as connection:
+            for some in in_chunks(run_ids):
+                of_key = (
+                    select(func.max(metrics.c.step))
+                    .where(metrics.c.run_id == runs.c.id, metrics.c.key_id == metric_keys.c.id)
+                    .scalar_subquery()
+                )
+                # A seek per run and key, for SQLite finds a maximum at the end of the primary key's range.
+                each = (
+                    select(runs.c.id, of_key.label("step"))
+                    .where(runs.c.id.in_(some))
+                    .join_from(runs, metric_keys, onclause=metric_keys.c.id.is_not(None))
+                )
+                for run_id, step in connection.execute(each):
+                    if step is not None and step > last.get(run_id, -1):
+                        last[run_id] = step
+        return last
+
+    def latest_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
+        """The last value of that curve of each run that has one; a seek per run."""
+        latest: dict[int, float] = {}
+        with self.transaction(write=False) as connection:
+            key_id = self._key_id(connection, (key.task, key.split, key.name))
+            if key_id is None:
+                return latest
+            for some in in_chunks(run_ids):
+                inner = metrics.alias()
+                step = (
+                    select(func.max(inner.c.step))
+                    .where(inner.c.run_id == runs.c.id, inner.c.key_id == key_id)
+                    .scalar_subquery()
+                )
+                last = select(runs.c.id, step.label("step")).where(runs.c.id.in_(some)).subquery()
+                rows = connection.execute(
+                    select(metrics.c.run_id, metrics.c.value, metrics.c.kind).join_from(
+                        last,
+                        metrics,
+                        (metrics.c.run_id == last.c.id)
+                        & (metrics.c.key_id == key_id)
+                        & (metrics.c.step == last.c.step),
+                    )
+                )
+                latest |= {run_id: _SPECIAL.get(kind, value) for run_id, value, kind in rows}
+        return latest
+
+    def best_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
+        """The highest finite value of that curve of each run that has one."""
+        best: dict[int, float] = {}
+        with self.transaction(write=False) as connection:
+            key_id = self._key_id(connection, (key.task, key.split, key.name))
+            if key_id is None:
+                return best
+            for some in in_chunks(run_ids):
+                rows = connection.execute(
+                    select(metrics.c.run_id, func.max(metrics.c.value))
+                    .where(metrics.c.run_id.in_(some), metrics.c.key_id == key_id, metrics.c.kind == FINITE)
+                    .group_by(metrics.c.run_id)
+                )
+                best |= {row[0]: row[1] for row in rows}
+        return best
+
+    def _key_id(self, connection: Connection, key: tuple[str, str, str]) -> int | None:
+        known = self._key_ids.get(key) or self._local.fresh_keys.get(key)
+        if known is not None:
+            return int(known)
+        task, split, name = key
+        found = connection.scalar(
+            select(metric_keys.c.id).where(
+                metric_keys.c.task == task, metric_keys.c.split == split, metric_keys.c.name == name
+            )
+        )
+        if found is not None:
+            self._local.fresh_keys[key] = found
+        return found
+
+    def _made_key_id(self, connection: Connection, key: tuple[str, str, str]) -> int:
+        known = self._key_id(connection, key)
+        if known is None:
+            task, split, name = key
+            made = connection.execute(
+                insert(metric_keys).returning(metric_keys.c.id), {"task": task, "split": split, "name": name}
+            ).scalar_one()
+            known = self._local.fresh_keys[key] = int(made)
+        return known
+
+
+def _split_by_run(rows: Sequence[Sequence[Any]], key: MetricKey) -> dict[int, MetricSeries]:
+    """Rows sorted by run and step to one series per run."""
+    if not rows:
+        return {}
+    run_id, step, epoch, seconds, value, kind = zip(*rows, strict=True)
+    ids = np.array(run_id, dtype=np.int64)
+    steps = np.array(step, dtype=np.int64)
+    epochs = np.array(epoch, dtype=np.float64)
+    times = np.array(seconds, dtype=np.float64)
+    kinds = np.array(kind, dtype=np.int8)
+    values = np.array(value, dtype=np.float64)  # NULL becomes NaN
+    values[kinds == PLUS_INFINITY] = np.inf
+    values[kinds == MINUS_INFINITY] = -np.inf
+    starts = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
+    ends = [*starts[1:], len(ids)]
+    return {
+        int(ids[start]): MetricSeries(
+            int(ids[start]), key, steps[start:end], epochs[start:end], times[start:end], values[start:end]
+        )
+        for start, end in zip(starts, ends, strict=True)
+    }

@@ -1,0 +1,131 @@
+"""The runs themselves: adding, reading, counting, deleting; and the events of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select
+
+from core.config import RunConfig
+from core.errors import IllegalMove, RunNotFound
+from core.store.base import StoreBase, in_chunks
+from core.store.records import Run, RunEvent
+from core.store.rows import RUN_COLUMNS, run_of
+from core.store.states import ENDED, RunState
+from core.store.tables import events, facts, runs
+
+__all__ = ["RunsPart"]
+
+
+class RunsPart(StoreBase):
+    """Which runs there are."""
+
+    def add_runs(self, configs: Sequence[RunConfig], sweep: str | None = None) -> list[int]:
+        """Queues one run per description, all or none; returns their ids in order. Ids are never reused."""
+        if not configs:
+            return []
+        now = self._clock()
+        rows = [
+            {
+                "config": config.to_json(),
+                "configuration_id": config.configuration_id,
+                "sweep": sweep,
+                "state": RunState.QUEUED.value,
+                "created_at": now,
+            }
+            for config in configs
+        ]
+        with self.transaction() as connection:
+            added = connection.execute(insert(runs).returning(runs.c.id, sort_by_parameter_order=True), rows)
+            return [row.id for row in added]
+
+    def run(self, run_id: int) -> Run:
+        """The run of that number, with its facts. Raises RunNotFound."""
+        found = self.runs(ids=[run_id])
+        if not found:
+            raise RunNotFound(f"There is no run {run_id}; `mrnlab runs` lists those there are.")
+        return found[0]
+
+    def runs(
+        self,
+        ids: Collection[int] | None = None,
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        with_facts: bool | None = None,
+    ) -> list[Run]:
+        """Runs, newest first. Unknown ids are left out.
+
+        `with_facts`: whether `Run.facts` is filled. By default it is where runs are named by id; in lists of
+        all runs it stays empty, for the facts of thousands of runs are megabytes that no list shows.
+        """
+        if with_facts is None:
+            with_facts = ids is not None
+        statement = select(*RUN_COLUMNS).order_by(runs.c.id.desc())
+        if states is not None:
+            statement = statement.where(runs.c.state.in_([state.value for state in states]))
+        if limit is not None:
+            statement = statement.limit(limit)
+        with self.transaction(write=False) as connection:
+            if ids is None:
+                rows = list(connection.execute(statement))
+            else:
+                pieces = [connection.execute(statement.where(runs.c.id.in_(some))) for some in in_chunks(ids)]
+                rows = sorted((row for piece in pieces for row in piece), key=lambda row: -row[0])[:limit]
+            known: dict[int, Mapping[str, Any]] = {}
+            if with_facts:
+                for some in in_chunks(row[0] for row in rows):
+                    found = connection.execute(select(facts).where(facts.c.run_id.in_(some)))
+                    known |= {run_id: json.loads(text) for run_id, text in found}
+        return [run_of(row, known.get(row[0], {})) for row in rows]
+
+    def state(self, run_id: int) -> RunState:
+        """Where the run is in its life: the cheapest read there is. Raises RunNotFound."""
+        with self.transaction(write=False) as connection:
+            state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
+        if state is None:
+            raise RunNotFound(f"There is no run {run_id}.")
+        return RunState(state)
+
+    def counts(self) -> dict[RunState, int]:
+        """How many runs are in each state; every state is there."""
+        with self.transaction(write=False) as connection:
+            found = connection.execute(select(runs.c.state, func.count()).group_by(runs.c.state)).all()
+        counted = {RunState(state): count for state, count in found}
+        return {state: counted.get(state, 0) for state in RunState}
+
+    def delete_runs(self, ids: Collection[int]) -> None:
+        """Deletes runs with all that was recorded of them, all or none. Unknown ids are passed over.
+
+        Raises IllegalMove where one is being trained. Checkpoints and logs are the caller's to remove.
+        """
+        deletable = [state.value for state in (*ENDED, RunState.QUEUED)]
+        with self.transaction() as connection:
+            for some in in_chunks(ids):
+                connection.execute(delete(runs).where(runs.c.id.in_(some), runs.c.state.in_(deletable)))
+                left = connection.scalar(select(runs.c.id).where(runs.c.id.in_(some)).limit(1))
+                if left is not None:
+                    raise IllegalMove(f"Run {left} is being trained; stop it before deleting it.")
+
+    def add_event(self, run_id: int, kind: str, message: str) -> None:
+        """Adds a line to the run's history. `kind` is a state, `note` or `warning`. Raises RunNotFound."""
+        with self.transaction() as connection:
+            self._guard(connection, run_id, None)
+            self._tell(connection, run_id, kind, message)
+
+    def events(self, run_id: int, after_id: int = 0) -> list[RunEvent]:
+        """The run's history in order, from the event after that id on."""
+        statement = (
+            select(events.c.id, events.c.run_id, events.c.time, events.c.kind, events.c.message)
+            .where(events.c.run_id == run_id, events.c.id > after_id)
+            .order_by(events.c.id)
+        )
+        with self.transaction(write=False) as connection:
+            rows = connection.execute(statement).all()
+        return [
+            RunEvent(id_, owner, datetime.fromtimestamp(time, UTC), kind, message)
+            for id_, owner, time, kind, message in rows
+        ]

@@ -1,0 +1,43 @@
+"""Store: the one place where runs and all that they record are kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from core.paths import database_url, home
+from core.store.artefacts import ArtefactsPart
+from core.store.engine import make_engine, parse_url, translated_errors
+from core.store.life import LifePart
+from core.store.metrics import MetricsPart
+from core.store.migrations import upgrade
+from core.store.runs import RunsPart
+
+__all__ = ["Store"]
+
+
+class Store(RunsPart, LifePart, MetricsPart, ArtefactsPart):
+    """Runs, their lives, curves, scores, predictions, relations and history, in one SQL database.
+
+    Safe to share among threads, and among processes that each open their own. Methods raise StoreError
+    where the database cannot be reached, read or written.
+    """
+
+    @classmethod
+    def open(cls, url: str | None = None, *, clock: Callable[[], float] = time.time) -> Store:
+        """Opens the store, making it or bringing its tables up to date where needed.
+
+        `url` is any SQLAlchemy URL (default: `core.paths.database_url()`); `clock` gives seconds since 1970.
+        Raises StoreError.
+        """
+        if url is None:
+            home().mkdir(parents=True, exist_ok=True)
+        parsed = parse_url(url or database_url())
+        store = cls(make_engine(parsed), parsed, clock)
+        try:
+            with translated_errors(store.name):
+                upgrade(store._engine, store.name)
+        except BaseException:
+            store.close()
+            raise
+        return store
