@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import pre_tokenizers
 from transformers import (
     BertConfig,
     BertModel,
@@ -15,6 +15,7 @@ from transformers import (
     RobertaTokenizerFast,
 )
 
+_MERGES = [("Ġ", "E"), ("ĠE", "U"), ("E", "U")]
 WORDS = [
     "EU",
     "rejects",
@@ -67,12 +68,7 @@ def tiny_roberta(folder: Path) -> Path:
         "ĠEU",
     ]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
-    raw = Tokenizer(models.BPE(vocabulary, [("E", "U"), ("Ġ", "E"), ("ĠE", "U")]))
-    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    raw.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    RobertaTokenizerFast(vocab=vocabulary, merges=[("E", "U"), ("Ġ", "E"), ("ĠE", "U")]).save_pretrained(
-        folder
-    )
+    RobertaTokenizerFast(vocab=vocabulary, merges=_MERGES).save_pretrained(folder)
     torch.manual_seed(0)
     config = RobertaConfig(
         vocab_size=len(vocabulary),

@@ -103,7 +103,8 @@ def encode_cached(
     path = cache / f"{key}.npz"
     if path.is_file():
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            # Opened here: numpy forgets to close a damaged archive that it opened itself.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 return EncodedText(**{field.name: stored[field.name] for field in fields(EncodedText)}), key
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             path.unlink(missing_ok=True)

@@ -78,9 +78,8 @@ def check_available(encoder: str) -> None:
     if Path(source).is_dir():
         return
     # Imported here: it takes a third of a second, and local encoders do without it.
-    from huggingface_hub import constants, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub import constants, get_token, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import build_hf_headers
 
     where = (
         f"The encoder '{base_name(encoder)}' is neither one of {', '.join(ENCODERS)} nor a local folder"
@@ -97,14 +96,16 @@ def check_available(encoder: str) -> None:
     if constants.HF_HUB_OFFLINE:
         raise EncoderError(f"{where}, and the Hub is switched off (HF_HUB_OFFLINE). {instead}")
     # Asked once and directly: the Hub client would try again for half a minute where there is no network.
-    request = urllib.request.Request(url, headers=build_hf_headers(), method="HEAD")
+    token = get_token()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers, method="HEAD")
     try:
         with urllib.request.urlopen(request, timeout=_HUB_TIMEOUT_S):
             return
     except urllib.error.HTTPError as error:
         raise EncoderError(
-            f"{where}, and the Hugging Face Hub does not offer it (it answers {error.code}). Check the name, and "
-            "log in to the Hub if it is private."
+            f"{where}, and the Hugging Face Hub does not offer it (it answers {error.code}). Check the "
+            "name, and log in to the Hub if it is private."
         ) from None
     except OSError:
         raise EncoderError(f"{where}, and the Hugging Face Hub cannot be reached. {instead}") from None

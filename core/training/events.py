@@ -30,7 +30,7 @@ TOTAL = ""
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One task as this run sees it: labels in the order of the head's rows, and what was found in the data."""
+    """One task as this run sees it: labels in the order of the head's rows, and what the data holds."""
 
     name: str
     scheme: str

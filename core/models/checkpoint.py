@@ -1,0 +1,115 @@
+"""A trained tagger on disk: safetensors and JSON, never pickle.
+
+A checkpoint folder holds `run.json` (what was trained, the tasks and their labels), `weights.safetensors`
+(all that was trained on top of the transformer) and, where the transformer was trained too, `encoder/`,
+a Transformers folder of its own. A frozen encoder is named, not copied.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from core.config import RunConfig
+from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
+from core.errors import MRNLabError
+from core.models.encoders import BiLSTM, Encoder, Transformer, load_transformer
+from core.models.heads import Heads
+from core.models.saved_tagger import SavedTagger
+from core.models.sources import locate
+from core.models.tagger import MultiTaskTagger
+from core.training.events import TaskFacts
+
+__all__ = ["load", "restore", "save"]
+
+_FORMAT = 1
+_TRANSFORMER = ".inner."  # in the names of a transformer's own parameters
+
+
+def save(
+    folder: Path,
+    config: RunConfig,
+    tasks: Sequence[TaskFacts],
+    tokenizer: SubwordTokenizer,
+    model: MultiTaskTagger,
+) -> None:
+    """Write a run's model to `folder`, beside first and then renamed: a folder is whole or not there."""
+    beside = folder.with_name(folder.name + ".new")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    weights = {
+        name: value.contiguous() for name, value in model.state_dict().items() if _TRANSFORMER not in name
+    }
+    save_file(weights, beside / "weights.safetensors")
+    if config.encoder_training == "full":
+        transformer = _transformer(model.encoder)
+        transformer.inner.save_pretrained(beside / "encoder")
+        tokenizer.inner.save_pretrained(beside / "encoder")
+    description = {
+        "format": _FORMAT,
+        "config": json.loads(config.to_json()),
+        "tasks": [{"name": t.name, "scheme": t.scheme, "labels": t.labels} for t in tasks],
+    }
+    (beside / "run.json").write_text(json.dumps(description, ensure_ascii=False, indent=1), encoding="utf-8")
+    old = folder.with_name(folder.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    beside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def restore(folder: Path, model: MultiTaskTagger) -> None:
+    """Put the weights saved in `folder` back into the model they came from."""
+    trained = folder / "encoder"
+    if trained.is_dir():
+        saved = load_transformer(str(trained), half=False)
+        _transformer(model.encoder).inner.load_state_dict(saved.inner.state_dict())
+    _load_own(model, load_file(folder / "weights.safetensors"))
+
+
+def load(folder: Path) -> SavedTagger:
+    """The tagger saved in `folder`, on the CPU. Raises MRNLabError where it is gone or damaged."""
+    try:
+        description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        config = RunConfig(**description["config"])
+        tasks = description["tasks"]
+        trained = folder / "encoder"
+        source = str(trained) if trained.is_dir() else config.encoder
+        encoder: Encoder = load_transformer(source, half=False)
+        if config.bilstm_hidden is not None:
+            encoder = BiLSTM(encoder, config.bilstm_hidden)
+        sizes = [len(task["labels"]) for task in tasks]
+        model = MultiTaskTagger(encoder, Heads(encoder.features, sizes, init="zeros", dropout=0.0))
+        _load_own(model, load_file(folder / "weights.safetensors"))
+        tokenizer = load_tokenizer(locate(source))
+    except FileNotFoundError:
+        raise MRNLabError(
+            f"The checkpoint {folder.name} is not there any more. Train the run again to tag with it."
+        ) from None
+    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+        raise MRNLabError(
+            f"The checkpoint {folder.name} is damaged ({error}). Train the run again."
+        ) from error
+    return SavedTagger(config, tasks, model.eval(), tokenizer)
+
+
+def _load_own(model: MultiTaskTagger, state: dict[str, torch.Tensor]) -> None:
+    """Load all but the transformer's own weights. Raises ValueError where any is missing or too many."""
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    odd = [name for name in missing if _TRANSFORMER not in name] + unexpected
+    if odd:
+        raise ValueError(f"weights do not fit the model: {', '.join(odd)}")
+
+
+def _transformer(encoder: Encoder) -> Transformer:
+    below = encoder.below if isinstance(encoder, BiLSTM) else encoder
+    if not isinstance(below, Transformer):
+        raise TypeError(f"a {type(below).__name__} holds no transformer")
+    return below

@@ -1,0 +1,204 @@
+"""Everything a training needs, built from its description: data, model, prior, optimiser."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core import __version__
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
+from core.errors import TrainingError
+from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, Transformer, load_transformer
+from core.models.encoders.frozen import encoder_fingerprint, frozen_states
+from core.models.encoders.transformer import longest_input
+from core.models.heads import Heads
+from core.models.registry import base_name
+from core.models.sources import locate
+from core.models.tagger import MultiTaskTagger
+from core.mrn.alignments import Alignment, LabelCounts, align
+from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
+from core.paths import cache_dir
+from core.training.data import SplitData, encode_corpus, label_counts, task_facts
+from core.training.device import choose_device, computes_in_half, make_deterministic
+from core.training.events import RunFacts, TaskFacts
+from core.training.optimiser import make_optimiser
+
+__all__ = ["Setup", "set_up", "snapshot_steps"]
+
+_ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
+
+
+@dataclass
+class Setup:
+    """A training, ready to begin."""
+
+    config: RunConfig
+    facts: RunFacts
+    device: torch.device
+    tokenizer: SubwordTokenizer
+    splits: Mapping[str, SplitData]
+    model: MultiTaskTagger
+    prior: Prior
+    optimiser: torch.optim.AdamW
+    schedule: torch.optim.lr_scheduler.LambdaLR
+    order: np.random.Generator
+    frozen: FrozenFeatures | None = None
+    tables: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def tasks(self) -> tuple[TaskFacts, ...]:
+        """The run's tasks, in the order of the heads."""
+        return self.facts.tasks
+
+    def enter(self, split: str) -> SplitData:
+        """That split, with a frozen encoder's features of it looked up from now on."""
+        if self.frozen is not None:
+            self.frozen.use(self.tables[split])
+        return self.splits[split]
+
+
+def set_up(config: RunConfig, corpus: Corpus) -> Setup:
+    """Build the training that `config` describes on `corpus`, as `core.corpora.prepare` returned it.
+
+    Raises MRNLabError where encoder, device or data do not allow it.
+    """
+    device = choose_device(config.device)
+    make_deterministic(config.seed, device)
+    half = computes_in_half(config.precision, device)
+    tokenizer = load_tokenizer(locate(config.encoder))
+    transformer = load_transformer(config.encoder, half=half)
+    limit = longest_input(transformer.inner)
+    if limit is not None and config.max_length > limit:
+        raise TrainingError(
+            f"max_length: the encoder {base_name(config.encoder)} reads at most {limit} subwords at once, "
+            f"not {config.max_length}. Set it to {limit} or less."
+        )
+    splits = encode_corpus(config, corpus, tokenizer)
+    tasks = task_facts(config, corpus, splits["train"])
+    if empty := [task.name for task in tasks if not task.train_tokens]:
+        raise TrainingError(
+            f"Task {empty[0]} has no labelled training words in this run. Use a larger fraction or "
+            "other data."
+        )
+
+    encoder: Encoder = transformer.to(device)
+    frozen, tables = None, {}
+    if config.encoder_training == "frozen":
+        tables = _frozen_tables(transformer, tokenizer, splits)
+        encoder = frozen = FrozenFeatures(transformer.features).to(device)
+    if config.bilstm_hidden is not None:
+        encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
+    sizes = [len(task.labels) for task in tasks]
+    heads = Heads(encoder.features, sizes, init=config.head_init, dropout=config.dropout).to(device)
+    model = MultiTaskTagger(encoder, heads)
+
+    steps_per_epoch = len(splits["train"].batches)
+    total_steps = steps_per_epoch * config.epochs
+    optimiser, schedule = make_optimiser(model, config, total_steps)
+    prior, alignment, counts = _prior(config, corpus, splits["train"], tasks, encoder.features, device)
+    return Setup(
+        config=config,
+        facts=RunFacts(
+            device=str(device),
+            precision="bf16" if half else "fp32",
+            threads=torch.get_num_threads(),
+            versions=_versions(),
+            tasks=tasks,
+            total_steps=total_steps,
+            steps_per_epoch=steps_per_epoch,
+            features=encoder.features,
+            dev_from_train=corpus.dev_from_train,
+            notes=corpus.notes,
+            **_alignment_facts(alignment, counts),
+        ),
+        device=device,
+        tokenizer=tokenizer,
+        splits=splits,
+        model=model,
+        prior=prior,
+        optimiser=optimiser,
+        schedule=schedule,
+        order=np.random.default_rng([config.seed, _ORDER_STREAM]),
+        frozen=frozen,
+        tables=tables,
+    )
+
+
+def snapshot_steps(total_steps: int, update_every: int, moments: int) -> frozenset[int]:
+    """The steps at which covariances are stored: evenly spaced among their updates, the last step always.
+
+    Between two updates nothing changes, so there are never more snapshots than updates.
+    """
+    updates = [*range(update_every, total_steps, update_every), total_steps]
+    kept = min(moments, len(updates))
+    return frozenset(updates[math.ceil(len(updates) * index / kept) - 1] for index in range(1, kept + 1))
+
+
+def _frozen_tables(
+    transformer: Transformer, tokenizer: SubwordTokenizer, splits: Mapping[str, SplitData]
+) -> dict[str, Tensor]:
+    fingerprint = encoder_fingerprint(transformer)
+    return {
+        name: frozen_states(
+            transformer, fingerprint, split.text, split.key, tokenizer.pad, cache_dir("features")
+        )
+        for name, split in splits.items()
+    }
+
+
+def _prior(
+    config: RunConfig,
+    corpus: Corpus,
+    train: SplitData,
+    tasks: Sequence[TaskFacts],
+    features: int,
+    device: torch.device,
+) -> tuple[Prior, Alignment | None, LabelCounts | None]:
+    if config.prior is None or config.alignment is None or config.lambda_ is None or config.learn is None:
+        return NoPrior(), None, None  # STL and MTL
+    counts = label_counts(corpus, train)
+    alignment = align(config.alignment, counts)
+    settings = PriorSettings(
+        features=features,
+        strength=config.lambda_,
+        tokens=sum(task.train_tokens for task in tasks) / len(tasks),
+        learn=config.learn,
+    )
+    return make_prior(config.prior, alignment, settings, device), alignment, counts
+
+
+def _alignment_facts(alignment: Alignment | None, counts: LabelCounts | None) -> dict[str, Any]:
+    if alignment is None or counts is None:
+        return {}
+    own_rows = len(alignment.label_names) == len(counts.together)
+    gold = (
+        np.round(counts.indicator_correlation(), 4) if own_rows and counts.shared.any() else np.zeros((0, 0))
+    )
+    return {
+        "alignment": alignment.name,
+        "alignment_reason": alignment.reason,
+        "label_names": alignment.label_names,
+        "label_owners": alignment.label_owners,
+        "impossible": alignment.impossible,
+        "cooccurrence": tuple(map(tuple, gold.tolist())),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {"mrnlab": __version__, "python": platform.python_version(), "torch": torch.__version__}
+    for package in ("transformers", "datasets", "seqeval"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found

@@ -1,0 +1,84 @@
+"""Losses of the last steps, read from the device a few steps at a time instead of at every step."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from core.errors import TrainingError
+from core.training.events import TOTAL, Sink, StepMetrics
+
+__all__ = ["StepLog"]
+
+
+class StepLog:
+    """Collects step metrics on the device; `flush` reads them at once, checks them and tells the sink.
+
+    Reading a loss makes the processor wait for the device, so it is done once every `every` steps.
+    """
+
+    def __init__(self, sink: Sink, tasks: Sequence[str], every: int = 10) -> None:
+        self._sink = sink
+        self._tasks = tuple(tasks)
+        self._every = every
+        self._pending: list[tuple[int, float, float, float, Tensor]] = []
+        self._began = time.monotonic()
+        self.last_penalty = 0.0
+        self.last_loss = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since training began."""
+        return time.monotonic() - self._began
+
+    def add(
+        self,
+        step: int,
+        epoch: float,
+        rate: float,
+        losses: Tensor,
+        counts: Tensor,
+        penalty: Tensor,
+        total: Tensor,
+    ) -> None:
+        """One step: losses and word counts (T,) of the tasks, the penalty and the total loss (scalars)."""
+        values = torch.cat(
+            [losses.detach(), counts.to(losses.dtype), penalty.detach()[None], total.detach()[None]]
+        )
+        self._pending.append((step, epoch, self.seconds, rate, values))
+        if len(self._pending) >= self._every:
+            self.flush()
+
+    def flush(self) -> None:
+        """Tell the sink what is pending.
+
+        Raises TrainingError with the step and the task where a loss is not a number.
+        """
+        if not self._pending:
+            return
+        rows = torch.stack([entry[-1] for entry in self._pending]).double().cpu().tolist()
+        pending, self._pending = self._pending, []
+        for (step, epoch, seconds, rate, _), row in zip(pending, rows, strict=True):
+            count = len(self._tasks)
+            losses, words, (penalty, total) = row[:count], row[count : 2 * count], row[2 * count :]
+            values = {
+                (task, "loss"): loss for task, loss, n in zip(self._tasks, losses, words, strict=True) if n
+            }
+            values |= {(TOTAL, "loss"): total, (TOTAL, "penalty"): penalty, (TOTAL, "lr"): rate}
+            self._sink(StepMetrics(step, epoch, seconds, values))
+            self._check(step, values)
+            self.last_penalty, self.last_loss = penalty, total
+
+    @staticmethod
+    def _check(step: int, values: dict[tuple[str, str], float]) -> None:
+        for (task, name), value in values.items():
+            if not math.isfinite(value):
+                whose = f"The loss of task {task}" if task else f"The {'total ' * (name == 'loss')}{name}"
+                raise TrainingError(
+                    f"{whose} is not a number at step {step} ({value}). Lower the learning rates, or use "
+                    "fp32 precision if this ran in bf16."
+                )

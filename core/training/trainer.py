@@ -1,0 +1,123 @@
+"""The training loop, for STL, MTL and MRN alike (dissertation, equations (21) to (26))."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch.autograd import backward
+
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.models import checkpoint as checkpoints
+from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
+from core.training.prediction import predict, score
+from core.training.selection import DevMetrics, best_epoch
+from core.training.setup import Setup, set_up, snapshot_steps
+from core.training.step_log import StepLog
+
+__all__ = ["Outcome", "train"]
+
+_VANISHED = 1e-6
+"""Share of the total loss under which a penalty no longer does anything."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended: stopped on request or run to its end, its best epoch, the steps it made."""
+
+    stopped: bool
+    best_epoch: int | None
+    steps: int
+
+
+def train(
+    config: RunConfig,
+    corpus: Corpus,
+    *,
+    sink: Sink,
+    checkpoint: Path,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Train one run on a corpus from `core.corpora.prepare` and tell `sink` about it.
+
+    The best epoch's model is kept in the folder `checkpoint`. `should_stop` is asked at every step.
+    Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number.
+    """
+    run = set_up(config, corpus)
+    sink(run.facts)
+    model, prior, heads = run.model, run.prior, run.model.heads
+    log = StepLog(sink, [task.name for task in run.tasks])
+    total_steps, step = run.facts.total_steps, 0
+    update_every = config.update_every or total_steps
+    moments = snapshot_steps(total_steps, update_every, config.snapshots or 1)
+    learns_relations = prior.relations() is not None
+    history: list[DevMetrics] = []
+
+    for epoch in range(1, config.epochs + 1):
+        model.train()
+        for batch in run.enter("train").batches.shuffled(run.order):
+            if should_stop():
+                log.flush()
+                return Outcome(True, best_epoch(history, config.select_by), step)
+            batch = batch.to(run.device)
+            sums, counts = model.losses(model(batch), batch.labels)
+            losses = sums / counts.clamp_min(1)  # L_t, (21)
+            penalty = prior.penalty(heads.weight)  # λ · L_reg, (23)
+            total = losses.mean() + penalty  # (22), (23); the mean, as the program has it
+            run.optimiser.zero_grad(set_to_none=True)
+            backward(total)
+            run.optimiser.step()
+            step += 1
+            log.add(step, step / run.facts.steps_per_epoch, _rate(run), losses, counts, penalty, total)
+            run.schedule.step()
+            if step % update_every == 0 or step == total_steps:
+                log.flush()
+                prior.update(heads.weight)  # (24) to (26)
+            if step in moments and (relations := prior.relations()) is not None:
+                sink(Snapshot(step, step / run.facts.steps_per_epoch, relations))
+        log.flush()
+        history.append(_evaluate(run, sink, epoch, step, log.seconds))
+        if learns_relations and (vanished := _vanished(log)):
+            sink(Note(vanished, step))
+            learns_relations = False
+        if best_epoch(history, config.select_by) == epoch:
+            checkpoints.save(checkpoint, config, run.tasks, run.tokenizer, model)
+
+    best = best_epoch(history, config.select_by)
+    if best is not None:
+        checkpoints.restore(checkpoint, model)
+    for split in ("dev", "test"):
+        predicted = predict(model, run.enter(split), run.device)
+        sink(score(config, split, run.splits[split], run.tasks, predicted, best or config.epochs))
+    return Outcome(False, best, step)
+
+
+def _rate(run: Setup) -> float:
+    """The heads' learning rate of this step: their group is the last."""
+    return float(run.optimiser.param_groups[-1]["lr"])
+
+
+def _evaluate(run: Setup, sink: Sink, epoch: int, step: int, seconds: float) -> DevMetrics:
+    """Predict and score the development sentences."""
+    predicted = predict(run.model, run.enter("dev"), run.device)
+    result = score(run.config, "dev", run.splits["dev"], run.tasks, predicted, epoch)
+    values = {(task.task, "score"): task.score for task in result.scores}
+    values |= {
+        (task.name, "loss"): float(loss) for task, loss in zip(run.tasks, predicted.losses, strict=True)
+    }
+    mean = sum(task.score for task in result.scores) / len(result.scores)
+    loss = float(predicted.losses.mean())
+    sink(EpochMetrics(step, epoch, seconds, values | {(TOTAL, "score"): mean, (TOTAL, "loss"): loss}))
+    return DevMetrics(epoch, mean, loss)
+
+
+def _vanished(log: StepLog) -> str | None:
+    """What to tell the researcher where the penalty no longer does anything."""
+    if log.last_penalty > _VANISHED * log.last_loss:
+        return None
+    return (
+        f"The penalty has vanished ({log.last_penalty:.1e} beside a loss of {log.last_loss:.2g}): from "
+        "here on this run trains as MTL does."
+    )

@@ -1,0 +1,126 @@
+"""Words, subwords, windows and batches: no word is lost, whatever its length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.encoding.batches import IGNORED, Batches
+from core.encoding.encoded import EncodedText, encode, encode_cached
+from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
+from core.encoding.windows import cut
+from tests.tiny import tiny_bert, tiny_roberta
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> SubwordTokenizer:
+    return load_tokenizer(str(tiny_bert(tmp_path_factory.mktemp("bert"))))
+
+
+@given(st.lists(st.integers(1, 12), max_size=60), st.integers(1, 20))
+def test_every_word_belongs_to_one_window_that_reads_it(lengths: list[int], budget: int) -> None:
+    windows = cut(lengths, budget)
+    owned = [word for window in windows for word in range(window.own_start, window.own_stop)]
+    assert owned == list(range(len(lengths)))
+    for window in windows:
+        assert window.start <= window.own_start <= window.own_stop <= window.stop
+        size = sum(lengths[window.start : window.stop])
+        assert size <= budget or window.stop - window.start == 1
+
+
+def test_a_short_sentence_is_one_window() -> None:
+    (window,) = cut([1, 2, 3], 6)
+    assert (window.start, window.stop, window.own_start, window.own_stop) == (0, 3, 0, 3)
+
+
+def test_windows_overlap_and_split_their_overlap() -> None:
+    first, second = cut([1] * 12, 8)
+    assert second.start == first.stop - 2
+    assert first.own_stop == second.own_start == first.stop - 1
+
+
+def test_first_subword_is_where_it_says(bert: SubwordTokenizer) -> None:
+    text = encode([["EU", "unwanted", "call"], ["lamb"]], bert, 16)
+    first = text.ids[text.offsets[0] : text.offsets[1]]
+    names = bert.inner.convert_ids_to_tokens(first.tolist())
+    assert names == ["[CLS]", "EU", "un", "##want", "##ed", "call", "[SEP]"]
+    assert text.firsts.tolist() == [1, 2, 5, 1]
+    assert text.sentences.tolist() == [0, 3, 4]
+
+
+def test_a_word_that_the_tokenizer_drops_keeps_a_place(bert: SubwordTokenizer) -> None:
+    text = encode([["EU", "\u200b", "call", "\u200b"]], bert, 16)
+    assert text.firsts.tolist() == [1, 2, 3, 4]
+    assert text.ids[text.firsts].tolist()[1] == bert.unknown
+
+
+def test_a_word_longer_than_a_window_is_cut_not_lost(bert: SubwordTokenizer) -> None:
+    text = encode([["EU", "unwantedwantedwantedwanted", "call"]], bert, 5)
+    assert text.lengths.max() <= 5
+    assert len(text.firsts) == 3
+
+
+def test_roberta_reads_every_word_with_a_space_before_it(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_roberta(tmp_path)))
+    (ids,), (lengths,) = tokenizer.split([["EU", "EU"]])
+    assert lengths.tolist() == [1, 1]
+    assert tokenizer.inner.convert_ids_to_tokens(ids.tolist()) == ["ĠEU", "ĠEU"]
+
+
+def test_cache_returns_what_was_encoded(bert: SubwordTokenizer, tmp_path: Path) -> None:
+    sentences = [["EU", "unwanted"], ["call"] * 40]
+    first, key = encode_cached(sentences, bert, 16, tmp_path)
+    assert (tmp_path / f"{key}.npz").is_file()
+    again, same = encode_cached(sentences, bert, 16, tmp_path)
+    assert same == key
+    for name in ("ids", "offsets", "firsts", "words", "sentences"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    assert encode_cached(sentences, bert, 12, tmp_path)[1] != key
+    assert encode_cached([["EU", "unwanted call"], ["call"] * 40], bert, 16, tmp_path)[1] != key
+
+
+def test_a_damaged_cache_file_is_made_anew(bert: SubwordTokenizer, tmp_path: Path) -> None:
+    first, key = encode_cached([["EU"]], bert, 16, tmp_path)
+    path = tmp_path / f"{key}.npz"
+    path.write_bytes(path.read_bytes()[:40])
+    again, _ = encode_cached([["EU"]], bert, 16, tmp_path)
+    np.testing.assert_array_equal(first.ids, again.ids)
+
+
+def _batches(text: EncodedText, size: int = 3) -> Batches:
+    labels = np.arange(len(text.firsts))[:, None]
+    return Batches(text, labels, size, 0)
+
+
+def test_every_word_is_in_one_batch_with_its_own_label(bert: SubwordTokenizer) -> None:
+    text = encode([["EU"] * n for n in (1, 40, 5, 2, 9, 30, 1)], bert, 16)
+    batches = _batches(text)
+    for run in (batches.by_length(), batches.shuffled(np.random.default_rng(0))):
+        seen = []
+        count = 0
+        for batch in run:
+            count += 1
+            seen.extend(batch.words.tolist())
+            assert batch.labels[:, 0].tolist() == batch.words.tolist()
+            first = batch.ids.flatten()[batch.rows]
+            assert first.tolist() == text.ids[batch.places.flatten()[batch.rows]].tolist()
+            assert batch.mask.flatten()[batch.rows].all()
+        assert sorted(seen) == list(range(len(text.firsts)))
+        assert count == len(batches)
+
+
+def test_order_comes_from_the_seed(bert: SubwordTokenizer) -> None:
+    batches = _batches(encode([["EU"] * n for n in range(1, 20)], bert, 32))
+    first = [batch.words.tolist() for batch in batches.shuffled(np.random.default_rng(1))]
+    assert first == [batch.words.tolist() for batch in batches.shuffled(np.random.default_rng(1))]
+    assert first != [batch.words.tolist() for batch in batches.shuffled(np.random.default_rng(2))]
+
+
+def test_labels_that_do_not_fit_are_refused(bert: SubwordTokenizer) -> None:
+    text = encode([["EU", "call"]], bert, 16)
+    with pytest.raises(ValueError, match="labels for 1 words, but the text has 2"):
+        Batches(text, np.full((1, 1), IGNORED), 2, 0)
