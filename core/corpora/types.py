@@ -14,10 +14,14 @@ Scheme = Literal["iob2", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The words of a sentence and, for each task annotated on it, one label per word."""
+    """The words of a sentence and, for each task annotated on it, one label per word.
+
+    `part` names the corpus it came from, where several were joined; empty elsewhere.
+    """
 
     tokens: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,8 @@ class Corpus:
     """Splits of sentences with tasks. `dev` may be empty; `train` and `test` are not.
 
     `notes` are sentences for the researcher: what was converted, counted or left out at load.
-    `dev_from_train` says that `dev` is a seeded tenth of the training sentences, for want of a split of its own.
+    `dev_from_train` says that `dev` is a seeded tenth of the training sentences, for want of a split of its
+    own.
     """
 
     name: str

@@ -1,0 +1,135 @@
+"""From sentences as read to a Corpus: schemes found, spans in IOB2, labels gathered, findings told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
+from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
+from core.errors import CorpusError
+
+__all__ = ["SPLITS", "assemble", "describe", "findings"]
+
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+
+def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Sequence[str] = ()) -> Corpus:
+    """The corpus of these sentences as read from files, all of their spans in IOB2.
+
+    Raises CorpusError where no label was read, or a split's labels are spans and another's are not.
+    """
+    names = list(dict.fromkeys(task for part in splits.values() for one in part for task in one.labels))
+    if not names:
+        raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
+    columns: dict[str, dict[Split, list[tuple[str, ...]]]] = {}
+    said = list(notes)
+    schemes: dict[str, Scheme] = {}
+    for task in names:
+        columns[task] = {}
+        for split, sentences in splits.items():
+            column = [sentence.labels[task] for sentence in sentences if task in sentence.labels]
+            written = notation(column)
+            if written not in ("IOB2", "plain"):
+                said.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
+            columns[task][split] = convert(column, written)
+        schemes[task] = _common_scheme(name, task, columns[task])
+    converted = {
+        split: _with_labels(sentences, {task: columns[task][split] for task in names})
+        for split, sentences in splits.items()
+    }
+    return describe(
+        Corpus(
+            name=name,
+            tasks=tuple(Task(task, schemes[task], ()) for task in names),
+            train=converted.get("train", ()),
+            dev=converted.get("dev", ()),
+            test=converted.get("test", ()),
+            notes=tuple(said),
+        )
+    )
+
+
+def describe(corpus: Corpus) -> Corpus:
+    """The corpus with its tasks' labels, unseen labels and violations counted anew from its sentences."""
+    return replace(corpus, tasks=tuple(_described(corpus, task) for task in corpus.tasks))
+
+
+def findings(corpus: Corpus) -> tuple[str, ...]:
+    """Sentences on what a researcher should know of the labels: unseen ones, and forbidden sequences."""
+    said = []
+    for task in corpus.tasks:
+        for split, labels in task.unseen.items():
+            said.append(
+                f"{task.name}: the {split} split has {len(labels)} {_plural('label', len(labels))} that "
+                "training "
+                f"never shows ({_listed(labels)}); every such word counts as an error."
+            )
+        counts = {split: number for split, number in task.illegal.items() if number}
+        if counts:
+            where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
+            said.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
+    return tuple(said)
+
+
+def _described(corpus: Corpus, task: Task) -> Task:
+    columns = {
+        split: [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
+        for split in SPLITS
+    }
+    labels = {split: {label for labels in column for label in labels} for split, column in columns.items()}
+    illegal: dict[str, int] = {}
+    if task.scheme == "iob2":
+        illegal = {split: violations(column) for split, column in columns.items() if column}
+    return Task(
+        task.name,
+        task.scheme,
+        label_order(labels["train"], task.scheme),
+        {
+            split: label_order(labels[split] - labels["train"], task.scheme)
+            for split in SPLITS
+            if labels[split] - labels["train"]
+        },
+        illegal,
+    )
+
+
+def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str, ...]]]) -> Scheme:
+    """The scheme that holds in every split.
+
+    Where training has spans, no other split may have plain labels.
+    """
+    training = {label for labels in columns.get("train", ()) for label in labels}
+    everything = {label for column in columns.values() for labels in column for label in labels}
+    scheme = scheme_of(everything)
+    if scheme == "plain" and scheme_of(training) == "iob2":
+        for split, column in columns.items():
+            for number, labels in enumerate(column, start=1):
+                for label in labels:
+                    if scheme_of((label, "B-X")) == "plain":
+                        raise CorpusError(
+                            f"{name}, {split} split, sentence {number}: the {task} label '{label}' is not "
+                            "O, B- or "
+                            "I- and a type, as the labels of the training split are."
+                        )
+    return scheme
+
+
+def _with_labels(
+    sentences: Sequence[Sentence], columns: Mapping[str, Sequence[tuple[str, ...]]]
+) -> tuple[Sentence, ...]:
+    """The sentences with the converted labels, which stand in the order of those that have the task."""
+    rest = {task: iter(column) for task, column in columns.items()}
+    return tuple(
+        replace(sentence, labels={task: next(rest[task]) for task in sentence.labels})
+        for sentence in sentences
+    )
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else noun + "s"
+
+
+def _listed(labels: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(labels[:most])
+    return shown if len(labels) <= most else f"{shown} and {len(labels) - most} more"

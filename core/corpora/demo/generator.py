@@ -1,0 +1,168 @@
+"""Derives sentences from the demo grammar: words, POS, chunks and entities come out of one derivation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from random import Random
+
+from core.corpora.demo.notation import Alternative, Entry, WordList, parse_grammar, parse_lexicon
+from core.corpora.demo.numbers import NUMBERS, below
+from core.corpora.types import Sentence, Split
+
+__all__ = ["Generator"]
+
+_START = "Sentence"
+_HEADLINE = "CAPITALS"
+"""A mark, not a word: the sentence that holds it is written in capitals."""
+
+# Of every ten names, six are for all splits, two are kept for dev and two for test.
+_TENTHS: dict[Split, tuple[int, ...]] = {"train": (), "dev": (6, 7), "test": (8, 9)}
+_KEPT_BACK = 6
+# How often dev and test use a name of their own, where the list has any.
+_OWN_NAME = 0.5
+# How often a word already used in the sentence is drawn again before it is let pass.
+_TRIES = 8
+
+_PRONOUNS = {
+    "he": {"m": ("he", "PRP"), "f": ("she", "PRP")},
+    "him": {"m": ("him", "PRP"), "f": ("her", "PRP")},
+    "his": {"m": ("his", "PRP$"), "f": ("her", "PRP$")},
+}
+_GENDERED = {"first.male": "m", "first.female": "f"}
+_VOWEL = re.compile(r"(?!eu|uni|one|use|u\.s|uk)[aeiou]|hour|honest|heir|(8|11|18)(\D|$)|mp$", re.IGNORECASE)
+
+
+@dataclass
+class _Draft:
+    """A sentence while it is derived: a row of word, POS, chunk and entity label per word."""
+
+    split: Split
+    rows: list[tuple[str, str, str, str]] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    chunk: str = ""
+    entity: str = ""
+    chunk_begins: bool = False
+    entity_begins: bool = False
+    gender: str = ""
+    capitals: bool = False
+
+    def add(self, word: str, tag: str) -> None:
+        if word == _HEADLINE:
+            self.capitals = True
+            return
+        self.rows.append((word, tag, self._label("chunk"), self._label("entity")))
+
+    def _label(self, kind: str) -> str:
+        inside = self.chunk if kind == "chunk" else self.entity
+        if not inside:
+            return "O"
+        begins = self.chunk_begins if kind == "chunk" else self.entity_begins
+        if kind == "chunk":
+            self.chunk_begins = False
+        else:
+            self.entity_begins = False
+        return f"{'B' if begins else 'I'}-{inside}"
+
+
+class Generator:
+    """A source of sentences, the same for the same seed on every machine."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self._rules, self._lexicon = _grammar()
+
+    def sentence(self, split: Split) -> Sentence:
+        """One sentence with tasks pos, chunk and ner; names are those that the split may use."""
+        draft = _Draft(split)
+        self._derive(_START, draft)
+        return _finished(draft)
+
+    def _derive(self, name: str, draft: _Draft) -> None:
+        if name in NUMBERS:
+            draft.add(NUMBERS[name](self._random), "CD")
+        elif name in _PRONOUNS:
+            draft.gender = draft.gender or ("m" if self._random.random() < 0.5 else "f")
+            draft.add(*_PRONOUNS[name][draft.gender])
+        elif name in self._lexicon:
+            draft.gender = draft.gender or _GENDERED.get(name, "")
+            for word, tag in self._entry(name, self._lexicon[name], draft):
+                draft.add(word, tag)
+        else:
+            self._write_out(self._alternative(name), draft)
+
+    def _write_out(self, alternative: Alternative, draft: _Draft) -> None:
+        for symbol in alternative.symbols:
+            if symbol.kind == "word":
+                draft.add(symbol.text, symbol.tag)
+            elif symbol.kind == "ref":
+                if symbol.chance == 100 or self._random.random() * 100 < symbol.chance:
+                    self._derive(symbol.text, draft)
+            elif symbol.kind == "open-chunk":
+                draft.chunk, draft.chunk_begins = symbol.text, True
+            elif symbol.kind == "close-chunk":
+                draft.chunk = ""
+            elif symbol.kind == "open-entity":
+                draft.entity, draft.entity_begins = symbol.text, True
+            else:
+                draft.entity = ""
+
+    def _alternative(self, name: str) -> Alternative:
+        alternatives = self._rules[name]
+        left = self._random.random() * sum(one.weight for one in alternatives)
+        for one in alternatives:
+            left -= one.weight
+            if left < 0:
+                return one
+        return alternatives[-1]
+
+    def _entry(self, name: str, words: WordList, draft: _Draft) -> Entry:
+        """A lexicon entry, not one that the sentence has already where that can be helped."""
+        entries = words.entries
+        if words.proper:
+            entries = self._for_split(entries, draft.split)
+        for _ in range(_TRIES):
+            entry = entries[below(self._random, len(entries))]
+            lemma = " ".join(word for word, _ in entry)
+            if lemma not in draft.used:
+                break
+        draft.used.add(lemma)
+        return entry
+
+    def _for_split(self, entries: tuple[Entry, ...], split: Split) -> tuple[Entry, ...]:
+        own = tuple(entry for place, entry in enumerate(entries) if place % 10 in _TENTHS[split])
+        if own and self._random.random() < _OWN_NAME:
+            return own
+        return tuple(entry for place, entry in enumerate(entries) if place % 10 < _KEPT_BACK)
+
+
+def _finished(draft: _Draft) -> Sentence:
+    words = [row[0] for row in draft.rows]
+    for place, following in enumerate(words[1:]):
+        if words[place] in ("a", "A") and _VOWEL.match(following):
+            words[place] += "n"
+    words[0] = words[0][0].upper() + words[0][1:]
+    if draft.capitals:
+        words = [word.upper() for word in words]
+    return Sentence(
+        tuple(words),
+        {
+            "pos": tuple(row[1] for row in draft.rows),
+            "chunk": tuple(row[2] for row in draft.rows),
+            "ner": tuple(row[3] for row in draft.rows),
+        },
+    )
+
+
+@cache
+def _grammar() -> tuple[dict[str, tuple[Alternative, ...]], dict[str, WordList]]:
+    folder = resources.files("core.corpora.demo")
+    rules: dict[str, tuple[Alternative, ...]] = {}
+    lexicon: dict[str, WordList] = {}
+    for file in sorted(folder.joinpath("grammar").iterdir(), key=lambda one: one.name):
+        rules |= parse_grammar(file.read_text(encoding="utf-8"))
+    for file in sorted(folder.joinpath("lexicon").iterdir(), key=lambda one: one.name):
+        lexicon |= parse_lexicon(file.read_text(encoding="utf-8"))
+    return rules, lexicon

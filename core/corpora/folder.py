@@ -1,0 +1,45 @@
+"""A folder of split files as a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.corpora.assembly import SPLITS, assemble
+from core.corpora.columns import TOKENS, read_columns
+from core.corpora.conllu import read_conllu
+from core.corpora.detection import detect_columns
+from core.corpora.files import CONLLU, find_splits
+from core.corpora.types import Corpus, Sentence, Split
+from core.errors import CorpusError
+
+__all__ = ["read_folder"]
+
+
+def read_folder(folder: Path, columns: Sequence[str] | None = None, name: str | None = None) -> Corpus:
+    """The corpus in that folder. Without `columns`, CoNLL columns are named by what is in them.
+
+    Raises CorpusError naming the file, the line and what was expected.
+    """
+    files = find_splits(folder)
+    order = [split for split in SPLITS if split in files]
+    notes: list[str] = []
+    splits: dict[Split, Sequence[Sentence]] = {}
+    if files["train"].suffix.lower() == CONLLU:
+        if columns is not None:
+            raise CorpusError(
+                f"{folder} holds CoNLL-U files, whose columns are fixed; leave the names of columns away."
+            )
+        for split in order:
+            splits[split], said = read_conllu(files[split])
+            notes += said
+    else:
+        if columns is None:
+            columns = detect_columns(files["train"]).columns
+            notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
+        elif TOKENS not in columns:
+            raise CorpusError(f"One of the columns must be named '{TOKENS}', not only {', '.join(columns)}.")
+        for split in order:
+            splits[split], said = read_columns(files[split], columns)
+            notes += said
+    return assemble(name or folder.name, splits, notes)

@@ -1,0 +1,97 @@
+"""Files that a researcher uploads, kept as a corpus folder of the laboratory.
+
+The folder's name ends in a hash of the content: the same upload is kept once, and a run's corpus never
+changes under it. Nothing of an uploaded file's name becomes part of a path but its ending, and that only from
+a list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from core.corpora.files import EXTENSIONS, split_of
+from core.corpora.types import Split
+from core.errors import CorpusError
+from core.paths import upload_dir
+
+__all__ = ["MOST_MEGABYTES", "save_upload"]
+
+MOST_MEGABYTES = 200
+"""The most an upload may hold in all: ten times the largest shared-task corpora."""
+
+_NAME_LENGTH = 60
+
+
+def save_upload(files: Mapping[str, bytes], name: str) -> Path:
+    """Stores the split files (file name → content) and returns the corpus folder.
+
+    `name` is what the researcher calls the corpus. Raises CorpusError where a file's name tells no split, two
+    tell the same, train or test is missing, or there is too much of it.
+    """
+    megabytes = sum(map(len, files.values())) / 1e6
+    if megabytes > MOST_MEGABYTES:
+        raise CorpusError(
+            f"The upload holds {megabytes:,.0f} MB and the most is {MOST_MEGABYTES} MB; "
+            "put the files in a folder on the machine and name that instead."
+        )
+    splits: dict[Split, tuple[str, bytes]] = {}
+    for file_name, content in files.items():
+        base = re.split(r"[/\\]", file_name)[-1]
+        split = split_of(base)
+        if split is None:
+            raise CorpusError(
+                f"'{base}' does not tell its split; name the files train, dev and test with an ending such "
+                "as .conll "
+                "or .conllu."
+            )
+        if split in splits:
+            raise CorpusError(
+                f"Both '{splits[split][0]}' and '{base}' are {split} files; upload one of them."
+            )
+        splits[split] = base, content
+    for needed in ("train", "test"):
+        if needed not in splits:
+            raise CorpusError(f"The upload has no {needed} file; add one, {needed}.conll say.")
+    folder = upload_dir() / f"{_slug(name)}-{_digest(splits)}"
+    if not folder.exists():
+        _write(folder, splits)
+    return folder
+
+
+def _write(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
+    """All files or none: written beside, then moved in place."""
+    beside = Path(tempfile.mkdtemp(prefix=".upload-", dir=folder.parent))
+    try:
+        for split, (base, content) in splits.items():
+            (beside / f"{split}{_ending(base)}").write_bytes(content)
+        try:
+            beside.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another session has stored the same upload meanwhile
+                raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _ending(base: str) -> str:
+    ending = Path(base).suffix.lower()
+    return ending if ending in EXTENSIONS else ".conll"
+
+
+def _slug(name: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:_NAME_LENGTH]
+    return slug or "corpus"
+
+
+def _digest(splits: Mapping[Split, tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for split in sorted(splits):
+        base, content = splits[split]
+        digest.update(f"{split}{_ending(base)}:{len(content)}:".encode())
+        digest.update(content)
+    return digest.hexdigest()[:8]
