@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, select
+from sqlalchemy import URL, Connection, Engine, Table, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import NotOwner, RunNotFound
 from core.store.engine import translated_errors
-from core.store.records import Owner
+from core.store.records import Owner, Run
 from core.store.states import RunState
 from core.store.tables import events, runs
 
@@ -37,6 +37,8 @@ class StoreBase:
         self._clock = clock
         self._local = threading.local()
         self._key_ids: dict[tuple[str, str, str], int] = {}
+        # Runs as last read, with the revision of their row. An id is never reused, so it can stay here.
+        self._seen: dict[int, tuple[int, Run]] = {}
 
     @property
     def url(self) -> str:
@@ -73,6 +75,10 @@ class StoreBase:
                     yield connection
                 # Only now are keys made inside sure to exist.
                 self._key_ids.update(self._local.fresh_keys)
+            except BaseException:
+                if write:
+                    self._seen = {}  # it may hold rows that were never committed
+                raise
             finally:
                 self._local.connection = None
 
@@ -96,6 +102,17 @@ class StoreBase:
                     f"Run {run_id} is {state} and no longer belongs to process {owner.pid} on {owner.host}."
                 )
         return state
+
+    def _change(
+        self, connection: Connection, run_id: int, values: Mapping[str, Any], *conditions: Any
+    ) -> int:
+        """Changes a run's row where the conditions hold; returns how many rows that were (0 or 1)."""
+        changed = connection.execute(
+            update(runs)
+            .where(runs.c.id == run_id, *conditions)
+            .values(**values, revision=runs.c.revision + 1)
+        )
+        return changed.rowcount
 
     def _tell(self, connection: Connection, run_id: int, kind: str, message: str) -> None:
         connection.execute(

@@ -7,7 +7,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select
 
 from core.errors import IllegalMove, RunNotFound
 from core.paths import log_path
@@ -52,12 +52,7 @@ class LifePart(StoreBase):
     ) -> None:
         """Moves a run and tells it in its history. Raises RunNotFound, IllegalMove where MOVES forbids it."""
         sources = [state.value for state, moves in MOVES.items() if to in moves]
-        moved = connection.execute(
-            update(runs)
-            .where(runs.c.id == run_id, runs.c.state.in_(sources))
-            .values(state=to.value, **values)
-        )
-        if moved.rowcount != 1:
+        if not self._change(connection, run_id, {"state": to.value, **values}, runs.c.state.in_(sources)):
             state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
             if state is None:
                 raise RunNotFound(f"There is no run {run_id}.")
@@ -80,22 +75,18 @@ class LifePart(StoreBase):
                 if run_id is None:
                     return None
                 now = self._clock()
-                claimed = connection.execute(
-                    update(runs)
-                    .where(runs.c.id == run_id, runs.c.state == RunState.QUEUED.value)
-                    .values(
-                        state=RunState.RUNNING.value,
-                        owner_host=owner.host,
-                        owner_pid=owner.pid,
-                        owner_started=owner.process_started,
-                        owner_boot=owner.boot_id,
-                        started_at=now,
-                        heartbeat_at=now,
-                        heartbeat_due=now + due_in,
-                        log=str(log_path(run_id)),
-                    )
-                )
-                if claimed.rowcount != 1:
+                values = {
+                    "state": RunState.RUNNING.value,
+                    "owner_host": owner.host,
+                    "owner_pid": owner.pid,
+                    "owner_started": owner.process_started,
+                    "owner_boot": owner.boot_id,
+                    "started_at": now,
+                    "heartbeat_at": now,
+                    "heartbeat_due": now + due_in,
+                    "log": str(log_path(run_id)),
+                }
+                if not self._change(connection, run_id, values, runs.c.state == RunState.QUEUED.value):
                     continue  # another worker was faster (on a database without one writer at a time)
                 self._tell(
                     connection,
@@ -113,9 +104,7 @@ class LifePart(StoreBase):
         now = self._clock()
         with self.transaction() as connection:
             state = self._guard(connection, run_id, owner)
-            connection.execute(
-                update(runs).where(runs.c.id == run_id).values(heartbeat_at=now, heartbeat_due=now + due_in)
-            )
+            self._change(connection, run_id, {"heartbeat_at": now, "heartbeat_due": now + due_in})
         return state
 
     def set_progress(
@@ -130,7 +119,7 @@ class LifePart(StoreBase):
             values["total_steps"] = total_steps
         with self.transaction() as connection:
             state = self._guard(connection, run_id, owner)
-            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+            self._change(connection, run_id, values)
         return state
 
     def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
@@ -139,7 +128,7 @@ class LifePart(StoreBase):
         with self.transaction() as connection:
             self._guard(connection, run_id, owner)
             self._upsert(connection, facts, [{"run_id": run_id, "facts": text}], replace=True)
-            connection.execute(update(runs).where(runs.c.id == run_id).values(total_steps=known.total_steps))
+            self._change(connection, run_id, {"total_steps": known.total_steps})
 
     def finish(
         self,

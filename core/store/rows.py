@@ -23,7 +23,7 @@ _NAMES = """
 id config configuration_id sweep state created_at started_at finished_at
 owner_host owner_pid owner_started owner_boot heartbeat_at heartbeat_due
 step total_steps epoch progress_at best_epoch checkpoint log
-error_type error_message error_traceback error_exit_code attempt stop_requested_at
+error_type error_message error_traceback error_exit_code attempt stop_requested_at revision
 """
 RUN_COLUMNS = tuple(runs.c[name] for name in _NAMES.split())
 _NO_FACTS: Mapping[str, Any] = {}
@@ -66,13 +66,13 @@ def _unchecked(text: str) -> RunConfig:
     return RunConfig.model_construct(None, **frozen)
 
 
-def run_of(row: Sequence[Any], facts: Mapping[str, Any] = _NO_FACTS) -> Run:
-    """The Run of a row of RUN_COLUMNS."""
+def run_of(row: Sequence[Any]) -> Run:
+    """The Run of a row of RUN_COLUMNS, without its facts."""
     (
         id_, config_text, configuration_id, sweep, state, created_at, started_at, finished_at,
         host, pid, process_started, boot_id, heartbeat_at, heartbeat_due,
         step, total_steps, epoch, progress_at, best_epoch, checkpoint, log,
-        error_type, error_message, error_traceback, error_exit_code, attempt, stop_requested_at,
+        error_type, error_message, error_traceback, error_exit_code, attempt, stop_requested_at, _,
     ) = row  # fmt: skip
     config, problem = parse_config(config_text)
     error = None
@@ -98,7 +98,7 @@ def run_of(row: Sequence[Any], facts: Mapping[str, Any] = _NO_FACTS) -> Run:
         checkpoint=checkpoint,
         log=log,
         error=error,
-        facts=facts,
+        facts=_NO_FACTS,
         attempt=attempt,
         stop_requested_at=moment(stop_requested_at),
         config_problem=problem,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from core.config import RunConfig
 from core.errors import IllegalMove, RunNotFound
@@ -64,23 +65,35 @@ class RunsPart(StoreBase):
         """
         if with_facts is None:
             with_facts = ids is not None
-        statement = select(*RUN_COLUMNS).order_by(runs.c.id.desc())
+        heads = select(runs.c.id, runs.c.revision).order_by(runs.c.id.desc())
         if states is not None:
-            statement = statement.where(runs.c.state.in_([state.value for state in states]))
+            heads = heads.where(runs.c.state.in_([state.value for state in states]))
         if limit is not None:
-            statement = statement.limit(limit)
+            heads = heads.limit(limit)
         with self.transaction(write=False) as connection:
             if ids is None:
-                rows = list(connection.execute(statement))
+                found = [(row[0], row[1]) for row in connection.execute(heads)]
             else:
-                pieces = [connection.execute(statement.where(runs.c.id.in_(some))) for some in in_chunks(ids)]
-                rows = sorted((row for piece in pieces for row in piece), key=lambda row: -row[0])[:limit]
-            known: dict[int, Mapping[str, Any]] = {}
-            if with_facts:
-                for some in in_chunks(row[0] for row in rows):
-                    found = connection.execute(select(facts).where(facts.c.run_id.in_(some)))
-                    known |= {run_id: json.loads(text) for run_id, text in found}
-        return [run_of(row, known.get(row[0], {})) for row in rows]
+                pieces = [connection.execute(heads.where(runs.c.id.in_(some))) for some in in_chunks(ids)]
+                found = sorted(((row[0], row[1]) for piece in pieces for row in piece), reverse=True)[:limit]
+            listed = self._read(connection, found)
+            return self._with_facts(connection, listed) if with_facts else listed
+
+    def _read(self, connection: Connection, heads: Sequence[tuple[int, int]]) -> list[Run]:
+        """The runs of those (id, revision), fetching only rows that were not seen before."""
+        seen = self._seen
+        unseen = [run_id for run_id, revision in heads if run_id not in seen or seen[run_id][0] != revision]
+        for some in in_chunks(unseen):
+            for row in connection.execute(select(*RUN_COLUMNS).where(runs.c.id.in_(some))):
+                seen[row[0]] = (row[-1], run_of(row))
+        return [seen[run_id][1] for run_id, _ in heads]
+
+    def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[Run]:
+        known: dict[int, Mapping[str, Any]] = {}
+        for some in in_chunks(run.id for run in listed):
+            rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(some)))
+            known |= {run_id: json.loads(text) for run_id, text in rows}
+        return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
 
     def state(self, run_id: int) -> RunState:
         """Where the run is in its life: the cheapest read there is. Raises RunNotFound."""

@@ -84,6 +84,8 @@ runs = Table(
     Column("sweep", String(200)),
     Column("state", String(10), nullable=False),
     Column("attempt", Integer, nullable=False, server_default="1"),
+    # Counts the changes of this row, so that readers fetch only rows they have not seen.
+    Column("revision", Integer, nullable=False, server_default="1"),
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),

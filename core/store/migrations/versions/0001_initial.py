@@ -29,6 +29,7 @@ def upgrade() -> None:
         sa.Column("sweep", sa.String(length=200), nullable=True),
         sa.Column("state", sa.String(length=10), nullable=False),
         sa.Column("attempt", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("revision", sa.Integer(), server_default="1", nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("started_at", sa.Double(), nullable=True),
         sa.Column("finished_at", sa.Double(), nullable=True),
