@@ -1,1 +1,17 @@
 """Scores of predictions and statistics over seeds. Needs no torch."""
+
+from core.evaluation.scores import PlainScore, score_name, score_task
+from core.evaluation.spans import Span, spans
+from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+
+__all__ = [
+    "MeanSD",
+    "PairedDifference",
+    "PlainScore",
+    "Span",
+    "paired_difference",
+    "score_name",
+    "score_task",
+    "spans",
+    "summary",
+]
