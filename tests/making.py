@@ -1,0 +1,136 @@
+"""Small values for tests of the store and of jobs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from core.config import RunConfig
+from core.mrn.relations import Relations
+from core.store import Owner, RunState, Store
+from core.training.events import (
+    TOTAL,
+    EpochMetrics,
+    RunFacts,
+    Snapshot,
+    SplitResult,
+    StepMetrics,
+    TaskFacts,
+    TaskScore,
+)
+
+OWNER = Owner(host="here", pid=4242, process_started=1000.25, boot_id="boot-1")
+OTHER = Owner(host="here", pid=4243, process_started=1001.5, boot_id="boot-1")
+
+
+class Clock:
+    """Seconds since 1970 that stand still until a test moves them."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def config(**values: Any) -> RunConfig:
+    """An MRN run of the demo corpus."""
+    defaults: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "ner")}
+    return RunConfig.build(**(defaults | values))
+
+
+def step_metrics(step: int, loss: float = 1.0) -> StepMetrics:
+    """Four numbers of one step."""
+    values = {("pos", "loss"): loss, ("ner", "loss"): loss / 2, (TOTAL, "loss"): loss, (TOTAL, "lr"): 1e-3}
+    return StepMetrics(step, step / 10, step * 0.5, values)
+
+
+def epoch_metrics(step: int, epoch: int, score: float) -> EpochMetrics:
+    """The dev scores after one epoch."""
+    return EpochMetrics(step, epoch, step * 0.5, {("pos", "score"): score, (TOTAL, "score"): score})
+
+
+def run_facts(total_steps: int = 20, **values: Any) -> RunFacts:
+    """Facts of a run of two tasks."""
+    defaults: dict[str, Any] = {
+        "device": "cpu",
+        "precision": "fp32",
+        "threads": 1,
+        "versions": {"mrnlab": "test"},
+        "tasks": (
+            TaskFacts("pos", "plain", ("NN", "VB"), "accuracy", train_sentences=40, train_tokens=400),
+            TaskFacts("ner", "iob2", ("O", "B-PER"), "f1_conll", train_sentences=40, train_tokens=400),
+        ),
+        "total_steps": total_steps,
+        "steps_per_epoch": 10,
+        "features": 16,
+        "dev_from_train": False,
+        "alignment": "cooccurrence",
+        "alignment_reason": "the tasks share sentences",
+        "label_names": ("pos:NN", "pos:VB", "ner:O", "ner:B-PER"),
+        "label_owners": (("pos",), ("pos",), ("ner",), ("ner",)),
+    }
+    return RunFacts(**(defaults | values))
+
+
+def relations(seed: int = 0, tasks: int = 2, labels: int = 4, features: int = 16, rank: int = 3) -> Relations:
+    """Random covariances."""
+    draw = np.random.default_rng(seed)
+    task, label = draw.normal(size=(tasks, tasks)), draw.normal(size=(labels, labels))
+    factor = draw.normal(size=(features, rank))
+    return Relations(
+        task @ task.T + np.eye(tasks), label @ label.T + np.eye(labels), factor, feature_diagonal=0.1
+    )
+
+
+def snapshot(step: int, seed: int = 0) -> Snapshot:
+    """Random covariances at a step."""
+    return Snapshot(step, step / 10, relations(seed))
+
+
+def task_score(task: str, score: float, **values: Any) -> TaskScore:
+    """A score of a task with plain labels."""
+    defaults: dict[str, Any] = {
+        "task": task,
+        "score_name": "accuracy",
+        "score": score,
+        "accuracy": score,
+        "precision": None,
+        "recall": None,
+        "f1_conll": None,
+        "f1_strict": None,
+        "seqeval_f1": 0.5,
+        "tokens": 3,
+        "report": {"NN": {"precision": 1.0, "recall": 0.5, "f1": math.nan, "support": 2}},
+    }
+    return TaskScore(**(defaults | values))
+
+
+def split_result(split: str, score: float = 0.75, epoch: int = 2) -> SplitResult:
+    """Scores and predictions of two sentences and two tasks."""
+    gold = {"pos": [["NN", "VB"], ["NN"]], "ner": [["O", "B-PER"], ["O"]]}
+    predicted = {"pos": [["NN", "NN"], ["NN"]], "ner": [["O", "O"], ["O"]]}
+    return SplitResult(
+        split, epoch, (task_score("pos", score), task_score("ner", score / 2)), predicted, gold
+    )
+
+
+def claimed(store: Store, state: RunState = RunState.RUNNING, **values: Any) -> int:
+    """A new run, brought to that state by the moves of its life, its only owner OWNER."""
+    (run_id,) = store.add_runs([config(**values)])
+    if state is RunState.QUEUED:
+        return run_id
+    while (run := store.claim(OWNER, due_in=15)) is not None and run.id != run_id:
+        pass
+    if state is RunState.CANCELLING:
+        store.request_stop(run_id)
+    elif state is RunState.CANCELLED:
+        store.request_stop(run_id)
+        store.finish(run_id, RunState.CANCELLED)
+    elif state is RunState.LOST:
+        store.mark_lost(run_id, "It went away.")
+    elif state is not RunState.RUNNING:
+        store.finish(run_id, state)
+    return run_id
