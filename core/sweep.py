@@ -1,0 +1,65 @@
+"""Lists of values to runs: every combination once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from core.config import RunConfig, applicable_fields
+from core.errors import ConfigError
+
+__all__ = ["expand"]
+
+_CONTEXT = ("paradigm", "encoder", "encoder_training")
+
+
+def expand(base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> list[RunConfig]:
+    """The runs that `base` and every combination of the values in `lists` make.
+
+    The first list varies slowest and seeds fastest, so the seeds of a configuration stand together. STL
+    makes a run for each task. A field that only some of the runs have (λ, where MTL and MRN are swept) is
+    dropped for the others, and runs that are then the same are made once.
+
+    Raises ConfigError naming the field: an empty list, a value that is not possible, or a field that none
+    of the runs has.
+    """
+    base = {_name(field): value for field, value in base.items()}
+    lists = {_name(field): list(values) for field, values in lists.items()}
+    for field, values in lists.items():
+        if not values:
+            raise ConfigError(field, f"{field}: the list is empty; name at least one value.")
+    seeds = lists.pop("seed", None)
+    combinations = [
+        base | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())
+    ]
+    used = frozenset[str]().union(*map(_applicable, combinations))
+    runs: dict[RunConfig, None] = {}
+    for combination in combinations:
+        applicable = _applicable(combination)
+        # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
+        kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
+        for run in _per_task(kept):
+            for seed in [{}] if seeds is None else [{"seed": value} for value in seeds]:
+                runs.setdefault(RunConfig.build(**run | seed))
+    return list(runs)
+
+
+def _name(field: str) -> str:
+    return "lambda" if field == "lambda_" else field
+
+
+def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
+    defaults = RunConfig.model_fields
+    return applicable_fields(*(str(values.get(name, defaults[name].default)) for name in _CONTEXT))
+
+
+def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    tasks = values.get("tasks")
+    if values.get("paradigm") != "stl" or not tasks:
+        yield dict(values)
+        return
+    if isinstance(tasks, str):
+        tasks = [task.strip() for task in tasks.split(",") if task.strip()]
+    for task in tasks:
+        yield {**values, "tasks": (task,)}
