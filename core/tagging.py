@@ -32,7 +32,7 @@ class TaggedSentence:
 
 
 class Tagger(Protocol):
-    """A trained run, ready to tag. `schemes` tells for each task whether labels are spans (`iob2`) or `plain`."""
+    """A trained run, ready to tag. `schemes` tells for each task whether its labels are `iob2` or `plain`."""
 
     @property
     def schemes(self) -> Mapping[str, str]: ...

@@ -171,7 +171,7 @@ def _prior(
     settings = PriorSettings(
         features=features,
         strength=config.lambda_,
-        tokens=sum(task.train_tokens for task in tasks) / len(tasks),
+        tokens=sum(task.train_tokens for task in tasks),
         learn=config.learn,
     )
     return make_prior(config.prior, alignment, settings, device), alignment, counts

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -35,20 +39,45 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
 
     Raises EncoderError where it cannot be loaded, and where packaged weights are not the official ones.
     """
-    from transformers import AutoModel
+    from transformers import MODEL_MAPPING, AutoConfig, AutoModel
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # a worker's log is read by people
     source = locate(encoder)
     spec = ENCODERS.get(base_name(encoder))
     if spec and spec.source.startswith("package:"):
         verify_packaged_weights(spec.source.removeprefix("package:"))
     try:
         # float32 is asked for: the default would keep a half-precision checkpoint as it is.
-        inner = AutoModel.from_pretrained(source, dtype=torch.float32, use_safetensors=True)
-    except (OSError, ValueError) as error:
+        # The pooler reads [CLS] alone and would be weights that no task trains.
+        config = AutoConfig.from_pretrained(source)
+        accepted = inspect.signature(MODEL_MAPPING[type(config)].__init__).parameters
+        extra = {"add_pooling_layer": False} if "add_pooling_layer" in accepted else {}
+        with _quiet("transformers"):
+            inner, report = AutoModel.from_pretrained(
+                source, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **extra
+            )
+    except (OSError, ValueError, KeyError) as error:
         raise EncoderError(f"The encoder '{base_name(encoder)}' cannot be loaded: {error}") from error
-    if getattr(inner, "pooler", None) is not None:
-        inner.pooler = None  # it reads [CLS] alone and would be weights that no task trains
+    # Transformers fills what is missing with random numbers and only mentions it.
+    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
+    if missing:
+        raise EncoderError(
+            f"The encoder '{base_name(encoder)}' lacks weights of its architecture: {', '.join(missing[:3])}."
+        )
     return Transformer(inner, half=half)
+
+
+@contextmanager
+def _quiet(logger: str) -> Iterator[None]:
+    """Errors only from that logger, for a while: its report on left-out poolers is looked at here instead."""
+    chosen = logging.getLogger(logger)
+    before = chosen.level
+    chosen.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        chosen.setLevel(before)
 
 
 def longest_input(inner: Any) -> int | None:

@@ -18,8 +18,9 @@ __all__ = ["NoPrior", "Prior", "PriorSettings"]
 class PriorSettings:
     """What every prior is told.
 
-    `features` is D; `strength` is λ; `tokens` is N, the labelled training words per task (their mean over
-    tasks); `learn` names the covariances to learn, the others stay the identity.
+    `features` is D; `strength` is λ; `tokens` is N, the labelled training words of all tasks together, a
+    word counted once for each task that labels it; `learn` names the covariances to learn, the others stay
+    the identity.
     """
 
     features: int

@@ -43,8 +43,14 @@ PSEUDO_OBSERVATIONS = 1.0
 class Prior:
     """Learns the shapes of Ω_task, Ω_label and Ω_feature at the fixed scale τ = 1/(3D).
 
-    τ is the variance of an nn.Linear's initial weights. The penalty is λ / (2Nτ) · <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W>:
-    λ keeps its meaning as the corpus grows. State in float64; the penalty in the dtype of the heads.
+    τ is the variance of an nn.Linear's initial weights. The penalty is
+
+        λ / (2Nτ) · r / ‖B‖² · <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W>
+
+    N counts the words of all tasks because the loss is the mean over tasks of means over words; so λ = 1 is
+    the estimate itself, however many tasks and words there are. r / ‖B‖² (1 for `disjoint` and `exact`) takes
+    back that `cooccurrence` writes a head's row into W many times over: λ means the same in every alignment.
+    State in float64; the penalty in the dtype of the heads.
     """
 
     def __init__(self, alignment: Alignment, settings: PriorSettings, device: torch.device) -> None:
@@ -57,11 +63,12 @@ class Prior:
         self._label = torch.eye(labels, dtype=torch.float64, device=device)
         self._feature = LowRankCovariance.identity(features, dtype=torch.float64, device=device)
         scale = 1.0 / (3.0 * features)
-        self._weight = settings.strength / (2.0 * max(settings.tokens, 1.0) * scale)
+        copies = float(self._align.square().sum()) / self._align.shape[2]
+        self._weight = settings.strength / (2.0 * max(settings.tokens, 1.0) * scale * copies)
         self._refresh()
 
     def penalty(self, heads: Tensor) -> Tensor:
-        """λ / (2Nτ) · <Q, K>: equation (23)'s λ·L_reg with L_reg = <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W>."""
+        """λ·L_reg of equation (23), scaled as the class says: <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W> = <Q, K>."""
         inner = self._feature.inverse_inner(heads)
         return self._weight * (self._coupling.to(inner.dtype) * inner).sum()
 

@@ -1,0 +1,343 @@
+"""The training loop on a tiny encoder: what it tells, what it keeps, and that it repeats."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from core.config import RunConfig
+from core.corpora.types import Corpus, Sentence, Task
+from core.errors import MRNLabError, TrainingError
+from core.models import checkpoint as checkpoints
+from core.tagging import load_tagger
+from core.training import trainer
+from core.training.events import (
+    TOTAL,
+    EpochMetrics,
+    Event,
+    Note,
+    RunFacts,
+    Snapshot,
+    SplitResult,
+    StepMetrics,
+)
+from core.training.selection import DevMetrics, best_epoch
+from core.training.setup import set_up, snapshot_steps
+from core.training.step_log import StepLog
+from core.training.trainer import Outcome, train
+from tests.tiny import tiny_bert
+
+WORDS = ["EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", "."]
+POS = ["N", "V", "J", "N", "T", "V", "J", "N", "."]
+NER = ["B-ORG", "O", "B-MISC", "O", "O", "O", "B-MISC", "O", "O"]
+
+
+def _sentences(
+    count: int, seed: int, tasks: tuple[str, ...] = ("pos", "ner"), longest: int = 9
+) -> list[Sentence]:
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        picked = rng.integers(0, len(WORDS), rng.integers(2, longest))
+        columns = {"pos": tuple(POS[i] for i in picked), "ner": tuple(NER[i] for i in picked)}
+        made.append(Sentence(tuple(WORDS[i] for i in picked), {task: columns[task] for task in tasks}))
+    return made
+
+
+def _corpus(train_sentences: list[Sentence] | None = None, test: list[Sentence] | None = None) -> Corpus:
+    return Corpus(
+        "toy",
+        (Task("pos", "plain", (".", "J", "N", "T", "V")), Task("ner", "iob2", ("O", "B-MISC", "B-ORG"))),
+        tuple(train_sentences or _sentences(40, 0)),
+        tuple(_sentences(10, 1)),
+        tuple(test or _sentences(12, 2)),
+    )
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
+
+
+def _config(encoder: str, **changes: Any) -> RunConfig:
+    values: dict[str, Any] = {
+        "corpus": "toy",
+        "tasks": "pos,ner",
+        "encoder": encoder,
+        "epochs": 3,
+        "batch_size": 8,
+        "max_length": 32,
+        "lr_encoder": 2e-3,
+        "lr_heads": 2e-2,
+        "device": "cpu",
+        "precision": "fp32",
+    }
+    values |= changes
+    if values.get("encoder_training") == "frozen":
+        del values["lr_encoder"]
+    if values.get("paradigm", "mrn") == "mrn":
+        values.setdefault("update_every", 2)
+    return RunConfig.build(**values)
+
+
+def _run(config: RunConfig, corpus: Corpus, folder: Path) -> tuple[list[Event], Outcome]:
+    events: list[Event] = []
+    return events, train(config, corpus, sink=events.append, checkpoint=folder / "checkpoint")
+
+
+def _of(events: list[Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def _numbers(events: list[Event]) -> list[Any]:
+    """Everything but the clock."""
+    steps = [(e.step, dict(e.values)) for e in _of(events, StepMetrics)]
+    epochs = [(e.step, dict(e.values)) for e in _of(events, EpochMetrics)]
+    return [steps, epochs, [e.scores for e in _of(events, SplitResult)]]
+
+
+@pytest.mark.parametrize("paradigm", ["stl", "mtl", "mrn"])
+def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str) -> None:
+    corpus = _corpus()
+    if paradigm == "stl":
+        corpus = Corpus("toy", corpus.tasks[:1], corpus.train, corpus.dev, corpus.test)
+    config = _config(encoder, paradigm=paradigm, tasks="pos" if paradigm == "stl" else "pos,ner")
+    events, outcome = _run(config, corpus, tmp_path)
+    facts = events[0]
+    assert isinstance(facts, RunFacts)
+    assert (facts.total_steps, facts.steps_per_epoch, facts.features) == (15, 5, 16)
+    assert outcome.steps == 15
+    assert not outcome.stopped
+    steps = _of(events, StepMetrics)
+    assert [event.step for event in steps] == list(range(1, 16))
+    tasks = [task.name for task in corpus.tasks]
+    for event in steps:
+        mean = sum(event.values[task, "loss"] for task in tasks) / len(tasks)
+        assert event.values[TOTAL, "loss"] == pytest.approx(mean + event.values[TOTAL, "penalty"], rel=1e-5)
+    assert steps[-1].values[TOTAL, "loss"] < steps[0].values[TOTAL, "loss"]
+    assert [event.epoch for event in _of(events, EpochMetrics)] == [1, 2, 3]
+    results = {result.split: result for result in _of(events, SplitResult)}
+    assert set(results) == {"dev", "test"}
+    # What is stored of dev is the best epoch's figure, to the last digit.
+    chosen = _of(events, EpochMetrics)[outcome.best_epoch - 1]
+    for task_score in results["dev"].scores:
+        assert chosen.values[task_score.task, "score"] == task_score.score
+    snapshots = _of(events, Snapshot)
+    assert bool(snapshots) == (paradigm == "mrn")
+    if paradigm == "mrn":
+        assert snapshots[-1].step == 15
+        assert facts.alignment == "cooccurrence"
+        assert snapshots[-1].relations.label.shape == (8, 8)
+        assert abs(snapshots[-1].relations.correlation("task")[0, 1]) > 1e-6
+
+
+def test_same_seed_same_numbers_and_another_seed_others(encoder: str, tmp_path: Path) -> None:
+    first, _ = _run(_config(encoder), _corpus(), tmp_path / "a")
+    again, _ = _run(_config(encoder), _corpus(), tmp_path / "b")
+    other, _ = _run(_config(encoder, seed=2), _corpus(), tmp_path / "c")
+    assert _numbers(first) == _numbers(again)
+    assert _numbers(first) != _numbers(other)
+
+
+def test_every_word_is_scored_however_long_its_sentence(encoder: str, tmp_path: Path) -> None:
+    long = _sentences(6, 3, longest=200)
+    assert max(len(sentence.tokens) for sentence in long) > 100
+    events, _ = _run(_config(encoder, epochs=1), _corpus(test=long), tmp_path)
+    (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
+    words = sum(len(sentence.tokens) for sentence in long)
+    assert all(task_score.tokens == words for task_score in result.scores)
+    for task in ("pos", "ner"):
+        assert [len(labels) for labels in result.predictions[task]] == [len(s.tokens) for s in long]
+
+
+def test_labels_training_never_saw_are_errors_not_crashes(encoder: str, tmp_path: Path) -> None:
+    odd = [Sentence(("EU", "call"), {"pos": ("X", "N"), "ner": ("B-LOC", "O")})] * 3
+    events, _ = _run(_config(encoder, epochs=1), _corpus(test=odd), tmp_path)
+    (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
+    assert result.scores[0].accuracy <= 0.5
+    assert result.scores[1].score == 0.0
+    assert result.gold["ner"][0] == ["B-LOC", "O"]
+
+
+def test_tasks_on_different_sentences_train_together(encoder: str, tmp_path: Path) -> None:
+    mixed = _sentences(20, 4, ("pos",)) + _sentences(20, 5, ("ner",))
+    events, _ = _run(_config(encoder, batch_size=1, epochs=1), _corpus(mixed), tmp_path)
+    facts = events[0]
+    assert isinstance(facts, RunFacts)
+    assert [task.train_sentences for task in facts.tasks] == [20, 20]
+    assert facts.alignment == "disjoint"
+    named = [{task for task, name in event.values if name == "loss"} for event in _of(events, StepMetrics)]
+    assert {"pos", TOTAL} in named
+    assert {"ner", TOTAL} in named
+
+
+def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> None:
+    """The looked-up states are the encoder's own, and its weights are not trained."""
+    corpus = _corpus(test=_sentences(6, 3, longest=80))
+    frozen = set_up(_config(encoder, encoder_training="frozen"), corpus)
+    live = set_up(_config(encoder), corpus)
+    live.model.eval()
+    split = frozen.enter("test")
+    for batch in split.batches.by_length():
+        looked_up, computed = frozen.model.encoder(batch), live.model.encoder(batch)
+        mask = batch.mask.bool()
+        torch.testing.assert_close(looked_up[mask], computed[mask], rtol=2e-3, atol=2e-3)
+    assert [group["name"] for group in frozen.optimiser.param_groups] == ["heads"]
+
+
+@pytest.mark.parametrize("training", ["full", "frozen"])
+@pytest.mark.parametrize("bilstm", [False, True])
+def test_the_saved_tagger_predicts_what_the_run_did(
+    encoder: str, tmp_path: Path, training: str, bilstm: bool
+) -> None:
+    corpus = _corpus(test=_sentences(8, 6, longest=90))
+    extra = {"bilstm_hidden": 8} if bilstm else {}
+    config = _config(f"{encoder}{'+bilstm' * bilstm}", encoder_training=training, **extra)
+    events, _ = _run(config, corpus, tmp_path)
+    (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
+    tagger = load_tagger(tmp_path / "checkpoint")
+    assert tagger.schemes == {"pos": "plain", "ner": "iob2"}
+    tagged = tagger.tag([sentence.tokens for sentence in corpus.test])
+    pairs = [
+        (tag.label, predicted)
+        for k, sentence in enumerate(tagged)
+        for task in ("pos", "ner")
+        for tag, predicted in zip(sentence.tags[task], result.predictions[task][k], strict=True)
+    ]
+    # Frozen features are kept in half precision: a word on the fence may fall to the other side.
+    allowed = 0 if training == "full" else 0.02 * len(pairs)
+    assert sum(a != b for a, b in pairs) <= allowed
+    for tag in tagged[0].tags["pos"]:
+        assert tag.alternatives[0] == (tag.label, tag.confidence)
+        assert [share for _, share in tag.alternatives] == sorted(
+            (share for _, share in tag.alternatives), reverse=True
+        )
+
+
+def test_the_encoder_named_by_a_checkpoint_is_trained_only_when_asked(encoder: str, tmp_path: Path) -> None:
+    _run(_config(encoder, epochs=1), _corpus(), tmp_path / "full")
+    _run(_config(encoder, epochs=1, encoder_training="frozen"), _corpus(), tmp_path / "frozen")
+    assert (tmp_path / "full" / "checkpoint" / "encoder" / "model.safetensors").is_file()
+    assert not (tmp_path / "frozen" / "checkpoint" / "encoder").exists()
+    assert not list(tmp_path.rglob("*.bin"))
+    description = json.loads((tmp_path / "full" / "checkpoint" / "run.json").read_text())
+    assert [task["labels"] for task in description["tasks"]] == [list(t.labels) for t in _corpus().tasks]
+
+
+def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path: Path) -> None:
+    with pytest.raises(MRNLabError, match="not there any more"):
+        checkpoints.load(tmp_path / "checkpoint")
+    _run(_config(encoder, epochs=1, encoder_training="frozen"), _corpus(), tmp_path)
+    weights = tmp_path / "checkpoint" / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:50])
+    with pytest.raises(MRNLabError, match="is damaged"):
+        checkpoints.load(tmp_path / "checkpoint")
+
+
+def test_stop_ends_the_run_at_the_next_step(encoder: str, tmp_path: Path) -> None:
+    asked = 0
+
+    def should_stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 4
+
+    events: list[Event] = []
+    outcome = train(
+        _config(encoder), _corpus(), sink=events.append, checkpoint=tmp_path / "c", should_stop=should_stop
+    )
+    assert outcome == Outcome(stopped=True, best_epoch=None, steps=4)
+    assert [event.step for event in _of(events, StepMetrics)] == [1, 2, 3, 4]
+    assert not _of(events, SplitResult)
+
+
+def test_a_loss_that_is_not_a_number_names_step_and_task(encoder: str, tmp_path: Path) -> None:
+    config = _config(encoder, lr_heads=1.0, lr_encoder=1.0, paradigm="mtl", epochs=20)
+    sentences = _corpus()
+    events: list[Event] = []
+    setup = trainer.set_up
+
+    def poisoned(config: RunConfig, corpus: Corpus) -> Any:
+        run = setup(config, corpus)
+        with torch.no_grad():  # the head of ner alone
+            run.model.heads.weight[run.model.heads.slices[1]] = math.inf
+        return run
+
+    trainer.set_up = poisoned
+    try:
+        with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
+            train(config, sentences, sink=events.append, checkpoint=tmp_path / "c")
+    finally:
+        trainer.set_up = setup
+    (bad,) = _of(events, StepMetrics)[:1]
+    assert not math.isfinite(bad.values["ner", "loss"])
+    assert math.isfinite(bad.values["pos", "loss"])
+
+
+def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:
+    config = _config(encoder, prior="paper", lr_heads=1e-4, **{"lambda": 0.05}, epochs=4)
+    events, _ = _run(config, _corpus(), tmp_path)
+    notes = _of(events, Note)
+    assert len(notes) == 1
+    assert "trains as MTL does" in notes[0].message
+
+
+def test_a_window_longer_than_the_encoder_reads_is_refused(encoder: str, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="reads at most 64 subwords at once, not 100"):
+        set_up(_config(encoder, max_length=100), _corpus())
+
+
+def test_a_task_without_training_words_is_refused(encoder: str) -> None:
+    with pytest.raises(TrainingError, match="Task ner has no labelled training words"):
+        set_up(_config(encoder), _corpus(_sentences(10, 1, ("pos",))))
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.1, 0.2, 0.3], 3),
+        ([0.3, 0.2, 0.1], 1),
+        ([0.2, 0.2, 0.2], 1),
+        ([math.nan, 0.1, math.nan], 2),
+        ([math.nan, math.nan], None),
+        ([], None),
+    ],
+)
+def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | None) -> None:
+    by_score = [DevMetrics(epoch, score, 0.0) for epoch, score in enumerate(scores, start=1)]
+    by_loss = [DevMetrics(epoch, 0.0, -score) for epoch, score in enumerate(scores, start=1)]
+    assert best_epoch(by_score, "score") == expected
+    assert best_epoch(by_loss, "loss") == expected
+
+
+def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
+    assert snapshot_steps(100, 10, 5) == {20, 40, 60, 80, 100}
+    assert snapshot_steps(25, 10, 50) == {10, 20, 25}
+    assert snapshot_steps(5, 10, 50) == {5}
+    assert max(snapshot_steps(1000, 10, 7)) == 1000
+    assert len(snapshot_steps(1000, 10, 7)) == 7
+
+
+def test_step_log_leaves_out_tasks_without_words() -> None:
+    events: list[Event] = []
+    log = StepLog(events.append, ["a", "b"], every=2)
+    for step in (1, 2):
+        log.add(
+            step,
+            0.1,
+            1e-3,
+            torch.tensor([0.5, 0.0]),
+            torch.tensor([7, 0]),
+            torch.tensor(0.0),
+            torch.tensor(0.25),
+        )
+        assert len(events) == (0 if step == 1 else 2)
+    (first, _) = _of(events, StepMetrics)
+    assert ("b", "loss") not in first.values
+    assert first.values["a", "loss"] == 0.5
