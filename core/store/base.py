@@ -50,6 +50,10 @@ class StoreBase:
         """The store's URL as it may be shown."""
         return self._url.render_as_string(hide_password=True)
 
+    def now(self) -> float:
+        """Seconds since 1970 by the store's clock, which all of its times are told by."""
+        return self._clock()
+
     def close(self) -> None:
         """Closes all connections."""
         self._engine.dispose()

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from core.config import RunConfig
 from core.errors import IllegalMove, RunNotFound
 from core.store.base import StoreBase, in_chunks
-from core.store.records import Run, RunEvent
+from core.store.records import Owner, Run, RunEvent
 from core.store.rows import RUN_COLUMNS, run_of
 from core.store.states import ENDED, RunState
 from core.store.tables import events, facts, runs
@@ -95,13 +95,13 @@ class RunsPart(StoreBase):
             known |= {run_id: json.loads(text) for run_id, text in rows}
         return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
 
-    def state(self, run_id: int) -> RunState:
-        """Where the run is in its life: the cheapest read there is. Raises RunNotFound."""
+    def state(self, run_id: int, owner: Owner | None = None) -> RunState:
+        """Where the run is in its life: the cheapest read there is.
+
+        Raises RunNotFound, and NotOwner where an owner is named that does not (or no longer) train it.
+        """
         with self.transaction(write=False) as connection:
-            state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
-        if state is None:
-            raise RunNotFound(f"There is no run {run_id}.")
-        return RunState(state)
+            return self._guard(connection, run_id, owner)
 
     def counts(self) -> dict[RunState, int]:
         """How many runs are in each state; every state is there."""

@@ -1,0 +1,55 @@
+"""The worker's sign of life, from a thread of its own, so that a long step is not taken for a death."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import TracebackType
+
+from core.errors import NotOwner, RunNotFound, StoreError
+from core.store import Owner, RunState, Store
+from jobs.stopping import StopReason, StopSignal
+
+__all__ = ["BEAT_S", "DUE_IN_S", "Heartbeat"]
+
+BEAT_S = 5.0
+DUE_IN_S = 15.0
+"""Each beat promises the next within this time: two may be missed before anyone wonders."""
+
+_log = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Beats while the block runs, and sets the stop signal where the store asks the run to end."""
+
+    def __init__(
+        self, store: Store, run_id: int, owner: Owner, stop: StopSignal, beat_s: float = BEAT_S
+    ) -> None:
+        self._store, self._run_id, self._owner, self._stop, self._beat_s = store, run_id, owner, stop, beat_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"heartbeat-{run_id}", daemon=True)
+
+    def __enter__(self) -> Heartbeat:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._beat_s):
+            try:
+                state = self._store.heartbeat(self._run_id, self._owner, DUE_IN_S)
+            except (NotOwner, RunNotFound) as error:
+                _log.warning("%s Training ends here.", error)
+                self._stop.set(StopReason.DISOWNED)
+                return
+            except StoreError as error:
+                # The sink decides when an unreachable store ends the run; a missed beat alone does not.
+                _log.warning("A sign of life could not be given: %s", error)
+                continue
+            if state is RunState.CANCELLING:
+                self._stop.set(StopReason.ASKED)

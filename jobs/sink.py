@@ -1,0 +1,138 @@
+"""From a training's events to the store, twice a second, without holding up the training."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from core.errors import NotOwner, RunNotFound, StoreError
+from core.store import Owner, RunState, Store
+from core.training.events import (
+    EpochMetrics,
+    Event,
+    Note,
+    RunFacts,
+    Snapshot,
+    SplitResult,
+    StepMetrics,
+)
+from jobs.stopping import StopReason, StopSignal
+
+__all__ = ["StoreSink"]
+
+_FLUSH_S = 0.5
+# Waits between the tries to write a batch, each of which waits for a busy store by itself.
+_RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+_log = logging.getLogger(__name__)
+
+
+class StoreSink:
+    """A sink that buffers events and writes them in one transaction about every half second.
+
+    Used as a context: leaving it writes what is left. Where a batch cannot be written after bounded
+    retries, the next event (or leaving) raises StoreError, so that the run fails loudly instead of going on
+    unrecorded. Each flush also reads whether the run shall stop.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: int,
+        owner: Owner,
+        stop: StopSignal,
+        *,
+        flush_s: float = _FLUSH_S,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._store, self._run_id, self._owner, self._stop = store, run_id, owner, stop
+        self._flush_s = flush_s
+        self._buffer: list[Event] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._sleep = sleep
+        self._failure: Exception | None = None
+        self._total_steps: int | None = None
+        self._thread = threading.Thread(target=self._work, name=f"sink-{run_id}", daemon=True)
+
+    def __call__(self, event: Event) -> None:
+        """Takes an event from the training. Raises what made writing impossible, if something did."""
+        if self._failure is not None:
+            raise self._failure
+        with self._lock:
+            self._buffer.append(event)
+
+    def __enter__(self) -> StoreSink:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        if self._failure is None:
+            self._flush()
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    def _work(self) -> None:
+        while not self._ended.wait(self._flush_s):
+            self._flush()
+            if self._failure is not None:
+                return
+
+    def _flush(self) -> None:
+        """Writes what is buffered, with bounded retries. Sets `_failure` where that is in vain."""
+        with self._lock:
+            batch, self._buffer = self._buffer, []
+        for wait_s in (*_RETRY_WAITS_S, None):
+            try:
+                state = self._write(batch) if batch else self._store.state(self._run_id, self._owner)
+            except (NotOwner, RunNotFound) as error:
+                self._failure = error
+                self._stop.set(StopReason.DISOWNED)
+                return
+            except StoreError as error:
+                if wait_s is None:
+                    self._failure = error
+                    self._stop.set(StopReason.UNRECORDED)
+                    return
+                _log.warning("%s Trying again in %g s.", error, wait_s)
+                self._sleep(wait_s)
+            except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
+                self._failure = error
+                self._stop.set(StopReason.UNRECORDED)
+                return
+            else:
+                if state is RunState.CANCELLING:
+                    self._stop.set(StopReason.ASKED)
+                return
+
+    def _write(self, batch: Sequence[Event]) -> RunState:
+        """Writes the whole batch in one transaction, all of it or none. Returns the run's state."""
+        store, run_id, owner = self._store, self._run_id, self._owner
+        with store.transaction():
+            state = store.state(run_id, owner)
+            metrics: list[StepMetrics | EpochMetrics] = []
+            for event in batch:
+                match event:
+                    case StepMetrics() | EpochMetrics():
+                        metrics.append(event)
+                    case RunFacts():
+                        self._total_steps = event.total_steps
+                        store.set_facts(run_id, event, owner)
+                    case Snapshot():
+                        store.add_snapshot(run_id, event, owner)
+                    case SplitResult():
+                        store.add_result(run_id, event, owner)
+                    case Note():
+                        store.add_event(run_id, "note", event.message)
+            if not metrics:
+                return state
+            store.add_metrics(run_id, metrics, owner)
+            last = metrics[-1]
+            return store.set_progress(run_id, last.step, float(last.epoch), self._total_steps, owner)

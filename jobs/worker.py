@@ -1,0 +1,248 @@
+"""The worker: claims a run, trains it, claims the next. `python -m jobs.worker`, with the store in MRNLAB_DB.
+
+One process trains run after run, so that only the first pays for importing torch. A crash costs the run
+that was being trained, and no other: the rest are still queued.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
+from core.paths import checkpoint_dir
+from core.store import ErrorInfo, Owner, Run, RunState, Store
+from core.training.events import Sink
+from jobs.engines.slots import Slot, free_slot
+from jobs.heartbeat import BEAT_S, DUE_IN_S, Heartbeat
+from jobs.logs import set_up_logging, to_log_file
+from jobs.narration import narrated
+from jobs.processes import this_process
+from jobs.reaper import reap
+from jobs.sink import StoreSink
+from jobs.stopping import StopReason, StopSignal
+
+__all__ = ["Outcome", "Train", "Worker", "main"]
+
+LINGER_S = 2.0
+"""How long an idle worker waits for another run before it ends."""
+
+_POLL_S = 0.2
+_TRACEBACK_LINES = 40
+
+_log = logging.getLogger(__name__)
+
+
+class Outcome(Protocol):
+    """What a training returns (`core.training.trainer.Outcome`)."""
+
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def best_epoch(self) -> int | None: ...
+    @property
+    def steps(self) -> int: ...
+
+
+class Train(Protocol):
+    """`core.training.trainer.train`."""
+
+    def __call__(
+        self,
+        config: RunConfig,
+        corpus: Corpus,
+        *,
+        sink: Sink,
+        should_stop: Callable[[], bool],
+        checkpoint: Path,
+    ) -> Outcome: ...
+
+
+def _prepare(config: RunConfig) -> Corpus:
+    from core.corpora import prepare
+
+    return prepare(config)
+
+
+def _train(
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Path
+) -> Outcome:
+    from core.training.trainer import train
+
+    return train(config, corpus, sink=sink, should_stop=should_stop, checkpoint=checkpoint)
+
+
+class Worker:
+    """Trains the store's runs one after another. What it calls can be given, for tests."""
+
+    def __init__(
+        self,
+        store: Store,
+        owner: Owner,
+        *,
+        device: str = "auto",
+        prepare: Callable[[RunConfig], Corpus] = _prepare,
+        train: Train = _train,
+        log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
+        beat_s: float = BEAT_S,
+    ) -> None:
+        self._store, self._owner, self._device = store, owner, device
+        self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
+        self._terminating = False
+
+    def terminate(self) -> None:
+        """Stops the run being trained and claims no other. Safe in a signal handler."""
+        self._terminating = True
+
+    def work(self, linger_s: float = LINGER_S) -> int:
+        """Trains until no run has been queued for that long, or `terminate`; how many runs it took."""
+        taken = 0
+        idle_since = time.monotonic()
+        while not self._terminating and time.monotonic() - idle_since < linger_s:
+            if self.train_next():
+                taken += 1
+                idle_since = time.monotonic()
+            else:
+                time.sleep(_POLL_S)
+        return taken
+
+    def train_next(self) -> bool:
+        """Claims and trains the oldest queued run; False where none was queued. Raises StoreError only."""
+        run = self._store.claim(self._owner, DUE_IN_S)
+        if run is None:
+            return False
+        with self._log_to(run.log or os.devnull):
+            try:
+                self._train_run(run)
+            except (NotOwner, RunNotFound) as error:
+                _log.warning("%s What this worker still had is dropped.", error)
+        reap(self._store)
+        return True
+
+    def _train_run(self, run: Run) -> None:
+        _log.info("Run %d, attempt %d: %s", run.id, run.attempt, run.config.to_json())
+        stop = StopSignal()
+
+        def should_stop() -> bool:
+            if self._terminating:
+                stop.set(StopReason.TERMINATED)
+            return stop()
+
+        try:
+            with Heartbeat(self._store, run.id, self._owner, stop, self._beat_s):
+                outcome = self._attempt(run, stop, should_stop)
+        except (NotOwner, RunNotFound):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a training raises is the run's failure, stored and shown
+            self._fail(run.id, error)
+            return
+        if outcome is not None and not outcome.stopped:
+            self._store.finish(
+                run.id,
+                RunState.SUCCEEDED,
+                best_epoch=outcome.best_epoch,
+                checkpoint=str(checkpoint_dir(run.id)),
+                owner=self._owner,
+            )
+            _log.info("Succeeded.")
+            return
+        if stop.reason is StopReason.DISOWNED:
+            _log.warning("Run %d is no longer this worker's.", run.id)
+            return
+        if stop.reason is StopReason.TERMINATED:
+            self._store.add_event(run.id, "note", "The worker's process was told to end.")
+            self._store.request_stop(run.id)
+        best_epoch = None if outcome is None else outcome.best_epoch
+        self._store.finish(run.id, RunState.CANCELLED, best_epoch=best_epoch, owner=self._owner)
+        _log.info("Stopped.")
+
+    def _attempt(self, run: Run, stop: StopSignal, should_stop: Callable[[], bool]) -> Outcome | None:
+        """The training of one run, or None where it was stopped before it began."""
+        if run.config_problem is not None:
+            raise ConfigError("configuration", run.config_problem)
+        config = run.config
+        if config.device == "auto" and self._device != "auto":
+            config = config.with_(device=self._device)
+        corpus = self._prepare(config)
+        if should_stop():
+            return None
+        with StoreSink(self._store, run.id, self._owner, stop) as sink:
+            return self._train(
+                config,
+                corpus,
+                sink=narrated(sink),
+                should_stop=should_stop,
+                checkpoint=checkpoint_dir(run.id),
+            )
+
+    def _fail(self, run_id: int, error: Exception) -> None:
+        _log.error("Failed.", exc_info=error)
+        self._store.finish(run_id, RunState.FAILED, error=_described(error), owner=self._owner)
+
+
+def _described(error: Exception) -> ErrorInfo:
+    """An error as it is stored: ours speak for themselves, others are introduced."""
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    told = str(error).strip() or type(error).__name__
+    if not isinstance(error, MRNLabError):
+        told = f"Training stopped with an unexpected error: {type(error).__name__}: {told}"
+    return ErrorInfo(type(error).__name__, told, "\n".join(lines[-_TRACEBACK_LINES:]))
+
+
+def main() -> int:
+    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed."""
+    faulthandler.enable()
+    set_up_logging()
+    current: Worker | None = None
+    ended = False
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        nonlocal ended
+        if ended:  # the second signal is not polite any more
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        ended = True
+        if current is not None:
+            current.terminate()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    try:
+        with contextlib.closing(Store.open()) as store:
+            while not ended:
+                with free_slot(store.url) as slot:
+                    if slot is None:
+                        return 0
+                    current = _worker_in(store, slot)
+                    if ended:
+                        current.terminate()
+                    current.work()
+                # Whoever queued a run while this worker let go of its slot saw the slot taken.
+                if store.counts()[RunState.QUEUED] == 0:
+                    return 0
+    except MRNLabError as error:
+        _log.error("%s", error)
+        return 1
+    return 0
+
+
+def _worker_in(store: Store, slot: Slot) -> Worker:
+    _log.info("Worker in slot %d.", slot.number)
+    return Worker(store, this_process(), device=slot.device)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
