@@ -53,10 +53,13 @@ def score(
     facts: Sequence[TaskFacts],
     predicted: Predicted,
     epoch: int,
+    *,
+    details: bool = True,
 ) -> SplitResult:
     """The scores of a prediction, task by task, over the sentences that each task is annotated on.
 
     Labels are compared by name: a gold label that training never saw is an error, whatever was predicted.
+    Without `details` only the headlines, which is enough for an epoch's curve.
     """
     starts = split.text.sentences
     scores, golds, guesses = [], {}, {}
@@ -67,5 +70,7 @@ def score(
         guess = [words[starts[k] : starts[k + 1]].tolist() for k in labelled]
         gold = [list(split.sentences[k].labels[task.name]) for k in labelled]
         golds[task.name], guesses[task.name] = gold, guess
-        scores.append(score_task(task.name, task.scheme, gold, guess, plain_score=config.pos_score))
+        scores.append(
+            score_task(task.name, task.scheme, gold, guess, plain_score=config.pos_score, details=details)
+        )
     return SplitResult(name, epoch, tuple(scores), guesses, golds)

@@ -10,9 +10,10 @@ from torch.autograd import backward
 
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.errors import TrainingError
 from core.models import checkpoint as checkpoints
 from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
-from core.training.prediction import predict, score
+from core.training.prediction import Predicted, predict, score
 from core.training.selection import DevMetrics, best_epoch
 from core.training.setup import Setup, set_up, snapshot_steps
 from core.training.step_log import StepLog
@@ -78,19 +79,24 @@ def train(
             if step in moments and (relations := prior.relations()) is not None:
                 sink(Snapshot(step, step / run.facts.steps_per_epoch, relations))
         log.flush()
-        history.append(_evaluate(run, sink, epoch, step, log.seconds))
+        metrics, predicted = _evaluate(run, sink, epoch, step, log.seconds)
+        history.append(metrics)
         if learns_relations and (vanished := _vanished(log)):
             sink(Note(vanished, step))
             learns_relations = False
         if best_epoch(history, config.select_by) == epoch:
             checkpoints.save(checkpoint, config, run.tasks, run.tokenizer, model)
+            best_on_dev = predicted
 
     best = best_epoch(history, config.select_by)
-    if best is not None:
-        checkpoints.restore(checkpoint, model)
-    for split in ("dev", "test"):
-        predicted = predict(model, run.enter(split), run.device)
-        sink(score(config, split, run.splits[split], run.tasks, predicted, best or config.epochs))
+    if best is None:
+        raise TrainingError(
+            "No epoch could be scored on the development sentences: its losses are not numbers."
+        )
+    checkpoints.restore(checkpoint, model)
+    sink(score(config, "dev", run.splits["dev"], run.tasks, best_on_dev, best))
+    on_test = predict(model, run.enter("test"), run.device)
+    sink(score(config, "test", run.splits["test"], run.tasks, on_test, best))
     return Outcome(False, best, step)
 
 
@@ -99,18 +105,22 @@ def _rate(run: Setup) -> float:
     return float(run.optimiser.param_groups[-1]["lr"])
 
 
-def _evaluate(run: Setup, sink: Sink, epoch: int, step: int, seconds: float) -> DevMetrics:
+def _evaluate(run: Setup, sink: Sink, epoch: int, step: int, seconds: float) -> tuple[DevMetrics, Predicted]:
     """Predict and score the development sentences."""
     predicted = predict(run.model, run.enter("dev"), run.device)
-    result = score(run.config, "dev", run.splits["dev"], run.tasks, predicted, epoch)
-    values = {(task.task, "score"): task.score for task in result.scores}
-    values |= {
-        (task.name, "loss"): float(loss) for task, loss in zip(run.tasks, predicted.losses, strict=True)
-    }
-    mean = sum(task.score for task in result.scores) / len(result.scores)
-    loss = float(predicted.losses.mean())
+    result = score(run.config, "dev", run.splits["dev"], run.tasks, predicted, epoch, details=False)
+    # A task that no development sentence is annotated for has nothing to say about epochs.
+    scored = [
+        (task, loss)
+        for task, loss in zip(result.scores, predicted.losses.tolist(), strict=True)
+        if task.tokens
+    ]
+    values = {(task.task, "score"): task.score for task, _ in scored}
+    values |= {(task.task, "loss"): loss for task, loss in scored}
+    mean = sum(task.score for task, _ in scored) / len(scored)
+    loss = sum(loss for _, loss in scored) / len(scored)
     sink(EpochMetrics(step, epoch, seconds, values | {(TOTAL, "score"): mean, (TOTAL, "loss"): loss}))
-    return DevMetrics(epoch, mean, loss)
+    return DevMetrics(epoch, mean, loss), predicted
 
 
 def _vanished(log: StepLog) -> str | None:
