@@ -1,0 +1,54 @@
+"""MRN Lab in the browser: the pages and the sidebar. Run with `streamlit run dashboard/app.py`."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.logo import tab_icon
+from dashboard.sidebar import sidebar
+
+st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
+
+pages = [
+    st.Page(
+        "pages/launch.py",
+        title="Launch",
+        icon=":material/rocket_launch:",
+        default=True,
+        help="Describe an experiment and start it: data, tasks, encoder, paradigm, seeds.",
+    ),
+    st.Page(
+        "pages/runs.py",
+        title="Runs",
+        icon=":material/list_alt:",
+        help="What runs now and what has run: progress, scores, history, log; stop, resume, retry, delete.",
+    ),
+    st.Page(
+        "pages/curves.py",
+        title="Curves",
+        icon=":material/show_chart:",
+        help="Losses, penalty and dev scores over training, live.",
+    ),
+    st.Page(
+        "pages/compare.py",
+        title="Compare",
+        icon=":material/compare_arrows:",
+        help="Configurations beside each other: mean and spread over seeds, paired differences.",
+    ),
+    st.Page(
+        "pages/relations.py",
+        title="Relations",
+        icon=":material/grid_on:",
+        help="What MRN learned of tasks, labels and features, step by step.",
+    ),
+    st.Page(
+        "pages/tag.py",
+        title="Tag",
+        icon=":material/sell:",
+        help="Type a sentence and see every task's labels with their confidence.",
+    ),
+]
+
+page = st.navigation(pages)
+sidebar()
+page.run()

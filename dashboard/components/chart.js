@@ -1,0 +1,117 @@
+// A Plotly chart that lives on while its data changes: Plotly.react with a uirevision keeps zoom, pan and
+// hidden traces over updates, which Streamlit's own chart loses because it mounts anew for each figure.
+// Colours given as "var(--st-…)" are resolved here, so a figure follows the light and the dark theme.
+
+let loading = null
+const charts = new WeakMap()
+
+function loadPlotly(url) {
+  if (window.Plotly) return Promise.resolve(window.Plotly)
+  if (loading) return loading
+  loading = new Promise((resolve, reject) => {
+    const script = document.createElement("script")
+    script.src = new URL(url, document.baseURI).href
+    script.onload = () => resolve(window.Plotly)
+    script.onerror = () => {
+      loading = null
+      reject(new Error("The chart library could not be loaded from this server. Reload the page."))
+    }
+    document.head.appendChild(script)
+  })
+  return loading
+}
+
+function resolveColours(value, styles) {
+  if (typeof value === "string") {
+    const match = /^var\((--st-[a-z0-9-]+)\)$/.exec(value)
+    return match ? styles.getPropertyValue(match[1]).trim() : value
+  }
+  if (Array.isArray(value)) return value.map((item) => resolveColours(item, styles))
+  if (value && typeof value === "object") {
+    if ("bdata" in value) return value
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolveColours(v, styles)]))
+  }
+  return value
+}
+
+function dress(layout, styles) {
+  const text = styles.getPropertyValue("--st-text-color").trim()
+  const grid = styles.getPropertyValue("--st-border-color").trim()
+  const page = styles.getPropertyValue("--st-background-color").trim()
+  layout.paper_bgcolor = "rgba(0,0,0,0)"
+  layout.plot_bgcolor = layout.plot_bgcolor ?? "rgba(0,0,0,0)"
+  layout.font = { color: text, family: styles.getPropertyValue("--st-font"), size: 12, ...layout.font }
+  layout.hoverlabel = { bgcolor: page, bordercolor: grid, font: { color: text, size: 12 }, ...layout.hoverlabel }
+  layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: grid, activecolor: text, ...layout.modebar }
+  for (const name of Object.keys(layout)) {
+    if (!/^[xy]axis\d*$/.test(name)) continue
+    layout[name] = { gridcolor: grid, linecolor: grid, tickcolor: grid, zeroline: false, ...layout[name] }
+  }
+  return layout
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  let chart = charts.get(parentElement)
+  if (!chart) {
+    const node = document.createElement("div")
+    node.setAttribute("role", "img")
+    parentElement.appendChild(node)
+    chart = { node, observer: null, drawn: "" }
+    charts.set(parentElement, chart)
+  }
+  chart.trigger = setTriggerValue
+  chart.wanted = data.figure
+  chart.node.setAttribute("aria-label", data.alt)
+  chart.node.style.height = `${data.height}px`
+
+  const styles = getComputedStyle(parentElement)
+  const signature = [
+    data.figure,
+    data.revision,
+    styles.getPropertyValue("--st-text-color"),
+    styles.getPropertyValue("--st-background-color"),
+  ].join("\n")
+
+  if (signature !== chart.drawn) {
+    chart.drawn = signature
+    loadPlotly(data.plotly)
+      .then((Plotly) => {
+        if (chart.wanted !== data.figure) return
+        const figure = resolveColours(JSON.parse(data.figure), styles)
+        const layout = dress(figure.layout ?? {}, styles)
+        layout.uirevision = data.revision
+        layout.autosize = true
+        layout.height = data.height
+        const config = {
+          displaylogo: false,
+          responsive: false,
+          displayModeBar: data.still ? false : "hover",
+          scrollZoom: false,
+          modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+          toImageButtonOptions: { filename: data.filename, scale: 2 },
+        }
+        return Plotly.react(chart.node, figure.data, layout, config).then(() => {
+          if (chart.observer) return
+          chart.node.on("plotly_click", (event) => {
+            const point = event.points[0]
+            chart.trigger("clicked", { x: point.x, y: point.y, curve: point.curveNumber })
+          })
+          chart.observer = new ResizeObserver(() => {
+            if (chart.node.offsetWidth > 0) Plotly.Plots.resize(chart.node)
+          })
+          chart.observer.observe(chart.node)
+        })
+      })
+      .catch((error) => {
+        chart.node.textContent = error.message
+      })
+  }
+
+  return () => {
+    chart.observer?.disconnect()
+    if (window.Plotly) window.Plotly.purge(chart.node)
+    chart.node.remove()
+    charts.delete(parentElement)
+  }
+}

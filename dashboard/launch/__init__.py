@@ -1,0 +1,1 @@
+"""The form of the Launch page: what it asks, and the runs it makes."""

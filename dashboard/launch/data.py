@@ -1,0 +1,182 @@
+"""The first question of the form: which annotated text. A name of the catalogue, an upload, or a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, save_upload, summarise
+from core.errors import CorpusError
+from core.evaluation.spans import spans
+from core.paths import data_dir
+from dashboard.components import Lane, Mark, SentenceBlock, sentence
+from dashboard.launch.fields import key_of
+from dashboard.text import all_of, escape
+from dashboard.theme import colours, order_tasks
+
+__all__ = ["OWN", "ChosenData", "choose_data", "marks", "show_samples"]
+
+OWN = "Your own data"
+
+
+@dataclass(frozen=True)
+class ChosenData:
+    """The corpus, its columns where they must be told, its tasks, and what is known of it or
+    wrong with it.
+    """
+
+    corpus: str
+    columns: tuple[str, ...] | None
+    tasks: tuple[str, ...]
+    summary: CorpusSummary | None
+    error: str | None
+
+
+def choose_data() -> ChosenData:
+    """The widgets of the data question."""
+    name = st.selectbox("Corpus", [*CATALOGUE, OWN], key=key_of("corpus"), persist_state="session")
+    if name == OWN:
+        return _own()
+    spec = CATALOGUE[name]
+    st.caption(escape(spec.description))
+    local = data_dir()
+    if spec.needs_hub and (local is None or not (local / name).is_dir()):
+        st.caption("Comes from the Hugging Face Hub, or from a folder of this name under `MRNLAB_DATA`.")
+        if not st.toggle(
+            "Look inside", key=f"launch_look_{name}", help="Reads the corpus, over the network if need be."
+        ):
+            return ChosenData(name, None, spec.tasks, None, None)
+    return _summarised(name, None, spec.tasks)
+
+
+def _own() -> ChosenData:
+    how = st.segmented_control(
+        "Where is it",
+        ["Upload files", "A folder on this machine"],
+        default="Upload files",
+        required=True,
+        key="launch_own_how",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    try:
+        path = _uploaded() if how == "Upload files" else _folder()
+        if path is None:
+            return ChosenData("", None, (), None, None)
+        columns = _columns(path)
+    except CorpusError as error:
+        return ChosenData("", None, (), None, str(error))
+    return _summarised(path, columns, ())
+
+
+def _uploaded() -> str | None:
+    name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
+    files = st.file_uploader(
+        "Files named train, dev and test, as CoNLL columns or CoNLL-U",
+        accept_multiple_files=True,
+        key="launch_own_files",
+    )
+    if files:
+        st.session_state["launch_own_path"] = str(
+            save_upload({file.name: file.getvalue() for file in files}, name)
+        )
+    path: str | None = st.session_state.get("launch_own_path")
+    return path
+
+
+def _folder() -> str | None:
+    path = st.text_input(
+        "Folder",
+        placeholder="/path/to/a/folder with train, dev and test files",
+        key="launch_own_folder",
+        persist_state="session",
+    )
+    return path.strip() or None
+
+
+def _columns(path: str) -> tuple[str, ...] | None:
+    """The columns of CoNLL files: proposed from what is in them, confirmed by the reader. CoNLL-U has its
+    own.
+    """
+    try:
+        proposal = detect_columns(path)
+    except CorpusError as error:
+        if "CoNLL-U" in str(error):
+            return None
+        raise
+    text = st.text_input(
+        "Columns, from left to right",
+        value=", ".join(proposal.columns),
+        key=f"launch_columns_{path}",
+        help="One of them is tokens. A name that begins with \\_ is read over.",
+    )
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    st.dataframe(
+        [dict(zip(map(str, range(1, len(row) + 1)), row, strict=True)) for row in proposal.sample[:6]],
+        hide_index=True,
+        height="content",
+        column_config={
+            str(place): st.column_config.TextColumn(name.replace("_", " ").strip() or str(place))
+            for place, name in enumerate(names[: len(proposal.columns)], 1)
+        },
+        alt="First words of the training file, column by column",
+    )
+    return names
+
+
+def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> ChosenData:
+    try:
+        with st.spinner("Reading the corpus"):
+            summary = summarise(name, columns)
+    except CorpusError as error:
+        return ChosenData(name, columns, tasks, None, str(error))
+    return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
+
+
+def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
+    """Sizes, notes and three sentences with all their labels."""
+    sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
+    words = sum(size.tokens for size in summary.splits.values())
+    st.caption(f"{all_of(sizes)} sentences, {words:,} words.")
+    for note in summary.notes:
+        st.caption(f":material/info: {escape(note)}")
+    schemes = {task.name: task.scheme for task in summary.tasks}
+    blocks = [
+        SentenceBlock(
+            one.tokens,
+            tuple(
+                Lane(
+                    task,
+                    colour.get(task, "#8A939B"),
+                    "spans" if schemes[task] == "iob2" else "plain",
+                    marks(labels, schemes[task]),
+                )
+                for task, labels in _in_order(one, list(schemes))
+            ),
+        )
+        for one in summary.samples
+    ]
+    sentence(blocks, key="launch_samples", small=True)
+
+
+def _in_order(one: Sentence, tasks: list[str]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(task, one.labels[task]) for task in tasks if task in one.labels]
+
+
+def marks(labels: tuple[str, ...], scheme: str) -> tuple[Mark, ...]:
+    """A lane's marks from its labels: spans where the scheme has them, else the labels themselves."""
+    if scheme != "iob2":
+        return tuple(Mark(label, label) for label in labels)
+    cells = [Mark("", label) for label in labels]
+    for span in spans(labels):
+        for place in range(span.start, span.end):
+            cells[place] = Mark(
+                span.type, labels[place], inside=True, start=place == span.start, end=place == span.end - 1
+            )
+    return tuple(cells)
+
+
+def task_colours(tasks: tuple[str, ...], known: list[str]) -> dict[str, str]:
+    """Colours of these tasks: as in the store where it knows them, else in their own order."""
+    return colours(order_tasks([known, tasks]))

@@ -1,0 +1,81 @@
+"""Curves: losses, penalty and dev scores of the chosen runs, live."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.store.states import ACTIVE
+from dashboard import resources
+from dashboard.live import live
+from dashboard.panels.curve_charts import Settings, curve_charts
+from dashboard.panels.try_it import try_it
+from dashboard.queries.curves import AXES, METRICS, choices
+from dashboard.queries.naming import run_name
+from dashboard.selection import choose_runs, newest_launch
+from dashboard.states import empty, title
+
+title("Curves", "How training goes: one large chart for the run as a whole, one small chart per task.")
+store = resources.store()
+known = store.runs(limit=500)
+
+if not known:
+    try_it("No run yet, so no curve. One click trains five, and their curves move here while they do.")
+    st.stop()
+
+names = {run.id: run_name(run) for run in known}
+runs = choose_runs(known, names, key="curves_runs", instead=newest_launch(known))
+if not runs:
+    empty(
+        "No run chosen",
+        "Choose runs in the field above, or select rows on Runs.",
+        page="pages/runs.py",
+        label="Go to Runs",
+        icon=":material/list_alt:",
+    )
+    st.stop()
+
+ids = [run.id for run in runs]
+active = any(run.state in ACTIVE for run in runs)
+found = choices(store.metric_keys(ids)) or ["dev-score"]
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    metric = st.segmented_control(
+        "Curve",
+        found,
+        default=found[0],
+        required=True,
+        key="metric",
+        bind="query-params",
+        format_func=lambda name: METRICS[name].title,
+    )
+    axis = st.segmented_control(
+        "Over",
+        list(AXES),
+        default="step",
+        required=True,
+        key="over",
+        bind="query-params",
+        format_func=AXES.__getitem__,
+    )
+    log = st.toggle("Log scale", key="log", bind="query-params")
+    smoothing = st.slider(
+        "Smoothing",
+        0.0,
+        0.99,
+        0.0,
+        0.01,
+        key="smooth",
+        bind="query-params",
+        width=220,
+        help="Weight of the past in a running mean over all points. The raw line stays, faint.",
+    )
+
+settings = Settings(metric, axis, log, smoothing)
+
+
+def draw() -> bool:
+    now = store.runs(ids)
+    curve_charts(sorted(now, key=lambda run: ids.index(run.id)), settings)
+    return any(run.state in ACTIVE for run in now)
+
+
+live(draw, active=active, key="curves")

@@ -1,0 +1,26 @@
+"""Launch: describe an experiment; see what it makes and how long it takes; start it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.launch.draft import plan
+from dashboard.launch.form import form, show_error
+from dashboard.panels.launch_plan import launch_plan
+from dashboard.panels.preset_cards import preset_cards
+from dashboard.states import title
+
+title(
+    "Launch",
+    "Describe an experiment. MRN Lab trains it in the background, whether or not this page stays open.",
+)
+preset_cards()
+
+left, right = st.columns([3, 2], gap="large")
+with left:
+    draft, slots = form()
+planned = plan(draft)
+if planned.error and planned.field in slots:
+    show_error(slots[planned.field], planned.error)
+with right, st.container(key="launch_plan"):
+    launch_plan(planned, shown_beside=planned.field in slots)

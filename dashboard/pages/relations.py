@@ -1,0 +1,101 @@
+"""Relations: what MRN learned of tasks, labels and features, at any step of training."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.store.states import ACTIVE
+from dashboard import resources
+from dashboard.charts import matrix_chart
+from dashboard.components import chart
+from dashboard.live import live
+from dashboard.panels.how_to_read import how_to_read
+from dashboard.panels.relations_parts import (
+    alignment_words,
+    pairs_panel,
+    pick_run,
+    player,
+    playing,
+    setting_line,
+)
+from dashboard.panels.try_it import try_it
+from dashboard.queries.relations import gold_view, relations
+from dashboard.states import empty, title
+
+MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
+PLAY_SECONDS = 0.4
+
+title("Relations", "What MRN learned: how tasks, labels and features relate, as correlations, over training.")
+store = resources.store()
+run = pick_run(store)
+if run is None:
+    try_it(
+        "No MRN run yet. One click trains one beside MTL and STL, and its relations move here while it does."
+    )
+    st.stop()
+
+with st.container(horizontal=True, vertical_alignment="center"):
+    mode = st.segmented_control(
+        "Relations between",
+        list(MODES),
+        default="task",
+        required=True,
+        key="mode",
+        bind="query-params",
+        format_func=MODES.__getitem__,
+        label_visibility="collapsed",
+    )
+    gold = (
+        mode == "label"
+        and bool(run.facts.get("cooccurrence"))
+        and st.toggle(
+            "Gold labels instead",
+            key="gold",
+            bind="query-params",
+            help="How the true labels go together on the training words. What the learned relations "
+            "have beyond this was learned, not counted.",
+        )
+    )
+
+
+def draw() -> bool:
+    now = store.run(run.id)
+    going_on = now.state in ACTIVE
+    keys = store.snapshots(run.id)
+    if not keys:
+        empty(
+            "No relations yet",
+            "The first snapshot comes when training begins."
+            if going_on
+            else "This run ended before its first snapshot. Choose another run above.",
+        )
+        return going_on
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        key = player(keys)
+    view = relations(now, mode, key, resources.learned(now, key))
+    with left:
+        alignment_words(now, view)
+        drawn = gold_view(now, view) if gold else view
+        clicked = chart(
+            matrix_chart(drawn),
+            key=f"matrix_{mode}",
+            revision=f"{run.id} {mode}",
+            alt=f"Correlations between {MODES[mode].lower()} at step {key.step}",
+        )
+    with right:
+        pairs_panel(now, view, keys, clicked)
+        setting_line(store, now)
+    if playing() != was_playing:
+        st.rerun()  # another pace, so another timer
+    return going_on or playing()
+
+
+was_playing = playing()
+live(
+    draw,
+    active=was_playing or run.state in ACTIVE,
+    key="relations",
+    seconds=PLAY_SECONDS if was_playing else 2.0,
+)
+how_to_read()

@@ -1,0 +1,1 @@
+"""Larger parts of pages, one idea each: cards, tables, a run in full."""

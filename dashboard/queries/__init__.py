@@ -1,0 +1,1 @@
+"""From the store to frozen views: everything a page shows, without Streamlit and without SQL."""

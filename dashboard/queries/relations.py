@@ -1,0 +1,205 @@
+"""What MRN learned at one step, ready to draw: the matrix, its names, its strongest pairs, what could not be
+learned.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.mrn.relations import Relations
+from core.store.records import MetricSeries, Run, SnapshotKey
+
+__all__ = [
+    "Block",
+    "Pair",
+    "PairLine",
+    "RelationsView",
+    "gold_view",
+    "pair_line",
+    "penalty_vanished",
+    "relations",
+]
+
+Floats = NDArray[np.floating]
+_MOST_CELLS = 256
+_VANISHED = 1e-6
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of cells that the alignment forces to zero: half-open ranges of rows and columns."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rows of the matrix and their correlation."""
+
+    first: int
+    second: int
+    first_name: str
+    second_name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """The correlation of one pair at every snapshot."""
+
+    first_name: str
+    second_name: str
+    steps: NDArray[np.int64]
+    values: Floats
+
+
+@dataclass(frozen=True)
+class RelationsView:
+    """One matrix at one step.
+
+    `matrix` is (n, n) within [−1, 1]; a matrix too large to hover is averaged over `block` × `block` cells.
+    `names` and `owners` (each row's tasks) are those of the drawn rows, `all_names` those of the whole
+    matrix. `impossible` are the blocks that cannot be other than zero.
+    """
+
+    mode: str
+    key: SnapshotKey
+    names: tuple[str, ...]
+    all_names: tuple[str, ...]
+    owners: tuple[tuple[str, ...], ...]
+    matrix: Floats
+    block: int
+    impossible: tuple[Block, ...]
+    pairs: tuple[Pair, ...]
+
+
+def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations, top: int = 12) -> RelationsView:
+    """The view of one snapshot of `task`, `label` or `feature`."""
+    matrix = learned.correlation(mode)
+    size = len(matrix)
+    names, owners = names_of(run.facts, run.config.tasks, mode, size)
+    impossible = _impossible(run.facts, mode, owners)
+    pairs = _strongest(matrix, names, impossible, top)
+    block = -(-size // _MOST_CELLS)
+    drawn = _block_mean(matrix, block)
+    all_names = names
+    if block > 1:
+        names = tuple(f"{names[i]} to {names[min(i + block, size) - 1]}" for i in range(0, size, block))
+        owners = owners[::block]
+    return RelationsView(mode, key, names, all_names, owners, drawn, block, impossible, pairs)
+
+
+def names_of(
+    facts: Mapping[str, Any], tasks: Sequence[str], mode: str, size: int
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The name of each row and the tasks that own it."""
+    if mode == "task":
+        names = tuple(fact["name"] for fact in facts.get("tasks", ())) or tuple(tasks)
+        return names, tuple((name,) for name in names)
+    if mode == "label":
+        names = tuple(facts["label_names"])
+        return names, tuple(tuple(owner) for owner in facts["label_owners"])
+    return tuple(f"feature {index}" for index in range(size)), ((),) * size
+
+
+def _impossible(facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]) -> tuple[Block, ...]:
+    """Where the alignment lets no relation arise.
+
+    Where tasks cannot be related, neither can labels that no task has in common: the same rows never meet.
+    """
+    forced = facts.get("impossible", ())
+    if mode == "feature" or not ({"task", mode} & set(forced)):
+        return ()
+    runs = _stretches(owners)
+    return tuple(
+        Block(a[0], a[1], b[0], b[1])
+        for a in runs
+        for b in runs
+        if a is not b and not set(owners[a[0]]) & set(owners[b[0]])
+    )
+
+
+def _stretches(owners: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
+    """Half-open ranges of neighbouring rows with the same owners."""
+    edges = [0, *(i for i in range(1, len(owners)) if owners[i] != owners[i - 1]), len(owners)]
+    return list(itertools.pairwise(edges))
+
+
+def _strongest(
+    matrix: Floats, names: Sequence[str], impossible: Iterable[Block], top: int
+) -> tuple[Pair, ...]:
+    possible = np.triu(np.ones(matrix.shape, dtype=bool), k=1)
+    for block in impossible:
+        possible[block.top : block.bottom, block.left : block.right] = False
+    rows, columns = np.nonzero(possible)
+    values = matrix[rows, columns]
+    if len(values) > top:
+        best = np.argpartition(-np.abs(values), top)[:top]
+        rows, columns, values = rows[best], columns[best], values[best]
+    order = np.argsort(-np.abs(values), kind="stable")
+    return tuple(
+        Pair(int(i), int(j), names[i], names[j], float(v))
+        for i, j, v in zip(rows[order], columns[order], values[order], strict=True)
+    )
+
+
+def _block_mean(matrix: Floats, block: int) -> Floats:
+    if block == 1:
+        return np.asarray(matrix, dtype=np.float32)
+    edges = np.arange(0, len(matrix), block)
+    sums = np.add.reduceat(np.add.reduceat(matrix, edges, axis=0), edges, axis=1)
+    sizes = np.diff(np.append(edges, len(matrix)))
+    return np.asarray(sums / np.outer(sizes, sizes), dtype=np.float32)
+
+
+def pair_line(
+    names: Sequence[str],
+    mode: str,
+    first: int,
+    second: int,
+    snapshots: Iterable[tuple[SnapshotKey, Relations]],
+) -> PairLine:
+    """One pair's correlation over training."""
+    points = [(key.step, _one_correlation(learned, mode, first, second)) for key, learned in snapshots]
+    steps, values = zip(*points, strict=True)
+    return PairLine(names[first], names[second], np.array(steps), np.array(values, dtype=float))
+
+
+def _one_correlation(learned: Relations, mode: str, i: int, j: int) -> float:
+    """One cell without the whole matrix: (a·I + F Fᵀ) needs two rows of F only."""
+    if mode != "feature":
+        return float(learned.correlation(mode)[i, j])
+    factor = np.asarray(learned.feature_factor[[i, j]], dtype=float)
+    gram = factor @ factor.T + learned.feature_diagonal * np.eye(2)
+    scale = np.sqrt(gram[0, 0] * gram[1, 1])
+    return float(gram[0, 1] / scale) if scale > 0 else 0.0
+
+
+def gold_view(run: Run, learned: RelationsView) -> RelationsView:
+    """The correlations of gold labels on the training words, beside the learned ones: same rows, nothing
+    impossible.
+
+    To be called where the run's facts hold them (tasks that share words).
+    """
+    matrix = np.array(run.facts["cooccurrence"], dtype=np.float32)
+    return replace(learned, matrix=matrix, impossible=(), pairs=_strongest(matrix, learned.all_names, (), 12))
+
+
+def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:
+    """The largest and the last penalty, where the last is nothing beside the largest: MRN has become MTL."""
+    if penalty is None:
+        return None
+    finite = penalty.value[np.isfinite(penalty.value)]
+    if len(finite) < 2:
+        return None
+    largest, last = float(np.max(np.abs(finite))), float(abs(finite[-1]))
+    return (largest, last) if largest > 0 and last <= _VANISHED * largest else None

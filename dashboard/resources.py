@@ -1,0 +1,148 @@
+"""What all sessions share: the store, the curves read so far, the snapshots, the loaded taggers, and house-
+keeping.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from core.mrn.relations import Relations
+from core.paths import database_url
+from core.store import Store
+from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
+from core.store.states import ACTIVE
+from core.tagging import Tagger, load_tagger
+from dashboard.queries.runs import tasks_in_order
+from jobs.engines import default_engine
+from jobs.reaper import reap
+
+__all__ = [
+    "curve_series",
+    "keep_house",
+    "learned",
+    "store",
+    "tagger",
+    "task_order",
+]
+
+_MOST_SERIES = 4000
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _open(url: str) -> Store:
+    return Store.open(url)
+
+
+def store() -> Store:
+    """The laboratory's store, one per process and address."""
+    return _open(database_url())
+
+
+def keep_house() -> None:
+    """Mark dead runs as lost and see that queued runs have a worker; at most every five seconds for all
+    sessions.
+    """
+    _keep_house(database_url())
+
+
+@st.cache_data(ttl=5, max_entries=4, show_spinner=False)
+def _keep_house(url: str) -> bool:
+    laboratory = _open(url)
+    reap(laboratory)
+    default_engine().ensure_workers(laboratory)
+    return True
+
+
+def task_order() -> list[str]:
+    """Every task in the store, in the order that gives it its colour on every page."""
+    return _task_order(database_url())
+
+
+@st.cache_data(ttl=3, max_entries=4, show_spinner=False)
+def _task_order(url: str) -> list[str]:
+    return tasks_in_order(_open(url).runs())
+
+
+class _SeriesCache:
+    """Curves read so far. A live run's curve is read on from its last step; an ended one is never read
+    again.
+    """
+
+    def __init__(self) -> None:
+        self._series: OrderedDict[tuple[int, int, MetricKey], MetricSeries] = OrderedDict()
+        self._final: set[tuple[int, int, MetricKey]] = set()
+        self._lock = threading.Lock()
+
+    def get(self, laboratory: Store, runs: Sequence[Run], key: MetricKey) -> list[MetricSeries]:
+        with self._lock:
+            wanted = {run.id: (run.id, run.attempt, key) for run in runs}
+            stale = [run for run in runs if wanted[run.id] not in self._final]
+            for run in stale:
+                self._read_on(laboratory, run, wanted[run.id], key)
+            while len(self._series) > _MOST_SERIES:
+                self._final.discard(self._series.popitem(last=False)[0])
+            return [self._series[name] for name in wanted.values() if name in self._series]
+
+    def _read_on(self, laboratory: Store, run: Run, name: tuple[int, int, MetricKey], key: MetricKey) -> None:
+        known = self._series.get(name)
+        after = int(known.step[-1]) if known is not None and len(known.step) else -1
+        for new in laboratory.metrics([run.id], key, after_step=after):
+            known = _joined(known, new)
+        if known is not None:
+            self._series[name] = known
+        if run.state not in ACTIVE:
+            self._final.add(name)
+
+
+def _joined(old: MetricSeries | None, new: MetricSeries) -> MetricSeries:
+    if old is None:
+        return new
+    return MetricSeries(
+        new.run_id,
+        new.key,
+        np.concatenate([old.step, new.step]),
+        np.concatenate([old.epoch, new.epoch]),
+        np.concatenate([old.seconds, new.seconds]),
+        np.concatenate([old.value, new.value]),
+    )
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _series_cache(url: str) -> _SeriesCache:
+    return _SeriesCache()
+
+
+def curve_series(runs: Sequence[Run], keys: Sequence[MetricKey]) -> list[MetricSeries]:
+    """These curves of these runs, whole; only what is new is read from the store."""
+    cache = _series_cache(database_url())
+    return [series for key in keys for series in cache.get(store(), runs, key)]
+
+
+def learned(run: Run, key: SnapshotKey) -> Relations:
+    """The covariances of one snapshot. A snapshot never changes within an attempt, so it is read once."""
+    return _learned(database_url(), run.id, run.attempt, key.step)
+
+
+@st.cache_resource(max_entries=600, show_spinner=False)
+def _learned(url: str, run_id: int, attempt: int, step: int) -> Relations:
+    return _open(url).relations(run_id, step)[1]
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the run's checkpoint")
+def _tagger(checkpoint: str, changed: float) -> Tagger:
+    return load_tagger(checkpoint)
+
+
+def tagger(checkpoint: str) -> Tagger:
+    """The tagger of a checkpoint, kept loaded for the next sentence. Raises MRNLabError where it cannot be
+    read.
+    """
+    folder = Path(checkpoint)
+    changed = folder.stat().st_mtime if folder.exists() else 0.0
+    return _tagger(checkpoint, changed)

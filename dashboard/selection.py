@@ -1,0 +1,76 @@
+"""The runs the reader has chosen: in the URL as `?run=1,2`, carried from page to page, the first one in
+focus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.store.records import Run
+
+__all__ = ["choose", "choose_runs", "chosen", "focus", "newest_launch"]
+
+_KEPT = "chosen_runs"
+_PARAMETER = "run"
+
+
+def chosen() -> tuple[int, ...]:
+    """The numbers of the chosen runs: the URL's, else those of the page before."""
+    text = st.query_params.get_all(_PARAMETER)
+    if text:
+        numbers = (part.strip() for item in text for part in item.split(","))
+        st.session_state[_KEPT] = tuple(dict.fromkeys(int(n) for n in numbers if n.isdecimal()))
+    runs: tuple[int, ...] = st.session_state.get(_KEPT, ())
+    if runs and not text:
+        _write(runs)
+    return runs
+
+
+def newest_launch(runs: Sequence[Run]) -> list[int]:
+    """The runs launched together with the newest of these: what to show where nothing is chosen."""
+    if not runs:
+        return []
+    newest = max(runs, key=lambda run: run.id)
+    return [run.id for run in runs if run is newest or (newest.sweep and run.sweep == newest.sweep)][:12]
+
+
+def choose(runs: Sequence[int]) -> None:
+    """Make these the chosen runs, here and on the next page."""
+    st.session_state[_KEPT] = tuple(runs)
+    _write(tuple(runs))
+
+
+def _write(runs: tuple[int, ...]) -> None:
+    if runs:
+        st.query_params[_PARAMETER] = ",".join(map(str, runs))
+    elif _PARAMETER in st.query_params:
+        del st.query_params[_PARAMETER]
+
+
+def focus(run_id: int) -> None:
+    """Put one run first, keeping the others."""
+    choose((run_id, *(other for other in chosen() if other != run_id)))
+
+
+def choose_runs(
+    runs: Sequence[Run], names: dict[int, str], *, key: str, label: str = "Runs", instead: Sequence[int] = ()
+) -> list[Run]:
+    """The chosen runs as removable chips; returns those among `runs`, in the order chosen.
+
+    Where none of them is chosen, `instead` is shown, which leaves the choice of the other pages alone.
+    """
+    by_id = {run.id: run for run in runs}
+    current = [run_id for run_id in chosen() if run_id in by_id] or list(instead)
+    if st.session_state.get(key) != current:
+        st.session_state[key] = current
+    picked: list[int] = st.multiselect(
+        label,
+        options=list(by_id),
+        format_func=lambda run_id: names.get(run_id, str(run_id)),
+        key=key,
+        placeholder="Choose runs",
+        on_change=lambda: choose(st.session_state[key]),
+    )
+    return [by_id[run_id] for run_id in picked]

@@ -1,0 +1,55 @@
+"""The sidebar: what runs now, and the store in use. The product's name and the pages stand above."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from core.store.states import ACTIVE, RunState
+from dashboard import actions, resources
+from dashboard.live import live
+from dashboard.logo import LOGO
+from dashboard.queries.runs import fraction_done
+from dashboard.text import escape, plural
+
+__all__ = ["sidebar"]
+
+
+def sidebar() -> None:
+    """Draws the sidebar on every page, and the word on what the last button did."""
+    st.logo(LOGO, size="large")
+    actions.report()
+    laboratory = resources.store()
+    active = any(laboratory.counts()[state] for state in ACTIVE)
+    with st.sidebar:
+        live(_running, active=active, key="sidebar")
+        st.caption(f":material/database: {escape(_short(laboratory.name))}")
+
+
+def _short(name: str) -> str:
+    """The store's address as one says it: a file's path, with ~ for the home folder."""
+    path = name.removeprefix("sqlite:///")
+    return f"~{path.removeprefix(str(Path.home()))}" if path.startswith(f"{Path.home()}/") else path
+
+
+def _running() -> bool:
+    laboratory = resources.store()
+    counts = laboratory.counts()
+    running = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
+    waiting = counts[RunState.QUEUED]
+    if not running and not waiting:
+        st.caption("Nothing runs.")
+        return False
+    text = " and ".join(
+        part
+        for part in (
+            plural(running, "run") + " in training" if running else "",
+            f"{waiting} waiting" if waiting else "",
+        )
+        if part
+    )
+    st.page_link("pages/runs.py", label=text, icon="spinner" if running else ":material/schedule:")
+    for run in laboratory.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
+        st.progress(fraction_done(run), text=f"Run {run.id}")
+    return True

@@ -1,0 +1,108 @@
+"""Words on the page: user text made safe for Markdown, numbers and times put in words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+__all__ = [
+    "ago",
+    "all_of",
+    "count",
+    "duration",
+    "escape",
+    "number",
+    "percent",
+    "plotly_text",
+    "plural",
+    "signed_points",
+]
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+# What Streamlit turns into something else after Markdown has been read, where a backslash no longer helps:
+# :shortcodes: and :material/icons:, typographic arrows, bare web and mail addresses. A word joiner, which
+# has no width, keeps each apart.
+_SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
+_ARROW = re.compile(r"([<>\-=~])(?=[\-<>=])")
+_ADDRESS = re.compile(r"(https?:|www(?=\.)|@)", re.IGNORECASE)
+_JOINER = "\u2060"
+
+
+def escape(text: object) -> str:
+    """User text as it stands, safe inside any Markdown that Streamlit renders.
+
+    Line breaks become spaces, since a label or a sentence is one line.
+    """
+    one_line = " ".join(str(text).split())
+    for pattern in (_ADDRESS, _SHORTCODE):
+        one_line = pattern.sub(lambda match: match.group(0) + _JOINER, one_line)
+    one_line = _ARROW.sub(lambda match: match.group(1) + _JOINER, one_line)
+    return _PUNCTUATION.sub(r"\\\1", one_line)
+
+
+def plotly_text(text: object) -> str:
+    """User text inside a figure: Plotly reads a few HTML tags and `%{…}`, so neither may survive."""
+    return " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace("%{", "%\u2060{")
+
+
+def plural(number_of: int, noun: str, nouns: str | None = None) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number_of:,} {noun if number_of == 1 else nouns or noun + 's'}"
+
+
+def all_of(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def count(value: int) -> str:
+    """A whole number with separators of thousands."""
+    return f"{value:,}"
+
+
+def number(value: float | None) -> str:
+    """A setting as a researcher writes it: 0.01, 2e-4, 16."""
+    if value is None:
+        return "–"
+    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e5):
+        mantissa, exponent = f"{value:.4e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    return f"{value:g}"
+
+
+def percent(share: float | None) -> str:
+    """A score in [0, 1] in percent with two decimals; a dash where there is none."""
+    return "–" if share is None or math.isnan(share) else f"{100 * share:.2f}"
+
+
+def signed_points(share: float) -> str:
+    """A difference of two scores in percentage points, with its sign."""
+    return f"{100 * share:+.2f}".replace("-", "−")
+
+
+def duration(seconds: float | None) -> str:
+    """A time span in words: `40 s`, `4 min`, `2 h 5 min`."""
+    if seconds is None or math.isnan(seconds):
+        return "–"
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long ago that was, in words."""
+    if moment is None:
+        return "never"
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    return "just now" if seconds < 5 else f"{duration(seconds)} ago"

@@ -1,0 +1,98 @@
+"""The look's constants: one colour per task, one line style per paradigm, one word and icon per state.
+
+Charts name theme colours as CSS variables (`TEXT`, `FAINT`, ...); the chart component resolves them in the
+browser, so every figure follows the light and the dark theme without the server knowing which is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.store.states import RunState
+
+__all__ = [
+    "BACKGROUND",
+    "BORDER",
+    "DASHES",
+    "DIVERGING",
+    "MARKERS",
+    "MUTED",
+    "PARADIGM_NAMES",
+    "STATES",
+    "TASK_COLOURS",
+    "TEXT",
+    "StateLook",
+    "colours",
+    "faint",
+    "ramp",
+]
+
+# Okabe and Ito's palette, which keeps its differences for colour-blind readers.
+TASK_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#8A939B")
+
+DASHES: Mapping[str, str] = {"stl": "dot", "mtl": "dash", "mrn": "solid"}
+PARADIGM_NAMES: Mapping[str, str] = {"stl": "STL", "mtl": "MTL", "mrn": "MRN"}
+MARKERS: Mapping[str, str] = {"stl": "circle-open", "mtl": "square-open", "mrn": "circle"}
+
+TEXT = "var(--st-text-color)"
+MUTED = "var(--st-gray-color)"
+BORDER = "var(--st-border-color)"
+BACKGROUND = "var(--st-background-color)"
+
+# Negative blue, positive red, neutral at zero; the same hues on white and on near-black.
+DIVERGING: tuple[tuple[float, str], ...] = (
+    (0.0, "#0B4F8A"),
+    (0.25, "#4A94C8"),
+    (0.5, BACKGROUND),
+    (0.75, "#DE7A5A"),
+    (1.0, "#A6212B"),
+)
+
+
+@dataclass(frozen=True)
+class StateLook:
+    """How a state is written: its word, its icon (Material), a mark for tables, Streamlit's colour name."""
+
+    word: str
+    icon: str
+    mark: str
+    colour: str
+
+
+STATES: Mapping[RunState, StateLook] = {
+    RunState.QUEUED: StateLook("Queued", ":material/schedule:", "○", "gray"),
+    RunState.RUNNING: StateLook("Running", ":material/progress_activity:", "▶", "blue"),
+    RunState.CANCELLING: StateLook("Stopping", ":material/stop_circle:", "◼", "gray"),
+    RunState.SUCCEEDED: StateLook("Succeeded", ":material/check_circle:", "✓", "green"),
+    RunState.FAILED: StateLook("Failed", ":material/error:", "✕", "orange"),
+    RunState.CANCELLED: StateLook("Cancelled", ":material/cancel:", "⊘", "gray"),
+    RunState.LOST: StateLook("Lost", ":material/link_off:", "?", "violet"),
+}
+
+# For lines that belong to no task: dark blue to amber, readable on white and on near-black.
+_RAMP = ("#5B6C7A", "#1F8A9E", "#B8860B", "#8E5EA2", "#3E7D4E", "#A65342")
+
+
+def colours(tasks: Iterable[str]) -> dict[str, str]:
+    """Each task's colour, in the order given; beyond the palette, grey."""
+    return {
+        task: TASK_COLOURS[index] if index < len(TASK_COLOURS) else TASK_COLOURS[-1]
+        for index, task in enumerate(tasks)
+    }
+
+
+def ramp(index: int) -> str:
+    """The colour of the index-th configuration in a chart whose lines belong to no task."""
+    return _RAMP[index % len(_RAMP)]
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A hex colour with an opacity, as Plotly takes it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def order_tasks(groups: Iterable[Sequence[str]]) -> list[str]:
+    """All tasks by first appearance, so that a task keeps its place and colour as more runs are added."""
+    return list(dict.fromkeys(task for group in groups for task in group))

@@ -1,0 +1,113 @@
+"""Imports run one way, and pages open without the heavy libraries."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = {package: sorted((ROOT / package).rglob("*.py")) for package in ("core", "jobs", "dashboard")}
+FORBIDDEN = {
+    "core": {"jobs", "dashboard", "streamlit", "plotly"},
+    "jobs": {"dashboard", "streamlit", "plotly"},
+    "dashboard": {"torch", "transformers", "datasets", "seqeval", "sqlalchemy", "alembic"},
+}
+HEAVY = ("torch", "transformers", "datasets", "seqeval")
+MOST_LINES = 400
+MOST_PAGE_LINES = 120
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The top-level packages that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("package", SOURCES)
+def test_imports_run_one_way(package: str) -> None:
+    wrong = {
+        str(path.relative_to(ROOT)): sorted(found)
+        for path in SOURCES[package]
+        if (found := set(_imported(path)) & FORBIDDEN[package])
+    }
+    assert SOURCES[package], f"no source found under {package}/"
+    assert not wrong
+
+
+def test_charts_and_queries_know_no_streamlit() -> None:
+    parts = [path for part in ("charts", "queries") for path in (ROOT / "dashboard" / part).rglob("*.py")]
+    parts += [ROOT / "dashboard" / name for name in ("text.py", "theme.py", "published.py")]
+    assert len(parts) > 8
+    assert not [path.name for path in parts if "streamlit" in set(_imported(path))]
+
+
+def test_sql_stays_in_the_store() -> None:
+    outside = [
+        path
+        for package in SOURCES
+        for path in SOURCES[package]
+        if (ROOT / "core" / "store") not in path.parents
+    ]
+    wrong = [
+        str(path.relative_to(ROOT)) for path in outside if {"sqlalchemy", "alembic"} & set(_imported(path))
+    ]
+    assert not wrong
+
+
+def test_pages_import_nothing_heavy() -> None:
+    """In a fresh process: everything that the pages import at module level."""
+    modules = [
+        "dashboard." + ".".join(path.relative_to(ROOT / "dashboard").with_suffix("").parts)
+        for path in SOURCES["dashboard"]
+        if path.parent.name != "pages" and path.name not in ("app.py", "__init__.py")
+    ]
+    script = (
+        f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_files_stay_small() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for package in SOURCES
+        for path in SOURCES[package]
+        if (lines := len(path.read_text(encoding="utf-8").splitlines()))
+        > (MOST_PAGE_LINES if path.parent.name == "pages" else MOST_LINES)
+    }
+    assert not long
+
+
+def test_no_html_from_text() -> None:
+    """Streamlit's two ways to put HTML on a page are used nowhere in the dashboard."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES["dashboard"]
+        if "unsafe_allow_html" in (text := path.read_text(encoding="utf-8")) or "st.html(" in text
+    ]
+    assert not wrong
+
+
+def test_components_build_dom_from_text_only() -> None:
+    scripts = sorted((ROOT / "dashboard" / "components").glob("*.js"))
+    assert scripts
+    for script in scripts:
+        text = script.read_text(encoding="utf-8")
+        assert not [
+            word
+            for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write")
+            if word in text
+        ]
