@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from core.config import RunConfig, applicable_fields
@@ -14,12 +15,17 @@ __all__ = ["expand"]
 _CONTEXT = ("paradigm", "encoder", "encoder_training")
 
 
-def expand(base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> list[RunConfig]:
+def expand(
+    base: Mapping[str, Any],
+    lists: Mapping[str, Sequence[Any]],
+    preset: Mapping[str, Any] = MappingProxyType({}),
+) -> list[RunConfig]:
     """The runs that `base` and every combination of the values in `lists` make.
 
     The first list varies slowest and seeds fastest, so the seeds of a configuration stand together. STL
     makes a run for each task. A field that only some of the runs have (λ, where MTL and MRN are swept) is
-    dropped for the others, and runs that are then the same are made once.
+    dropped for the others, and runs that are then the same are made once. The values of `preset` are used
+    where nothing else is said and the run has the field.
 
     Raises ConfigError naming the field: an empty list, a value that is not possible, or a field that none
     of the runs has.
@@ -33,13 +39,15 @@ def expand(base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> list[
     combinations = [
         base | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())
     ]
-    used = frozenset[str]().union(*map(_applicable, combinations))
+    preset = {_name(field): value for field, value in preset.items()}
+    used = frozenset[str]().union(*(_applicable(preset | values) for values in combinations))
     runs: dict[RunConfig, None] = {}
     for combination in combinations:
-        applicable = _applicable(combination)
+        applicable = _applicable(preset | combination)
+        proposed = {name: value for name, value in preset.items() if name in applicable}
         # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
         kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
-        for run in _per_task(kept):
+        for run in _per_task(proposed | kept):
             for seed in [{}] if seeds is None else [{"seed": value} for value in seeds]:
                 runs.setdefault(RunConfig.build(**run | seed))
     return list(runs)

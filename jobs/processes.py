@@ -38,15 +38,16 @@ def is_alive(owner: Owner) -> bool:
 
 
 def kill(owner: Owner) -> None:
-    """Ends that process and all of its session at once. One that is gone already is no error."""
+    """Ends that process, and the helpers in its group, at once. One that is gone already is no error."""
     if not is_alive(owner):
         return
     try:
         if sys.platform == "win32":
             psutil.Process(owner.pid).kill()
-        else:
-            # A worker leads its own group; killing the group takes its helpers with it.
+        elif os.getpgid(owner.pid) == owner.pid:
             os.killpg(owner.pid, signal.SIGKILL)
+        else:  # `mrnlab worker` from a script: the group is the script's
+            os.kill(owner.pid, signal.SIGKILL)
     except (ProcessLookupError, psutil.NoSuchProcess):
         return
 

@@ -202,8 +202,16 @@ def _described(error: Exception) -> ErrorInfo:
     return ErrorInfo(type(error).__name__, told, "\n".join(lines[-_TRACEBACK_LINES:]))
 
 
-def main() -> int:
-    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed."""
+def _worker_in(store: Store, slot: Slot) -> Worker:
+    _log.info("Worker in slot %d.", slot.number)
+    return Worker(store, this_process(), device=slot.device)
+
+
+def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
+    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed.
+
+    `make` makes the worker (tests give one that trains something small); `url` is the store's.
+    """
     faulthandler.enable()
     set_up_logging()
     current: Worker | None = None
@@ -221,12 +229,12 @@ def main() -> int:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
-        with contextlib.closing(Store.open()) as store:
+        with contextlib.closing(Store.open(url)) as store:
             while not ended:
                 with free_slot(store.url) as slot:
                     if slot is None:
                         return 0
-                    current = _worker_in(store, slot)
+                    current = make(store, slot)
                     if ended:
                         current.terminate()
                     current.work()
@@ -237,11 +245,6 @@ def main() -> int:
         _log.error("%s", error)
         return 1
     return 0
-
-
-def _worker_in(store: Store, slot: Slot) -> Worker:
-    _log.info("Worker in slot %d.", slot.number)
-    return Worker(store, this_process(), device=slot.device)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.errors import MRNLabError
@@ -21,7 +22,8 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str] = (sys.executable, "-m", "jobs.worker")) -> None:
+        self._command = command
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
@@ -36,7 +38,7 @@ class LocalEngine:
             free = slot_count() - len(self._live(store))
             started = max(0, min(queued, free))
             for _ in range(started):
-                self._children.append(_start(store))
+                self._children.append(_start(self._command, store))
             return started
 
     def live_workers(self, store: Store) -> int:
@@ -50,7 +52,7 @@ class LocalEngine:
         return {child.pid for child in self._children} | {one.pid for one in taken_slots(store.url).values()}
 
 
-def _start(store: Store) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
     logs = home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {
@@ -70,7 +72,7 @@ def _start(store: Store) -> subprocess.Popen[bytes]:
     try:
         with (logs / "workers.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "jobs.worker"],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config import RunConfig
+from core.config import PRESETS, RunConfig
 from core.errors import ConfigError
 from core.sweep import expand
 
@@ -51,6 +51,17 @@ def test_a_field_of_some_runs_is_dropped_for_the_others() -> None:
     ]  # fmt: skip
     with_base = expand({**BASE, "lambda_": 0.5, "lr_encoder": 1e-4}, {"paradigm": ["mtl", "mrn"]})
     assert [run.lambda_ for run in with_base] == [None, 0.5]
+
+
+def test_a_preset_gives_way() -> None:
+    preset = PRESETS["dissertation"]
+    (mtl,) = expand({**BASE, "paradigm": "mtl"}, {}, preset)
+    assert (mtl.encoder, mtl.lr_heads, mtl.lambda_, mtl.prior) == ("bert-base-cased", 5e-5, None, None)
+    (frozen,) = expand({**BASE, "encoder_training": "frozen", "epochs": 2}, {}, preset)
+    assert (frozen.lr_encoder, frozen.lambda_, frozen.epochs) == (None, 0.05, 2)
+    assert [run.lambda_ for run in expand(BASE, {"lambda": [0.1, 0.2]}, preset)] == [0.1, 0.2]
+    with pytest.raises(ConfigError, match="alignment"):
+        expand({**BASE, "paradigm": "mtl", "alignment": "exact"}, {}, preset)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""Stop, resume, retry and delete runs, each answered in words."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from core.errors import IllegalMove, MRNLabError
+from core.paths import checkpoint_dir, log_path
+from core.store import RESTARTABLE, RunState, Store
+from jobs.engines import Engine, default_engine
+
+__all__ = ["Answer", "delete", "resume", "retry", "stop"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one request. `message` is a sentence for the researcher."""
+
+    run_id: int
+    done: bool
+    message: str
+
+
+def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
+    """Acts on each run; one that refuses does not keep the others from it."""
+    answers = []
+    for run_id in dict.fromkeys(ids):
+        try:
+            answers.append(Answer(run_id, True, act(run_id)))
+        except MRNLabError as error:
+            answers.append(Answer(run_id, False, str(error)))
+    return answers
+
+
+def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
+    """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by the reaper."""
+
+    def act(run_id: int) -> str:
+        if store.request_stop(run_id) is RunState.CANCELLED:
+            return f"Run {run_id} was waiting and is cancelled."
+        return f"Run {run_id} stops at its next step."
+
+    return _each(ids, act)
+
+
+def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
+    """Queues runs that were lost or stopped again. In this version that is a clean restart, and said so."""
+
+    def act(run_id: int) -> str:
+        if store.state(run_id) is RunState.FAILED:
+            raise IllegalMove(f"Run {run_id} has failed; retry it once the cause is removed.")
+        return _restart(store, run_id)
+
+    return _and_workers(store, _each(ids, act), engine)
+
+
+def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
+    """Queues runs that failed, were lost or stopped again, from their beginning."""
+    return _and_workers(store, _each(ids, lambda run_id: _restart(store, run_id)), engine)
+
+
+def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
+    """Deletes runs that have ended or wait, with all that was recorded, their checkpoint and their log."""
+
+    def act(run_id: int) -> str:
+        store.run(run_id)  # one that is not there is told
+        store.delete_runs([run_id])
+        # By their number, never by a path from the store, so that nothing outside the laboratory is touched.
+        shutil.rmtree(checkpoint_dir(run_id), ignore_errors=True)
+        log_path(run_id).unlink(missing_ok=True)
+        return f"Run {run_id} is deleted, with its scores, its checkpoint and its log."
+
+    return _each(ids, act)
+
+
+def _restart(store: Store, run_id: int) -> str:
+    state = store.state(run_id)
+    if state not in RESTARTABLE:
+        why = "it has succeeded" if state is RunState.SUCCEEDED else f"it is {state}"
+        raise IllegalMove(f"Run {run_id} cannot start again: {why}.")
+    store.requeue(run_id)
+    shutil.rmtree(checkpoint_dir(run_id), ignore_errors=True)
+    return f"Run {run_id} is queued again and starts from its beginning (exact resuming is to come)."
+
+
+def _and_workers(store: Store, answers: list[Answer], engine: Engine | None) -> list[Answer]:
+    if any(answer.done for answer in answers):
+        (engine or default_engine()).ensure_workers(store)
+    return answers

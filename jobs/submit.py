@@ -1,0 +1,86 @@
+"""From descriptions of runs to queued runs: checked first, so that what cannot work fails at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.config import RunConfig
+from core.corpora import CATALOGUE, prepare
+from core.corpora.loading import locate
+from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
+from core.models.sources import check_available
+from core.store import Store
+from jobs.engines import Engine, default_engine
+
+__all__ = ["Preflight", "check", "submit"]
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a researcher should know before these runs begin, a sentence each."""
+
+    notes: tuple[str, ...]
+
+
+def check(configs: Sequence[RunConfig]) -> Preflight:
+    """Whether these runs can be trained here: encoders are to be had, corpora can be read and have the tasks.
+
+    Each share of each corpus is read once. Raises MRNLabError at the first problem.
+    """
+    for encoder in dict.fromkeys(config.encoder for config in configs):
+        check_available(encoder)
+    notes: dict[str, None] = {}
+    for selection in _selections(configs):
+        notes |= dict.fromkeys(prepare(selection).notes)
+    return Preflight(tuple(notes))
+
+
+def submit(
+    store: Store, configs: Sequence[RunConfig], sweep: str | None = None, engine: Engine | None = None
+) -> list[int]:
+    """Checks the runs, queues them all, and sees to it that workers are there. Returns their ids in order.
+
+    Raises MRNLabError where one of them cannot work; none is queued then.
+    """
+    placed = [_placed(config) for config in configs]
+    check(placed)
+    ids = store.add_runs(placed, sweep)
+    (engine or default_engine()).ensure_workers(store)
+    return ids
+
+
+def _selections(configs: Sequence[RunConfig]) -> list[RunConfig]:
+    """One description for each share of each corpus, with all tasks that any of the runs has on it.
+
+    The share of one seed stands for those of all.
+    """
+    tasks: dict[tuple[object, ...], dict[str, None]] = {}
+    first: dict[tuple[object, ...], RunConfig] = {}
+    for config in configs:
+        share = (config.corpus, config.columns, config.fraction)
+        tasks.setdefault(share, {}).update(dict.fromkeys(config.tasks))
+        first.setdefault(share, config)
+    return [
+        RunConfig.build(
+            corpus=config.corpus,
+            columns=config.columns,
+            fraction=config.fraction,
+            seed=config.seed,
+            tasks=tuple(tasks[share]),
+            paradigm="stl" if len(tasks[share]) == 1 else "mtl",
+        )
+        for share, config in first.items()
+    ]
+
+
+def _placed(config: RunConfig) -> RunConfig:
+    """The same run with folders by their whole path: a worker starts elsewhere."""
+    changes = {}
+    if config.corpus not in CATALOGUE:
+        changes["corpus"] = str(locate(config.corpus).resolve())
+    encoder = Path(base_name(config.encoder)).expanduser()
+    if encoder.is_dir():
+        changes["encoder"] = str(encoder.resolve()) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
+    return config.with_(**changes) if changes else config

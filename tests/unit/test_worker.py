@@ -1,0 +1,359 @@
+"""The worker's handling of runs, in this process, with small trainings."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.errors import CorpusError, StoreError, TrainingError
+from core.paths import checkpoint_dir
+from core.store import MetricKey, RunState, Store
+from core.training.events import Sink, SplitResult, StepMetrics
+from jobs.heartbeat import Heartbeat
+from jobs.logs import tail
+from jobs.sink import StoreSink
+from jobs.stopping import StopReason, StopSignal
+from jobs.worker import Worker
+from tests.making import OTHER, OWNER, claimed, config, run_facts, split_result, step_metrics
+from tests.small_training import CORPUS, Ended, prepare, train
+
+LOSS = MetricKey("", "train", "loss")
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    opened = Store.open("sqlite://")
+    yield opened
+    opened.close()
+
+
+def worker(store: Store, **changes: Any) -> Worker:
+    defaults: dict[str, Any] = {
+        "prepare": prepare,
+        "train": train,
+        "log_to": lambda _path: contextlib.nullcontext(),
+        "beat_s": 0.01,
+    }
+    return Worker(store, OWNER, **(defaults | changes))
+
+
+class TestWorker:
+    def test_trains_what_is_queued(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO)
+        ids = store.add_runs([config(seed=seed, epochs=2) for seed in (1, 2)])
+        assert worker(store).work(linger_s=0.01) == 2
+        for run_id in ids:
+            run = store.run(run_id)
+            assert (run.state, run.best_epoch, run.step, run.total_steps) == (RunState.SUCCEEDED, 2, 20, 20)
+            assert run.checkpoint == str(checkpoint_dir(run_id))
+            assert run.facts["alignment"] == "cooccurrence"
+            assert store.metrics([run_id], LOSS)[0].step.tolist() == list(range(1, 21))
+            assert [key.step for key in store.snapshots(run_id)] == [10, 20]
+            assert {(score.split, score.task) for score in store.scores([run_id])} == {
+                ("dev", "pos"), ("dev", "ner"), ("test", "pos"), ("test", "ner"),
+            }  # fmt: skip
+            assert [event.kind for event in store.events(run_id)] == ["running", "note", "succeeded"]
+        assert any("Epoch 2" in message and "pos 0.9500" in message for message in caplog.messages)
+
+    def test_nothing_queued(self, store: Store) -> None:
+        assert not worker(store).train_next()
+
+    def test_our_errors_speak_for_themselves(self, store: Store) -> None:
+        def diverge(*_args: Any, sink: Sink, **_options: Any) -> Ended:
+            sink(run_facts())
+            sink(step_metrics(1))
+            raise TrainingError("The loss of ner is not a number at step 2; lower the learning rate.")
+
+        (run_id,) = store.add_runs([config()])
+        worker(store, train=diverge).train_next()
+        run = store.run(run_id)
+        assert run.state is RunState.FAILED
+        assert run.error is not None
+        assert run.error.message == "The loss of ner is not a number at step 2; lower the learning rate."
+        assert run.error.type == "TrainingError"
+        assert "in diverge" in run.error.traceback
+        # What was told before the failure is kept.
+        assert store.last_metric_steps([run_id]) == {run_id: 1}
+
+    def test_other_errors_are_introduced(self, store: Store) -> None:
+        def fall(*_args: Any, **_options: Any) -> Ended:
+            raise ZeroDivisionError("division by zero")
+
+        ids = store.add_runs([config(), config(seed=2)])
+        assert worker(store, train=fall).work(linger_s=0.01) == 2
+        for run_id in ids:
+            error = store.run(run_id).error
+            assert error is not None
+            assert error.message == (
+                "Training stopped with an unexpected error: ZeroDivisionError: division by zero"
+            )
+
+    def test_a_corpus_that_is_gone(self, store: Store) -> None:
+        def gone(_config: RunConfig) -> Corpus:
+            raise CorpusError("There is no corpus 'demo'.")
+
+        (run_id,) = store.add_runs([config()])
+        worker(store, prepare=gone).train_next()
+        error = store.run(run_id).error
+        assert error is not None
+        assert error.message == "There is no corpus 'demo'."
+
+    def test_a_description_that_no_longer_holds(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config()])
+        with store.transaction() as connection:
+            connection.execute(text("UPDATE runs SET config = '{}'"))
+        worker(store).train_next()
+        run = store.run(run_id)
+        assert run.state is RunState.FAILED
+        assert run.error is not None
+        assert "cannot be read" in run.error.message
+
+    def test_stop_ends_at_the_next_step(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config(epochs=1000)])
+        steps_after: list[int] = []
+
+        def stopped_in_the_middle(*args: Any, should_stop: Callable[[], bool], **options: Any) -> Ended:
+            asked = False
+
+            def ask_at_step_30() -> bool:
+                nonlocal asked
+                if not asked and store.run(run_id).step >= 30:
+                    store.request_stop(run_id)
+                    asked = True
+                    while not should_stop():
+                        time.sleep(0.002)
+                if asked:
+                    steps_after.append(1)
+                return should_stop()
+
+            return train(*args, should_stop=ask_at_step_30, step_s=0.001, **options)
+
+        worker(store, train=stopped_in_the_middle).train_next()
+        assert steps_after == [1]
+        assert store.run(run_id).state is RunState.CANCELLED
+        assert [event.kind for event in store.events(run_id)] == ["running", "cancelling", "cancelled"]
+
+    def test_a_stop_before_training_begins(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config()])
+
+        def stopped_meanwhile(_config: RunConfig) -> Corpus:
+            store.request_stop(run_id)
+            time.sleep(0.1)
+            return CORPUS
+
+        def never(*_args: Any, **_options: Any) -> Ended:
+            raise AssertionError("it was stopped before")
+
+        worker(store, prepare=stopped_meanwhile, train=never).train_next()
+        assert store.state(run_id) is RunState.CANCELLED
+
+    def test_a_stop_that_comes_too_late(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config(epochs=1)])
+
+        def asked_at_the_end(*args: Any, **options: Any) -> Ended:
+            ended = train(*args, **options)
+            store.request_stop(run_id)
+            return ended
+
+        worker(store, train=asked_at_the_end).train_next()
+        assert store.state(run_id) is RunState.SUCCEEDED
+
+    def test_termination_cancels_the_run_and_claims_no_other(self, store: Store) -> None:
+        first, second = store.add_runs([config(epochs=1000), config(seed=2)])
+
+        def terminated(*args: Any, **options: Any) -> Ended:
+            busy.terminate()
+            return train(*args, **options)
+
+        busy = worker(store, train=terminated)
+        assert busy.work() == 1
+        assert store.state(first) is RunState.CANCELLED
+        assert store.state(second) is RunState.QUEUED
+
+    def test_a_run_taken_away_is_left_alone(self, store: Store) -> None:
+        """Given up for lost and started again by another worker, it is theirs."""
+        (run_id,) = store.add_runs([config(epochs=1000)])
+
+        def lost_in_the_middle(*args: Any, sink: Sink, **options: Any) -> Ended:
+            def lose(event: Any) -> None:
+                if isinstance(event, StepMetrics) and event.step == 5:
+                    store.mark_lost(run_id, "It stopped answering.")
+                    store.requeue(run_id)
+                    store.claim(OTHER, 15)
+                sink(event)
+
+            return train(*args, sink=lose, step_s=0.001, **options)
+
+        assert worker(store, train=lost_in_the_middle).train_next()
+        run = store.run(run_id)
+        assert (run.state, run.owner, run.attempt, run.step) == (RunState.RUNNING, OTHER, 2, 0)
+        assert store.metric_keys([run_id]) == []
+
+    def test_the_slots_device_is_used_where_none_was_chosen(self, store: Store) -> None:
+        store.add_runs([config(), config(device="cpu")])
+        used = []
+
+        def note_device(config: RunConfig) -> Corpus:
+            used.append(config.device)
+            return CORPUS
+
+        worker(store, prepare=note_device, device="cuda:1").work(linger_s=0.01)
+        assert used == ["cuda:1", "cpu"]
+
+    def test_log_files(self, tmp_path: Path) -> None:
+        path = tmp_path / "run.log"
+        # In a process of its own, for pytest has its hands on the descriptors of this one.
+        program = (
+            "import os, sys; from jobs.logs import to_log_file\n"
+            "print('before')\n"
+            "with to_log_file(sys.argv[1]): print('inside'); os.write(2, b'from C\\n')\n"
+            "print('after')"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+        )
+        assert sorted(path.read_text().splitlines()) == ["from C", "inside"]
+        assert (ended.stdout, ended.stderr) == ("before\nafter\n", "")
+        path.write_text("\n".join(map(str, range(100_000))))
+        assert tail(path, 2) == "99998\n99999"
+        assert tail(tmp_path / "none.log") == tail(None) == ""
+
+
+class FlakyStore(Store):
+    """Cannot write for a while."""
+
+    failures = 0
+
+    def transaction(self, *, write: bool = True) -> Any:
+        if self.failures > 0:
+            self.failures -= 1
+            raise StoreError("The store is busy.")
+        return super().transaction(write=write)
+
+
+class TestSink:
+    def test_writes_what_is_left_when_it_ends(self, store: Store) -> None:
+        run_id = claimed(store)
+        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
+            sink(step_metrics(1))
+            sink(split_result("test"))
+            assert store.last_metric_steps([run_id]) == {}
+        assert store.last_metric_steps([run_id]) == {run_id: 1}
+        assert len(store.scores([run_id])) == 2
+
+    def test_writes_while_a_training_fails(self, store: Store) -> None:
+        run_id = claimed(store)
+
+        def fail() -> None:
+            with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
+                sink(step_metrics(1))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert store.last_metric_steps([run_id]) == {run_id: 1}
+
+    def test_writes_while_the_training_is_silent(self, store: Store) -> None:
+        run_id = claimed(store)
+        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=0.01) as sink:
+            sink(step_metrics(7))
+            for _ in range(200):
+                if store.run(run_id).step == 7:
+                    break
+                time.sleep(0.01)
+            assert store.run(run_id).step == 7
+
+    def test_a_store_that_fails_for_a_while_costs_nothing(self) -> None:
+        store = FlakyStore.open("sqlite://")
+        run_id = claimed(store)
+        waits: list[float] = []
+        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60, sleep=waits.append) as sink:
+            sink(step_metrics(1))
+            store.failures = 3
+        assert waits == [0.5, 1.0, 2.0]
+        assert store.last_metric_steps([run_id]) == {run_id: 1}
+        store.close()
+
+    def test_a_store_that_stays_away_fails_the_run_loudly(self) -> None:
+        store = FlakyStore.open("sqlite://")
+        run_id = claimed(store)
+        stop, failed = StopSignal(), threading.Event()
+        sink = StoreSink(store, run_id, OWNER, stop, flush_s=0.01, sleep=lambda _: None)
+        store.failures = 10**9
+
+        def train_on() -> None:
+            with sink:
+                for step in range(10_000):
+                    sink(step_metrics(step))
+                    failed.wait(0.001)
+
+        with pytest.raises(StoreError, match="busy"):
+            train_on()
+        assert stop.reason is StopReason.UNRECORDED
+        store.failures = 0
+        store.close()
+
+    def test_a_batch_is_written_whole_or_not_at_all(self, store: Store) -> None:
+        run_id = claimed(store)
+        result = split_result("test")
+        broken = SplitResult("nowhere", 1, result.scores, result.predictions, result.gold)
+
+        def tell() -> None:
+            with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
+                sink(step_metrics(1))
+                sink(broken)
+
+        with pytest.raises(Exception, match="ck_scores_split"):
+            tell()
+        assert store.last_metric_steps([run_id]) == {}
+
+    def test_reads_that_the_run_shall_stop(self, store: Store) -> None:
+        run_id = claimed(store)
+        store.request_stop(run_id)
+        stop = StopSignal()
+        with StoreSink(store, run_id, OWNER, stop, flush_s=60):
+            pass
+        assert stop.reason is StopReason.ASKED
+
+
+class TestHeartbeat:
+    def test_beats_until_the_block_ends(self, store: Store) -> None:
+        run_id = claimed(store)
+        first = store.run(run_id).heartbeat_at
+        with Heartbeat(store, run_id, OWNER, StopSignal(), beat_s=0.005):
+            time.sleep(0.1)
+        last = store.run(run_id).heartbeat_at
+        assert first is not None
+        assert last is not None
+        assert last > first
+        time.sleep(0.03)
+        assert store.run(run_id).heartbeat_at == last
+
+    def test_ends_at_once(self, store: Store) -> None:
+        started = time.perf_counter()
+        with Heartbeat(store, claimed(store), OWNER, StopSignal(), beat_s=60):
+            pass
+        assert time.perf_counter() - started < 5
+
+    def test_learns_of_a_stop_and_of_a_stranger(self, store: Store) -> None:
+        asked, disowned = claimed(store, RunState.CANCELLING), claimed(store, RunState.LOST)
+        for run_id, reason in ((asked, StopReason.ASKED), (disowned, StopReason.DISOWNED)):
+            stop = StopSignal()
+            with Heartbeat(store, run_id, OWNER, stop, beat_s=0.005):
+                for _ in range(200):
+                    if stop():
+                        break
+                    time.sleep(0.005)
+            assert stop.reason is reason
