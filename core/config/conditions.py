@@ -15,7 +15,12 @@ LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
 # Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
 # of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
 _HEAD_RATE_FACTOR = 10.0
-_FROZEN_HEAD_RATE = 2e-3
+# Over frozen features heads carry all the learning: they want larger weights, so a faster rate and a weaker
+# prior. Measured on CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs, and λ = 0.01
+# costs several points where 0.001 costs none.
+_FROZEN_HEAD_RATE = 2e-2
+_FROZEN_STRENGTH = 1e-3
+_STRENGTH = 1e-2
 
 CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training")
 
@@ -48,13 +53,17 @@ def _head_rate(values: Mapping[str, Any]) -> float:
     return _HEAD_RATE_FACTOR * float(values["lr_encoder"])
 
 
+def _strength(values: Mapping[str, Any]) -> float:
+    return _STRENGTH if _is_finetuned(values) else _FROZEN_STRENGTH
+
+
 _ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
 _ONLY_BILSTM = "only an encoder whose name ends in +bilstm has a BiLSTM"
 
 CONDITIONS: tuple[Condition, ...] = (
     Condition("prior", _is_mrn, _ONLY_MRN, lambda _: "relational"),
     Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
-    Condition("lambda_", _is_mrn, _ONLY_MRN, lambda _: 0.01),
+    Condition("lambda_", _is_mrn, _ONLY_MRN, _strength),
     Condition("learn", _is_mrn, _ONLY_MRN, lambda _: LEARNABLE),
     Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
     Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),

@@ -124,7 +124,7 @@ class RunConfig(BaseModel):
             alias="lambda",
             gt=0,
             le=1e6,
-            description="The strength of the MRN prior.",
+            description="The strength of the MRN prior (unset: 0.01, or 0.001 over a frozen encoder).",
             json_schema_extra=_unit("factor", "λ"),
         ),
     ] = None
@@ -203,7 +203,7 @@ class RunConfig(BaseModel):
             gt=0,
             le=1,
             description="Learning rate of the task heads, falling linearly to zero (unset: ten times the "
-            "encoder's, or 0.002 over a frozen encoder).",
+            "encoder's, or 0.02 over a frozen encoder).",
             json_schema_extra=_unit("per step"),
         ),
     ] = None

@@ -1,0 +1,131 @@
+"""RunConfig: what it fills in, what it refuses, and what makes two runs seeds of one configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.config import FIELD_HELP, LEARNABLE, PRESETS, RunConfig, applicable_fields
+from core.errors import ConfigError
+from core.mrn.registry import ALIGNMENTS, PRIORS
+from core.mrn.relations import MODES
+
+BASE: dict[str, Any] = {"corpus": "demo", "tasks": "pos,ner"}
+
+
+def test_defaults_are_the_dissertations_but_where_measured_otherwise() -> None:
+    config = RunConfig.build(**BASE)
+    assert (config.max_length, config.batch_size, config.epochs, config.weight_decay) == (256, 16, 5, 1e-2)
+    assert (config.prior, config.alignment, config.update_every, config.snapshots) == (
+        "relational",
+        "auto",
+        10,
+        50,
+    )
+    assert (config.lr_encoder, config.lr_heads, config.head_init) == (2e-4, pytest.approx(2e-3), "zeros")
+    assert config.learn == LEARNABLE == MODES
+
+
+def test_the_encoders_own_rate_is_proposed() -> None:
+    config = RunConfig.build(**BASE, encoder="bert-base-cased")
+    assert (config.lr_encoder, config.lr_heads) == (5e-5, pytest.approx(5e-4))
+
+
+def test_frozen_runs_have_no_encoder_rate() -> None:
+    config = RunConfig.build(**BASE, encoder_training="frozen")
+    assert (config.lr_encoder, config.lr_heads, config.lambda_) == (None, 2e-2, 1e-3)
+
+
+def test_the_dissertation_preset_sets_all_of_its_values() -> None:
+    config = RunConfig.build(**BASE, **PRESETS["dissertation"])
+    assert (config.lr_encoder, config.lr_heads) == (5e-5, 5e-5)
+    assert (config.prior, config.head_init, config.pos_score) == ("paper", "default", "seqeval_f1")
+    assert (config.encoder, config.alignment, config.select_by, config.truecase) == (
+        "bert-base-cased",
+        "disjoint",
+        "loss",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "says"),
+    [
+        ({"tasks": "pos"}, "tasks", "MRN needs at least two tasks"),
+        ({"tasks": "pos", "paradigm": "mtl"}, "tasks", "MTL needs at least two tasks"),
+        ({"paradigm": "stl"}, "tasks", "STL learns exactly one task, not 2"),
+        ({"paradigm": "mtl", "lambda": 0.1}, "lambda", "only MRN has a prior"),
+        ({"paradigm": "mtl", "alignment": "exact"}, "alignment", "only MRN has a prior"),
+        ({"lambda": -1}, "lambda", "-1 is not possible.*> 0"),
+        ({"lambda": float("nan")}, "lambda", "nan is not possible"),
+        ({"prior": "none"}, "prior", "not one of relational, paper"),
+        ({"alignment": "magic"}, "alignment", "not one of auto, disjoint"),
+        ({"paradigm": "other"}, "paradigm", "stl | mtl | mrn"),
+        ({"fraction": 0}, "fraction", "> 0, ≤ 1"),
+        ({"epochs": "many"}, "epochs", "≥ 1, ≤ 1000"),
+        ({"tasks": "pos,pos"}, "tasks", "names a thing twice"),
+        ({"columns": "word,pos"}, "columns", "one of the names must be 'tokens'"),
+        ({"encoder_training": "frozen", "lr_encoder": 1e-4}, "lr_encoder", "a frozen encoder is not trained"),
+        ({"lr_bilstm": 1e-3}, "lr_bilstm", "ends in \\+bilstm"),
+        ({"device": "tpu"}, "device", "tpu"),
+        ({"epoch": 3}, "epoch", "a run has no such field"),
+        ({"corpus": ""}, "corpus", "at least 1 character"),
+    ],
+)
+def test_contradictions_are_refused_with_the_field(changes: dict[str, Any], field: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as error:
+        RunConfig.build(**(BASE | changes))
+    assert error.value.field == field
+    assert "\n" not in str(error.value)
+
+
+def test_json_goes_round() -> None:
+    config = RunConfig.build(**BASE, **{"lambda": 0.1}, learn="label,task")
+    assert RunConfig.from_json(config.to_json()) == config
+    assert '"lambda":0.1' in config.to_json()
+    assert config.learn == ("task", "label")
+
+
+def test_a_configuration_is_everything_but_the_seed() -> None:
+    one = RunConfig.build(**BASE, seed=1)
+    assert one.configuration_id == one.with_(seed=2).configuration_id
+    assert one.configuration_id != one.with_(epochs=4).configuration_id
+
+
+def test_what_is_unset_and_what_is_set_to_the_default_are_one_configuration() -> None:
+    assert RunConfig.build(**BASE) == RunConfig.build(**BASE, **{"lambda": 0.01}, lr_heads=2e-3)
+
+
+def test_changing_the_paradigm_drops_what_no_longer_applies() -> None:
+    config = RunConfig.build(**BASE, **{"lambda": 0.1}).with_(paradigm="mtl")
+    assert (config.lambda_, config.prior, config.learn) == (None, None, None)
+
+
+def test_every_field_has_a_description_and_a_unit() -> None:
+    assert len(FIELD_HELP) == len(RunConfig.model_fields)
+    for help_ in FIELD_HELP.values():
+        assert help_.description.endswith(".") or help_.description.endswith(")")
+        assert help_.unit
+        assert len(help_.sentence) > 20
+    assert FIELD_HELP["lambda"].symbol == "λ"
+    assert FIELD_HELP["fraction"].range == "> 0, ≤ 1"
+    for name in ("stl", "mtl", "mrn"):
+        assert name in FIELD_HELP["paradigm"].range
+
+
+def test_applicable_fields_follow_the_choices() -> None:
+    mtl = applicable_fields("mtl", "minilm", "frozen")
+    assert not {"lambda", "prior", "lr_encoder", "lr_bilstm"} & mtl
+    assert {"lambda", "lr_encoder", "lr_bilstm"} <= applicable_fields("mrn", "minilm+bilstm", "full")
+
+
+def test_registries_have_a_line_each_and_a_module() -> None:
+    from importlib import import_module
+
+    for name in PRIORS:
+        assert hasattr(import_module(f"core.mrn.priors.{name}"), "Prior")
+    for name in ALIGNMENTS:
+        if name != "auto":
+            assert hasattr(import_module(f"core.mrn.alignments.{name}"), "align")
+    assert all({**PRIORS, **ALIGNMENTS}.values())

