@@ -16,8 +16,8 @@ LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
 # of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
 _HEAD_RATE_FACTOR = 10.0
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate and a weaker
-# prior. Measured on CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs, and λ = 0.01
-# costs several points where 0.001 costs none.
+# prior. Measured on CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs, and
+# λ = 0.01 costs several points where 0.001 costs none.
 _FROZEN_HEAD_RATE = 2e-2
 _FROZEN_STRENGTH = 1e-3
 _STRENGTH = 1e-2
