@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,14 +38,21 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
 
 
 def submit(
-    store: Store, configs: Sequence[RunConfig], sweep: str | None = None, engine: Engine | None = None
+    store: Store,
+    configs: Sequence[RunConfig],
+    sweep: str | None = None,
+    *,
+    engine: Engine | None = None,
+    tell: Callable[[str], object] = lambda note: None,
 ) -> list[int]:
     """Checks the runs, queues them all, and sees to it that workers are there. Returns their ids in order.
 
+    `tell` is given each note of the check.
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
     placed = [_placed(config) for config in configs]
-    check(placed)
+    for note in check(placed).notes:
+        tell(note)
     ids = store.add_runs(placed, sweep)
     (engine or default_engine()).ensure_workers(store)
     return ids

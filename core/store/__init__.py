@@ -1,5 +1,6 @@
 """The store: runs and what they record. The only place with SQL."""
 
+from core.store.health import StoreHealth
 from core.store.records import (
     ErrorInfo,
     MetricKey,
@@ -27,5 +28,6 @@ __all__ = [
     "RunState",
     "SnapshotKey",
     "Store",
+    "StoreHealth",
     "StoredScore",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from core.paths import database_url, home
 from core.store.artefacts import ArtefactsPart
 from core.store.engine import make_engine, parse_url, translated_errors
+from core.store.health import HealthPart
 from core.store.life import LifePart
 from core.store.metrics import MetricsPart
 from core.store.migrations import upgrade
@@ -16,7 +17,7 @@ from core.store.runs import RunsPart
 __all__ = ["Store"]
 
 
-class Store(RunsPart, LifePart, MetricsPart, ArtefactsPart):
+class Store(RunsPart, LifePart, MetricsPart, ArtefactsPart, HealthPart):
     """Runs, their lives, curves, scores, predictions, relations and history, in one SQL database.
 
     Safe to share among threads, and among processes that each open their own. Methods raise StoreError

@@ -1,0 +1,14 @@
+"""The command line: the same verbs as the pages, for servers and scripts."""
+
+from __future__ import annotations
+
+# Each module adds its verbs to the app.
+from jobs.cli import control, launch, learned, listing, results, service
+from jobs.cli.app import app
+
+__all__ = ["app", "control", "launch", "learned", "listing", "main", "results", "service"]
+
+
+def main() -> None:
+    """The console script `mrnlab`."""
+    app()

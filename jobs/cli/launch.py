@@ -1,0 +1,150 @@
+"""mrnlab launch: one run, or a sweep where lists are given."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from core.config import FIELD_HELP, PRESETS
+from core.errors import ConfigError
+from core.store import RunState, Store
+from core.sweep import expand
+from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.output import print_json, print_table, run_document, say, seconds_told
+from jobs.cli.waiting import wait_for_runs
+
+__all__ = ["launch"]
+
+
+def _option(field: str, *, name: str | None = None, sweeps: bool = False) -> Any:
+    """An option that is a field of RunConfig, with the field's own help."""
+    return typer.Option(
+        name or f"--{field.replace('_', '-')}",
+        metavar="VALUE,..." if sweeps else "VALUE",
+        help=FIELD_HELP[field].sentence,
+    )
+
+
+@app.command()
+def launch(
+    ctx: typer.Context,
+    corpus: Annotated[str | None, _option("corpus")] = None,
+    columns: Annotated[str | None, _option("columns")] = None,
+    tasks: Annotated[str | None, _option("tasks")] = None,
+    encoder: Annotated[str | None, _option("encoder", sweeps=True)] = None,
+    encoder_training: Annotated[str | None, _option("encoder_training", sweeps=True)] = None,
+    paradigm: Annotated[str | None, _option("paradigm", sweeps=True)] = None,
+    prior: Annotated[str | None, _option("prior", sweeps=True)] = None,
+    alignment: Annotated[str | None, _option("alignment", sweeps=True)] = None,
+    lambda_: Annotated[str | None, _option("lambda", sweeps=True)] = None,
+    seeds: Annotated[str | None, _option("seed", name="--seeds", sweeps=True)] = None,
+    epochs: Annotated[str | None, _option("epochs")] = None,
+    fraction: Annotated[str | None, _option("fraction", sweeps=True)] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Any other field of a run; may be given again."),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"Start from all values of a preset: {', '.join(PRESETS)}."),
+    ] = None,
+    sweep: Annotated[str | None, typer.Option(help="A name for these runs together.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the runs until they end.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Queue runs; workers train them in the background.
+
+    Options with VALUE,... take lists, which make a sweep: every combination once. STL makes a run for each
+    task. With --wait the exit code is 1 where a run did not succeed.
+    """
+    single = {"corpus": corpus, "columns": columns, "tasks": tasks, "epochs": epochs}
+    listed = {
+        "encoder": encoder,
+        "encoder_training": encoder_training,
+        "paradigm": paradigm,
+        "prior": prior,
+        "alignment": alignment,
+        "lambda": lambda_,
+        "fraction": fraction,
+        "seed": _seeds(seeds),
+    }
+    base = {field: value for field, value in single.items() if value is not None} | _settings(setting or [])
+    lists = {
+        field: [one.strip() for one in value.split(",") if one.strip()]
+        for field, value in listed.items()
+        if value is not None
+    }
+    configs = expand(base, lists, _preset(preset))
+
+    from jobs.submit import submit
+
+    notes: list[str] = []
+    with opened_store(ctx) as store:
+        ids = submit(store, configs, sweep, tell=notes.append)
+        for note in notes:
+            say(note)
+        say(f"Queued {_runs_told(ids)}.")
+        if wait:
+            wait_for_runs(store, ids)
+        if json_:
+            print_json({"runs": _documents(store, ids), "notes": notes})
+        elif wait:
+            _print_scores(store, ids)
+        else:
+            typer.echo(",".join(map(str, ids)))
+        if wait and any(run.state is not RunState.SUCCEEDED for run in store.runs(ids=ids)):
+            raise typer.Exit(1)
+
+
+def _seeds(text: str | None) -> str | None:
+    if text is not None and text.strip() == "0":
+        # Meant as "no seeds" as often as "the seed 0"; either would be taken for the other.
+        raise ConfigError(
+            "seed",
+            "--seeds: 0 seeds make no run; name the seeds, such as 1,2,3 (the seed 0 is --set seed=0).",
+        )
+    return text
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        field, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(
+                field, f"--set {pair}: write it as FIELD=VALUE; fields are {', '.join(FIELD_HELP)}."
+            )
+        settings[field.strip().replace("-", "_")] = value.strip()
+    return settings
+
+
+def _preset(name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {}
+    if name not in PRESETS:
+        raise ConfigError("preset", f"--preset: '{name}' is not one of {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def _runs_told(ids: list[int]) -> str:
+    if len(ids) == 1:
+        return f"run {ids[0]}"
+    together = ids == list(range(ids[0], ids[0] + len(ids)))
+    return f"{len(ids)} runs: " + (f"{ids[0]} to {ids[-1]}" if together else ", ".join(map(str, ids)))
+
+
+def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:
+    runs = {run.id: run for run in store.runs(ids=ids)}
+    return [run_document(runs[run_id], store.scores([run_id])) for run_id in ids]
+
+
+def _print_scores(store: Store, ids: list[int]) -> None:
+    rows = []
+    for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
+        scores = {score.task: score for score in store.scores([run.id], "test")}
+        told = ", ".join(f"{task} {score.score:.4f}" for task, score in scores.items())
+        failed = "" if run.error is None else run.error.message
+        took = seconds_told(run.seconds)
+        rows.append((run.id, run.state.value, run.config.paradigm, run.config.seed, took, told or failed))
+    print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)

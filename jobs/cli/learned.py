@@ -1,0 +1,104 @@
+"""mrnlab relations, tag: what a run has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from core.errors import MRNLabError
+from core.mrn.relations import MODES
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.output import print_csv, print_json, print_table, say
+
+__all__ = ["relations", "tag"]
+
+_WIDEST_TABLE = 100
+
+
+@app.command()
+def relations(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "task",
+    step: Annotated[str, typer.Option(help="A step that was stored, or 'last'.")] = "last",
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Print the correlations that an MRN run has learned, as a matrix with labels."""
+    if mode not in MODES:
+        raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(MODES)}.")
+    if step != "last" and not step.isdecimal():
+        raise MRNLabError(f"--step: '{step}' is neither a step's number nor 'last'.")
+    with opened_store(ctx) as store:
+        found = store.run(run)
+        if found.config.paradigm != "mrn":
+            raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
+        key, learned = store.relations(run, None if step == "last" else int(step))
+    matrix = learned.correlation(mode).astype(float).round(6)
+    labels = _labels(found.facts, mode, len(matrix))
+    if mode in found.facts.get("impossible", ()):
+        say(
+            f"Under the alignment '{found.facts['alignment']}' the off-diagonals of the {mode} matrix cannot "
+            "be other than zero: every task keeps label rows of its own, so no two tasks share one."
+        )
+    rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
+    if json_:
+        document: dict[str, Any] = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
+        print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
+    elif csv:
+        print_csv([mode, *labels], rows)
+    elif len(labels) > _WIDEST_TABLE:
+        raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
+    else:
+        say(f"Run {run}, step {key.step}, epoch {key.epoch:.1f}: correlations.")
+        print_table([mode, *labels], [[row[0], *(f"{value:.3f}" for value in row[1:])] for row in rows])
+
+
+def _labels(facts: Mapping[str, Any], mode: str, size: int) -> list[str]:
+    if mode == "task":
+        labels = [task["name"] for task in facts.get("tasks", ())]
+    elif mode == "label":
+        labels = list(facts.get("label_names", ()))
+    else:
+        labels = [f"feature {number}" for number in range(size)]
+    return labels if len(labels) == size else [f"{mode} {number}" for number in range(size)]
+
+
+@app.command()
+def tag(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    sentence: Annotated[str, typer.Argument(help="A sentence; words and marks are separated by themselves.")],
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Tag a sentence with every task of a finished run."""
+    from core.tagging import load_tagger, split_words
+
+    with opened_store(ctx) as store:
+        found = store.run(run)
+    if found.checkpoint is None:
+        raise MRNLabError(f"Run {run} is {found.state} and has no finished model to tag with.")
+    words = split_words(sentence)
+    if not words:
+        raise MRNLabError("There is no word in that sentence.")
+    (tagged,) = load_tagger(found.checkpoint).tag([words])
+    tasks = list(tagged.tags)
+    if json_:
+        print_json(
+            {
+                "run": run,
+                "tokens": tagged.tokens,
+                "tags": {
+                    task: [{"label": word.label, "confidence": word.confidence} for word in tagged.tags[task]]
+                    for task in tasks
+                },
+            }
+        )
+        return
+    rows = [
+        [word, *(tagged.tags[task][place].label for task in tasks)]
+        for place, word in enumerate(tagged.tokens)
+    ]
+    print_table(["word", *tasks], rows)

@@ -1,0 +1,182 @@
+"""mrnlab runs, show, metrics: what is in the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from core.config import FIELD_HELP
+from core.errors import MRNLabError
+from core.store import MetricKey, Run, RunState
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.output import print_csv, print_json, print_table, run_document, seconds_told
+from jobs.logs import tail
+from jobs.reaper import reap
+
+__all__ = ["metrics", "runs", "show"]
+
+_MEAN_DEV_SCORE = MetricKey("", "dev", "score")
+
+
+@app.command()
+def runs(
+    ctx: typer.Context,
+    state: Annotated[
+        str | None, typer.Option(help=f"Only runs in these states ({', '.join(RunState)}); a list.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 50,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """List runs, newest first."""
+    with opened_store(ctx) as store:
+        reap(store)
+        found = store.runs(states=_states(state), limit=limit)
+        best = store.best_metrics([run.id for run in found], _MEAN_DEV_SCORE)
+        if json_:
+            print_json([run_document(run, ()) | {"best_dev_score": best.get(run.id)} for run in found])
+            return
+        rows = [(*_cells(run), f"{best[run.id]:.4f}" if run.id in best else "") for run in found]
+        headers = (
+            "run",
+            "state",
+            "progress",
+            "paradigm",
+            "λ",
+            "tasks",
+            "encoder",
+            "corpus",
+            "seed",
+            "time",
+            "dev",
+        )
+        print_table(headers, rows)
+
+
+def _states(text: str | None) -> set[RunState] | None:
+    if text is None:
+        return None
+    try:
+        return {RunState(one.strip()) for one in text.split(",")}
+    except ValueError:
+        raise MRNLabError(f"--state: '{text}' names no state; states are {', '.join(RunState)}.") from None
+
+
+def _cells(run: Run) -> tuple[object, ...]:
+    config = run.config
+    progress = f"{run.step / run.total_steps:.0%}" if run.total_steps else ""
+    encoder = config.encoder + (" (frozen)" if config.encoder_training == "frozen" else "")
+    corpus = config.corpus if len(config.corpus) <= 24 else "…" + config.corpus[-23:]
+    return (
+        run.id, run.state.value, progress, config.paradigm, config.lambda_, ",".join(config.tasks), encoder,
+        corpus, config.seed, seconds_told(run.seconds),
+    )  # fmt: skip
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    log: Annotated[int, typer.Option(min=0, help="Also the last so many lines of its log.")] = 0,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Show one run: its description, state, scores and history."""
+    with opened_store(ctx) as store:
+        reap(store)
+        found = store.run(run)
+        scores, events = store.scores([run]), store.events(run)
+        description = json.loads(found.config.to_json())
+        if json_:
+            document: dict[str, Any] = run_document(found, scores)
+            document["config"] = description
+            document["facts"] = dict(found.facts)
+            document["config_problem"] = found.config_problem
+            document["history"] = [
+                {"time": event.time.isoformat(), "kind": event.kind, "message": event.message}
+                for event in events
+            ]
+            document["log"] = found.log
+            if log:
+                document["log_tail"] = tail(found.log, log)
+            print_json(document)
+            return
+        typer.echo(
+            f"Run {found.id}, {found.state}, attempt {found.attempt}, configuration {found.configuration_id}"
+        )
+        if found.config_problem is not None:
+            typer.echo(f"Its description no longer holds: {found.config_problem}")
+        if found.error is not None:
+            typer.echo(f"{found.error.message}")
+        shown = {field: value for field, value in description.items() if value is not None}
+        print_table(
+            ("field", "value", "unit"),
+            [
+                (field, ",".join(value) if isinstance(value, list) else value, FIELD_HELP[field].unit)
+                for field, value in shown.items()
+            ],
+        )
+        if scores:
+            typer.echo("")
+            print_table(
+                ("split", "task", "score", "by", "epoch"),
+                [(one.split, one.task, f"{one.score:.4f}", one.score_name, one.epoch) for one in scores],
+            )
+        typer.echo("")
+        for event in events:
+            typer.echo(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
+        if log:
+            typer.echo(f"\n{found.log}\n{tail(found.log, log)}")
+
+
+@app.command()
+def metrics(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="loss, score, penalty or lr; without it, what there is."),
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="Only this task; 'total' for the whole.")] = None,
+    split: Annotated[str | None, typer.Option(help="Only train or dev.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Print the curves of a run: a row per step, task and split."""
+    with opened_store(ctx) as store:
+        store.run(run)  # one that is not there is told
+        keys = store.metric_keys([run])
+        if name is None:
+            there = [(key.task or "total", key.split, key.name) for key in keys]
+            _print(("task", "split", "name"), there, csv=csv, json_=json_)
+            return
+        chosen = [
+            key
+            for key in keys
+            if key.name == name
+            and (task is None or (key.task or "total") == task)
+            and (split is None or key.split == split)
+        ]
+        if not chosen:
+            has = ", ".join(dict.fromkeys(key.name for key in keys)) or "none yet"
+            raise MRNLabError(f"Run {run} has no such metric '{name}'; it has {has}.")
+        rows = [
+            (int(step), float(epoch), float(seconds), key.task or "total", key.split, float(value))
+            for key in chosen
+            for series in store.metrics([run], key)
+            for step, epoch, seconds, value in zip(
+                series.step, series.epoch, series.seconds, series.value, strict=True
+            )
+        ]
+        rows.sort(key=lambda row: row[0])
+        _print(("step", "epoch", "seconds", "task", "split", name), rows, csv=csv, json_=json_)
+
+
+def _print(headers: tuple[str, ...], rows: Sequence[Sequence[object]], *, csv: bool, json_: bool) -> None:
+    if json_:
+        print_json([dict(zip(headers, row, strict=True)) for row in rows])
+    elif csv:
+        print_csv(headers, rows)
+    else:
+        print_table(headers, rows)

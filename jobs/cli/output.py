@@ -1,0 +1,113 @@
+"""What goes to standard output: one JSON document, CSV or a plain table. Progress goes to standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import typer
+
+from core.store import Run, StoredScore
+
+__all__ = ["print_csv", "print_json", "print_table", "run_document", "say", "seconds_told"]
+
+
+def say(message: str) -> None:
+    """A sentence for the person at the terminal."""
+    typer.echo(message, err=True)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document. Numbers that are not finite become null, which JSON can say."""
+    typer.echo(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_csv(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Comma-separated values, quoted where they must be."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows(rows)
+    typer.echo(text.getvalue(), nl=False)
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns aligned by spaces: numbers to the right, words to the left."""
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    right = [
+        bool(cells) and all(_is_number(row[place]) or not row[place] for row in cells)
+        for place in range(len(headers))
+    ]
+    for row in [list(headers), *cells]:
+        padded = [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, right, strict=True)
+        ]
+        typer.echo("  ".join(padded).rstrip())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%"))
+    except ValueError:
+        return False
+    return True
+
+
+def seconds_told(seconds: float | None) -> str:
+    """A span of time as people say it."""
+    if seconds is None:
+        return ""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
+    """A run for `--json`: its description, its state, its scores per split and task, in [0, 1]."""
+    by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
+    for score in scores:
+        by_split.setdefault(score.split, {})[score.task] = {
+            "score": score.score,
+            "score_name": score.score_name,
+            "accuracy": score.accuracy,
+            "precision": score.precision,
+            "recall": score.recall,
+            "f1_conll": score.f1_conll,
+            "f1_strict": score.f1_strict,
+            "seqeval_f1": score.seqeval_f1,
+        }
+    return {
+        "id": run.id,
+        "state": run.state.value,
+        "paradigm": run.config.paradigm,
+        "tasks": list(run.config.tasks),
+        "seed": run.config.seed,
+        "configuration_id": run.configuration_id,
+        "sweep": run.sweep,
+        "attempt": run.attempt,
+        "step": run.step,
+        "total_steps": run.total_steps,
+        "epoch": run.epoch,
+        "best_epoch": run.best_epoch,
+        "seconds": run.seconds,
+        "alignment": run.facts.get("alignment"),
+        **by_split,
+        "error": None if run.error is None else run.error.message,
+        "checkpoint": run.checkpoint,
+    }
