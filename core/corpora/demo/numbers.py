@@ -49,7 +49,17 @@ def _date(random: Random) -> str:
     return f"{2004 + below(random, 20)}-{1 + below(random, 12):02d}-{1 + below(random, 28):02d}"
 
 
-NUMBERS: dict[str, Callable[[Random], str]] = {
+def _minute(random: Random) -> str:
+    number = 1 + below(random, 89)
+    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _tagged(draw: Callable[[Random], str]) -> Callable[[Random], tuple[str, str]]:
+    return lambda random: (draw(random), "CD")
+
+
+_CARDINALS: dict[str, Callable[[Random], str]] = {
     "percent": _decimal(0.2, 14.9, 1),
     "points": _decimal(3, 98, 2),
     "index": _decimal(2100, 7900, 2),
@@ -62,18 +72,27 @@ NUMBERS: dict[str, Callable[[Random], str]] = {
     "age": _whole(22, 79),
     "young-age": _whole(18, 36),
     "small": _whole(2, 12),
-    "degrees": _whole(11, 43),
-    "millimetres": _whole(15, 180),
+    "degrees": _whole(9, 28),
+    "rate": _decimal(0.5, 7.5, 2),
+    "ounce": _decimal(412, 455, 2),
     "kilometres": _whole(20, 160),
     "magnitude": _decimal(4.1, 7.4, 1),
-    "minute": _whole(3, 89),
     "day": _whole(1, 28),
     "year": lambda random: str(1994 + below(random, 30)),
-    "vote": _whole(51, 412),
+    "old-year": lambda random: str(1931 + below(random, 50)),
+    "vote": _whole(52, 412),
     "football-score": _football,
     "drawn-score": _drawn,
     "basketball-score": _basketball,
     "tennis-set": _tennis_set,
+    "minority": _whole(11, 49),
+    "goals": _whole(0, 4),
+    "seconds": _decimal(10.1, 59.8, 2),
     "date": _date,
 }
-"""By name, what the grammar's `$name` draws; every one of them is a single CD."""
+
+NUMBERS: dict[str, Callable[[Random], tuple[str, str]]] = {
+    "minute": lambda random: (_minute(random), "JJ"),
+    **{name: _tagged(draw) for name, draw in _CARDINALS.items()},
+}
+"""By name, what the grammar's `$name` draws: a number and its tag."""

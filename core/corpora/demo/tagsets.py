@@ -19,6 +19,7 @@ _OTHER = {
     "WP": "WH",
     "WRB": "WH",
     "PRP$": "POSS",
+    "WP$": "POSS",
     "TO": "PART",
 }
 _BE = {"is": "BEZ", "are": "BE", "was": "BED", "were": "BED", "be": "BE", "been": "BEN"}
