@@ -1,0 +1,177 @@
+"""Submission, preflight and estimates."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import RunConfig
+from core.corpora import Corpus, prepare
+from core.errors import CorpusError, EncoderError
+from core.store import Run, RunState, Store
+from jobs import submit as submission
+from jobs.estimate import estimate, eta
+from jobs.submit import check, submit
+from tests.making import OWNER, Clock, claimed, run_facts
+
+_CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
+
+
+class NoEngine:
+    """Counts how often workers were asked for."""
+
+    name = "none"
+    asked = 0
+
+    def ensure_workers(self, store: Store) -> int:
+        self.asked += 1
+        return 0
+
+    def live_workers(self, store: Store) -> int:
+        return 0
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(clock: Clock) -> Iterator[Store]:
+    opened = Store.open("sqlite://", clock=clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.conll").write_text(_CONLL * 10)
+    return folder
+
+
+def small(folder: Path, **values: Any) -> RunConfig:
+    defaults = {"corpus": str(folder), "columns": "tokens,ner,toy", "tasks": "ner,toy"}
+    return RunConfig.build(**(defaults | values))
+
+
+def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[RunConfig] = []
+
+    def note(config: RunConfig) -> Corpus:
+        read.append(config)
+        return prepare(config)
+
+    monkeypatch.setattr(submission, "prepare", note)
+    check(
+        [
+            small(corpus, seed=1),
+            small(corpus, seed=2, truecase=True),
+            small(corpus, paradigm="stl", tasks="toy"),
+            small(corpus, paradigm="mtl"),
+            small(corpus, fraction=0.5),
+        ]
+    )
+    assert [(config.tasks, config.fraction) for config in read] == [
+        (("ner", "toy"), 1.0),
+        (("ner", "toy"), 0.5),
+    ]
+
+
+def test_findings_are_told_once(corpus: Path) -> None:
+    with (corpus / "test.conll").open("a") as file:
+        file.write("Mars I-PLANET X\nis O Y\n\n")
+    notes = check([small(corpus, seed=seed) for seed in (1, 2)]).notes
+    assert (
+        len([note for note in notes if "PLANET" in note and "labels that training never shows" in note]) <= 1
+    )
+    assert any("PLANET" in note for note in notes)
+    assert len(set(notes)) == len(notes)
+    assert any("Trains on 10 of 20" in note for note in check([small(corpus, fraction=0.5)]).notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"corpus": "nowhere"}, CorpusError),
+        ({"tasks": "ner,height"}, CorpusError),
+        ({"encoder": "no-such/encoder"}, EncoderError),
+    ],
+)
+def test_all_or_none(store: Store, corpus: Path, changes: dict[str, Any], error: type[Exception]) -> None:
+    engine = NoEngine()
+    with pytest.raises(error):
+        submit(store, [small(corpus), small(corpus, **changes)], engine=engine)
+    assert store.runs() == []
+    assert engine.asked == 0
+
+
+def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(corpus.parent)
+    engine, told = NoEngine(), list[str]()
+    ids = submit(
+        store, [small(Path("corpus")), small(corpus, fraction=0.5)], "two", engine=engine, tell=told.append
+    )
+    assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
+    assert {run.sweep for run in store.runs()} == {"two"}
+    assert engine.asked == 1
+    assert any("Trains on 10 of 20" in note for note in told)
+
+
+def test_an_estimate_without_experience_says_so(store: Store, corpus: Path) -> None:
+    guess = estimate(store, [small(corpus)])
+    assert guess.basis.startswith("a rough guess")
+    assert guess.seconds > 0
+    assert estimate(store, [small(corpus, seed=seed) for seed in (1, 2)]).seconds == pytest.approx(
+        2 * guess.seconds
+    )
+    assert estimate(store, [small(corpus, encoder_training="frozen")]).seconds < guess.seconds
+    assert estimate(store, []).seconds == 0
+
+
+def test_an_estimate_from_past_runs(
+    store: Store, corpus: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MRNLAB_SLOTS", "1")
+    here = dataclasses.replace(OWNER, host=socket.gethostname())
+    for seconds in (100.0, 200.0, 900.0):
+        (run_id,) = store.add_runs([small(corpus)])
+        assert store.claim(here, 15) is not None
+        store.set_facts(run_id, run_facts(total_steps=100))  # 100 steps of 16 sentences
+        clock.now += seconds
+        store.finish(run_id, RunState.SUCCEEDED)
+    found = estimate(store, [small(corpus, epochs=4)])
+    assert found.basis == "from past runs with this encoder on this machine"
+    assert found.seconds == pytest.approx(200 / (100 * 16) * 20 * 4)
+    mixed = estimate(store, [small(corpus), small(corpus, encoder_training="frozen")])
+    assert mixed.basis.startswith("partly from past runs on this machine (minilm)")
+    monkeypatch.setenv("MRNLAB_SLOTS", "2")
+    assert estimate(store, [small(corpus, epochs=4)] * 2).seconds == pytest.approx(found.seconds)
+
+
+def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts())
+    store.finish(run_id, RunState.SUCCEEDED)
+    assert estimate(store, [small(corpus)]).basis.startswith("a rough guess")
+
+
+def test_eta(store: Store, clock: Clock) -> None:
+    run_id = claimed(store)
+
+    def run() -> Run:
+        return store.run(run_id)
+
+    assert eta(run()) is None
+    clock.now += 30
+    store.set_progress(run_id, 10, 1.0, 40)
+    assert eta(run()) == pytest.approx(90)
+    store.finish(run_id, RunState.SUCCEEDED)
+    assert eta(run()) is None
