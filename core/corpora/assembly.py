@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
+from core.corpora.wording import counted, listed
 from core.errors import CorpusError
 
 __all__ = ["SPLITS", "assemble", "describe", "findings"]
@@ -61,9 +62,8 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
     for task in corpus.tasks:
         for split, labels in task.unseen.items():
             said.append(
-                f"{task.name}: the {split} split has {len(labels)} {_plural('label', len(labels))} that "
-                "training "
-                f"never shows ({_listed(labels)}); every such word counts as an error."
+                f"{task.name}: the {split} split has {counted(len(labels), 'label')} that training never shows "
+                f"({listed(labels)}); every such word counts as an error."
             )
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:
@@ -124,12 +124,3 @@ def _with_labels(
         replace(sentence, labels={task: next(rest[task]) for task in sentence.labels})
         for sentence in sentences
     )
-
-
-def _plural(noun: str, number: int) -> str:
-    return noun if number == 1 else noun + "s"
-
-
-def _listed(labels: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(labels[:most])
-    return shown if len(labels) <= most else f"{shown} and {len(labels) - most} more"

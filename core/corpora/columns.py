@@ -14,6 +14,7 @@ from sys import intern
 
 from core.corpora.lines import read_lines
 from core.corpora.types import Sentence
+from core.corpora.wording import counted
 from core.errors import CorpusError
 
 __all__ = ["IGNORED", "TOKENS", "Table", "read_columns", "read_table"]
@@ -52,7 +53,9 @@ def read_columns(path: Path, columns: Sequence[str]) -> tuple[tuple[Sentence, ..
         sentences.append(
             Sentence(fields[words], {name: tuple(map(intern, fields[place])) for name, place in tasks})
         )
-    notes = (f"{path.name}: {table.docstarts:,} -DOCSTART- lines left out.",) if table.docstarts else ()
+    notes = (
+        (f"{path.name}: {counted(table.docstarts, '-DOCSTART- line')} left out.",) if table.docstarts else ()
+    )
     return tuple(sentences), notes
 
 

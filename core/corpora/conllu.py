@@ -13,6 +13,7 @@ from sys import intern
 
 from core.corpora.lines import read_lines
 from core.corpora.types import Sentence
+from core.corpora.wording import counted
 from core.errors import CorpusError
 
 __all__ = ["CONLLU_TASKS", "read_conllu"]
@@ -86,17 +87,19 @@ def _sentence(rows: list[list[str]]) -> Sentence:
 def _notes(path: Path, sentences: list[Sentence], left_out: int) -> tuple[str, ...]:
     notes = []
     if left_out:
-        notes.append(f"{path.name}: {left_out:,} multiword ranges and empty nodes left out.")
+        notes.append(f"{path.name}: {counted(left_out, 'row')} of multiword ranges and empty nodes left out.")
     for task in CONLLU_TASKS:
         annotated = [sentence.labels[task] for sentence in sentences if task in sentence.labels]
         if not annotated:
             continue
         if len(annotated) < len(sentences):
-            notes.append(f"{path.name}: {len(sentences) - len(annotated):,} sentences have no {task} at all.")
+            notes.append(
+                f"{path.name}: {counted(len(sentences) - len(annotated), 'sentence')} without any {task}."
+            )
         unlabelled = sum(column.count(_NO_LABEL) for column in annotated)
         if unlabelled:
             notes.append(
-                f"{path.name}: {unlabelled:,} words without {task} in sentences that have it; "
+                f"{path.name}: {counted(unlabelled, 'word')} without {task} in sentences that have it; "
                 f"'{_NO_LABEL}' is kept as their label."
             )
     return tuple(notes)

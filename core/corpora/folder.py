@@ -37,9 +37,16 @@ def read_folder(folder: Path, columns: Sequence[str] | None = None, name: str | 
         if columns is None:
             columns = detect_columns(files["train"]).columns
             notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
-        elif TOKENS not in columns:
-            raise CorpusError(f"One of the columns must be named '{TOKENS}', not only {', '.join(columns)}.")
+        _check_names(columns)
         for split in order:
             splits[split], said = read_columns(files[split], columns)
             notes += said
     return assemble(name or folder.name, splits, notes)
+
+
+def _check_names(columns: Sequence[str]) -> None:
+    if TOKENS not in columns:
+        raise CorpusError(f"One of the columns must be named '{TOKENS}'; they are {', '.join(columns)}.")
+    for name in columns:
+        if columns.count(name) > 1:
+            raise CorpusError(f"Two columns are named '{name}'; give each a name of its own.")

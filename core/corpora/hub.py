@@ -6,8 +6,12 @@ the same data without code.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from core.corpora.assembly import assemble
 from core.corpora.types import Corpus, Sentence, Split
@@ -31,6 +35,8 @@ def read_hub(name: str, repository: str) -> Corpus:
     from datasets import load_dataset
 
     try:
+        if not _in_cache(repository):
+            _look_up_hub()
         data = load_dataset(repository, revision=_REVISION)
     except (OSError, ValueError) as error:
         # OSError covers every failure of the network; ValueError a cache without this revision.
@@ -40,6 +46,21 @@ def read_hub(name: str, repository: str) -> Corpus:
             f"that holds a folder '{name}' with its files, or give such a folder as the corpus."
         ) from error
     return from_dataset(name, data)
+
+
+def _in_cache(repository: str) -> bool:
+    from datasets import config
+
+    return (Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___")).is_dir()
+
+
+def _look_up_hub() -> None:
+    """Raises OSError at once where the Hub's name is not found; `datasets` would try for half a minute."""
+    from huggingface_hub import constants
+
+    # A proxy looks names up itself; and offline mode is told by `datasets`, without delay.
+    if not constants.HF_HUB_OFFLINE and not getproxies():
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None)
 
 
 def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:

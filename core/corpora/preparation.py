@@ -36,12 +36,20 @@ def prepare(config: RunConfig) -> Corpus:
     for name in config.tasks:
         if name not in available:
             raise CorpusError(f"{corpus.name} has no task '{name}'; its tasks are {', '.join(available)}.")
-    # Drawn before tasks are left out, so that a run's choice of tasks does not change the draw.
+    corpus = _with_parts_for(corpus, config.tasks)
+    # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
     corpus = _with_dev(_with_fraction(corpus, config.fraction, config.seed), config.seed)
     corpus = _with_tasks(corpus, config.tasks)
     if config.truecase:
         corpus = _truecased(corpus)
     return replace(corpus, notes=corpus.notes + findings(corpus))
+
+
+def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
+    """Of a joined corpus, only the parts that annotate one of these tasks."""
+    parts = {one.part for one in corpus.train if not one.labels.keys().isdisjoint(tasks)}
+    kept = {split: tuple(one for one in corpus.split(split) if one.part in parts) for split in SPLITS}
+    return replace(corpus, train=kept["train"], dev=kept["dev"], test=kept["test"])
 
 
 def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:

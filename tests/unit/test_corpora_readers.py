@@ -1,0 +1,201 @@
+"""The strict readers: what they accept, and the one sentence with which they refuse the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.corpora.columns import read_columns, read_table
+from core.corpora.conllu import read_conllu
+from core.errors import CorpusError
+
+COLUMNS = ("tokens", "pos", "chunk", "ner")
+TWO_SENTENCES = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\nPeter NNP B-NP B-PER\n"
+
+
+def written(tmp_path: Path, content: str | bytes, name: str = "train.conll") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refusal(path: Path, columns: tuple[str, ...] = COLUMNS) -> str:
+    with pytest.raises(CorpusError) as raised:
+        read_columns(path, columns)
+    return str(raised.value)
+
+
+class TestColumns:
+    def test_words_and_labels_by_sentence(self, tmp_path: Path) -> None:
+        sentences, notes = read_columns(written(tmp_path, TWO_SENTENCES), COLUMNS)
+        assert [one.tokens for one in sentences] == [("EU", "rejects"), ("Peter",)]
+        assert sentences[0].labels == {
+            "pos": ("NNP", "VBZ"),
+            "chunk": ("B-NP", "B-VP"),
+            "ner": ("B-ORG", "O"),
+        }
+        assert notes == ()
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            TWO_SENTENCES.rstrip("\n"),
+            TWO_SENTENCES + "\n\n\n",
+            "\n\n" + TWO_SENTENCES,
+            TWO_SENTENCES.replace("\n", "\r\n"),
+            "\ufeff" + TWO_SENTENCES,
+            TWO_SENTENCES.replace(" ", "\t"),
+            TWO_SENTENCES.replace(" ", "   "),
+            TWO_SENTENCES.replace("O\n", "O  \n"),
+            TWO_SENTENCES.replace("\n\n", "\n   \n"),
+            TWO_SENTENCES.replace("\n\n", "\n\n-DOCSTART- -X- -X- O\n\n"),
+            "-DOCSTART- -X- O O\n" + TWO_SENTENCES,
+            "-DOCSTART-\n\n" + TWO_SENTENCES,
+        ],
+        ids=[
+            "no last newline",
+            "blank lines at the end",
+            "blank lines at the start",
+            "CRLF",
+            "byte order mark",
+            "tabs",
+            "several spaces",
+            "spaces at line ends",
+            "spaces on a blank line, columns apart by spaces",
+            "document mark between sentences",
+            "document mark without blank line",
+            "document mark alone on its line",
+        ],
+    )
+    def test_harmless_variants_read_the_same(self, tmp_path: Path, content: str) -> None:
+        plain, _ = read_columns(written(tmp_path, TWO_SENTENCES, "plain.conll"), COLUMNS)
+        assert read_columns(written(tmp_path, content), COLUMNS)[0] == plain
+
+    def test_document_marks_are_counted(self, tmp_path: Path) -> None:
+        mark = "-DOCSTART- -X- -X- O\n\n"
+        _, notes = read_columns(written(tmp_path, mark + TWO_SENTENCES + "\n" + mark), COLUMNS)
+        assert notes == ("train.conll: 2 -DOCSTART- lines left out.",)
+
+    def test_a_column_too_few_at_line_17(self, tmp_path: Path) -> None:
+        lines = ["word NN B-NP O"] * 16 + ["word NN B-NP"] + ["word NN B-NP O"]
+        assert refusal(path := written(tmp_path, "\n".join(lines))) == (
+            f"{path}, line 17: expected 4 columns (tokens, pos, chunk, ner) set apart by spaces, but found 3."
+        )
+
+    def test_a_column_too_many(self, tmp_path: Path) -> None:
+        assert "line 2: expected 4 columns" in refusal(written(tmp_path, "a NN B-NP O\nb NN B-NP O O\n"))
+
+    def test_unnamed_columns_must_all_be_as_many_as_the_first(self, tmp_path: Path) -> None:
+        path = written(tmp_path, "\na NN\nb NN O\n")
+        with pytest.raises(CorpusError, match=r"line 3: expected 2 columns as on line 2 .* found 3"):
+            read_table(path)
+
+    def test_spaces_on_a_blank_line_of_a_tab_file_are_refused(self, tmp_path: Path) -> None:
+        content = TWO_SENTENCES.replace(" ", "\t").replace("\n\n", "\n   \n")
+        message = refusal(written(tmp_path, content))
+        assert "line 3: holds nothing but spaces or tabs" in message
+        assert "empty the line to end the sentence there, or delete it" in message
+
+    def test_tabs_alone_on_a_line_are_refused(self, tmp_path: Path) -> None:
+        assert "line 2: holds nothing but" in refusal(written(tmp_path, "a\tNN\tB-NP\tO\n\t\t\t\n"))
+
+    def test_an_empty_column_is_refused(self, tmp_path: Path) -> None:
+        assert refusal(written(tmp_path, "a\tNN\t\tO\n")).endswith("line 1: column 3 is empty.")
+
+    def test_spaces_after_tabs_are_refused_as_missing_columns(self, tmp_path: Path) -> None:
+        assert "set apart by tabs, but found 1" in refusal(written(tmp_path, "a\tNN\tB-NP\tO\nb NN B-NP O\n"))
+
+    def test_latin_1_is_refused_with_line_byte_and_position(self, tmp_path: Path) -> None:
+        content = TWO_SENTENCES.encode() + "\nZoé NNP B-NP B-PER\n".encode("latin-1")
+        assert refusal(path := written(tmp_path, content)) == (
+            f"{path}, line 6: byte 0xe9 at position 3 is not UTF-8; save the file as UTF-8."
+        )
+
+    def test_utf_16_is_refused(self, tmp_path: Path) -> None:
+        assert "is UTF-16, not UTF-8" in refusal(written(tmp_path, TWO_SENTENCES.encode("utf-16")))
+        assert "holds a zero byte" in refusal(written(tmp_path, TWO_SENTENCES.encode("utf-16-le")))
+
+    @pytest.mark.parametrize("content", ["", "\n\n", "-DOCSTART- -X- -X- O\n\n"])
+    def test_a_file_without_sentences_is_refused(self, tmp_path: Path, content: str) -> None:
+        assert "must hold at least one" in refusal(written(tmp_path, content))
+
+    def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
+        assert refusal(path := tmp_path / "gone.conll") == f"There is no file {path}; check the name."
+
+    def test_no_break_spaces_belong_to_the_word(self, tmp_path: Path) -> None:
+        sentences, _ = read_columns(written(tmp_path, "10\u00a0000 CD B-NP O\n\u2028 SYM O O\n"), COLUMNS)
+        assert sentences[0].tokens == ("10\u00a0000", "\u2028")
+
+    def test_a_hash_is_a_word(self, tmp_path: Path) -> None:
+        sentences, _ = read_columns(written(tmp_path, "# # B-NP O\n5 CD I-NP O\n"), COLUMNS)
+        assert sentences[0].tokens == ("#", "5")
+
+    def test_columns_named_with_an_underscore_are_read_over(self, tmp_path: Path) -> None:
+        sentences, _ = read_columns(written(tmp_path, TWO_SENTENCES), ("tokens", "_lemma", "_", "ner"))
+        assert sentences[0].labels == {"ner": ("B-ORG", "O")}
+
+
+def conllu_row(number: str, form: str, upos: str = "NOUN", xpos: str = "NN") -> str:
+    return f"{number}\t{form}\t_\t{upos}\t{xpos}\t_\t0\t_\t_\t_\n"
+
+
+class TestCoNLLU:
+    def test_form_is_the_word_and_tags_are_tasks(self, tmp_path: Path) -> None:
+        content = "# text = a b\n" + conllu_row("1", "a", "DET", "DT") + conllu_row("2", "b") + "\n"
+        sentences, notes = read_conllu(written(tmp_path, content, "train.conllu"))
+        assert sentences[0].tokens == ("a", "b")
+        assert sentences[0].labels == {"upos": ("DET", "NOUN"), "xpos": ("DT", "NN")}
+        assert notes == ()
+
+    def test_multiword_ranges_and_empty_nodes_are_left_out_and_counted(self, tmp_path: Path) -> None:
+        content = (
+            conllu_row("1-2", "don't", "_", "_")
+            + conllu_row("1", "do", "AUX", "VBP")
+            + conllu_row("2", "n't", "PART", "RB")
+            + conllu_row("2.1", "go", "VERB", "VB")
+            + conllu_row("3", "go", "VERB", "VB")
+        )
+        sentences, notes = read_conllu(written(tmp_path, content, "train.conllu"))
+        assert sentences[0].tokens == ("do", "n't", "go")
+        assert notes == ("train.conllu: 2 rows of multiword ranges and empty nodes left out.",)
+
+    def test_a_task_without_any_label_is_no_task(self, tmp_path: Path) -> None:
+        content = conllu_row("1", "a", "DET", "_") + "\n" + conllu_row("1", "b", "NOUN", "_")
+        sentences, notes = read_conllu(written(tmp_path, content, "train.conllu"))
+        assert [set(one.labels) for one in sentences] == [{"upos"}, {"upos"}]
+        assert notes == ()
+
+    def test_an_underscore_among_labels_is_a_label(self, tmp_path: Path) -> None:
+        content = (
+            conllu_row("1", "a", "DET", "_")
+            + conllu_row("2", "b", "NOUN", "SG")
+            + "\n"
+            + conllu_row("1", "c", "NOUN", "_")
+        )
+        sentences, notes = read_conllu(written(tmp_path, content, "train.conllu"))
+        assert sentences[0].labels["xpos"] == ("_", "SG")
+        assert "xpos" not in sentences[1].labels
+        assert notes == (
+            "train.conllu: 1 sentence without any xpos.",
+            "train.conllu: 1 word without xpos in sentences that have it; '_' is kept as their label.",
+        )
+
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            (
+                conllu_row("1", "a") + "2\tb\t_\tNOUN\n",
+                "line 2: expected the 10 columns of CoNLL-U .* found 4",
+            ),
+            (conllu_row("1", "a") + conllu_row("3", "b"), "line 2: expected word number 2 .* found '3'"),
+            (conllu_row("1", "a") + conllu_row("1", "b"), "line 2: expected word number 2 .* found '1'"),
+            (conllu_row("1", "a") + "  \n" + conllu_row("1", "b"), "line 2: holds nothing but spaces"),
+            (conllu_row("1", "a") + conllu_row("2", ""), "line 2: column 2 is empty"),
+            ("# only a comment\n", "holds no sentence"),
+        ],
+    )
+    def test_refusals(self, tmp_path: Path, content: str, expected: str) -> None:
+        path = written(tmp_path, content, "train.conllu")
+        with pytest.raises(CorpusError, match=expected):
+            read_conllu(path)

@@ -1,0 +1,163 @@
+"""Tag schemes recognised, converted once, and their violations counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.corpora.assembly import assemble, findings
+from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
+from core.corpora.types import Sentence
+from core.errors import CorpusError
+
+
+def column(*sentences: str) -> list[tuple[str, ...]]:
+    return [tuple(sentence.split()) for sentence in sentences]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected"),
+    [
+        (("B-PER I-PER O B-LOC",), "IOB2"),
+        (("B-PER B-PER O",), "IOB2"),
+        (("I-PER I-PER O I-LOC",), "IOB1"),
+        (("I-PER B-PER O",), "IOB1"),
+        (("B-PER O", "I-PER O", "O I-LOC"), "IOB2"),
+        (("B-PER I-PER", "I-PER O", "B-LOC O"), "IOB2"),
+        (("S-PER O B-LOC E-LOC",), "IOBES"),
+        (("B-LOC I-LOC E-LOC O",), "IOBES"),
+        (("U-PER O B-LOC L-LOC",), "BILOU"),
+        (("NN VBZ O",), "plain"),
+        (("O O O",), "plain"),
+        (("I-.. O NN",), "plain"),
+        (("'' ( -LRB- B",), "plain"),
+        (("B- O",), "plain"),
+    ],
+)
+def test_notation(sentences: tuple[str, ...], expected: str) -> None:
+    assert notation(column(*sentences)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("I-PER I-PER O I-LOC", "B-PER I-PER O B-LOC"),
+        ("I-PER B-PER I-PER", "B-PER B-PER I-PER"),
+        ("I-PER I-LOC I-LOC", "B-PER B-LOC I-LOC"),
+        ("S-PER B-LOC I-LOC E-LOC O", "B-PER B-LOC I-LOC I-LOC O"),
+        ("U-PER B-LOC L-LOC", "B-PER B-LOC I-LOC"),
+        ("B-PER I-PER O", "B-PER I-PER O"),
+        ("NN S- E-", "NN S- E-"),
+    ],
+)
+def test_conversion_to_iob2(written: str, expected: str) -> None:
+    labels = column(written)
+    assert convert(labels, notation(labels)) == column(expected)
+
+
+def test_one_mistake_in_a_large_iob1_column_does_not_hide_the_scheme() -> None:
+    labels = column(*["I-PER O"] * 200, "B-PER O")
+    assert notation(labels) == "IOB1"
+    assert notation(column(*["I-PER O"] * 20, *["B-PER O"] * 20)) == "IOB2"
+
+
+def test_violations_are_i_labels_that_continue_nothing() -> None:
+    assert violations(column("I-PER I-PER O", "B-PER I-LOC", "O I-LOC I-LOC B-LOC I-LOC")) == 3
+    assert violations(column("B-PER I-PER O B-LOC")) == 0
+
+
+def test_scheme_needs_a_span() -> None:
+    assert scheme_of({"O", "B-X"}) == "iob2"
+    assert scheme_of({"O"}) == "plain"
+    assert scheme_of({"O", "B-X", "NN"}) == "plain"
+
+
+def test_labels_stand_outside_first_then_by_type_and_prefix() -> None:
+    labels = ["I-PER", "B-PER", "O", "I-LOC", "B-LOC", "B-A-B"]
+    assert label_order(labels, "iob2") == ("O", "B-A-B", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert label_order(["VB", "NN", "O", "NN"], "plain") == ("NN", "O", "VB")
+
+
+def sentence(words: str, **labels: str) -> Sentence:
+    return Sentence(tuple(words.split()), {task: tuple(row.split()) for task, row in labels.items()})
+
+
+class TestAssembly:
+    def test_iob1_is_converted_once_and_said(self) -> None:
+        corpus = assemble(
+            "c",
+            {
+                "train": [sentence("a b", ner="I-PER B-PER"), sentence("c", ner="O")],
+                "test": [sentence("d", ner="I-LOC")],
+            },
+        )
+        assert [one.labels["ner"] for one in corpus.train] == [("B-PER", "B-PER"), ("O",)]
+        assert corpus.test[0].labels["ner"] == ("B-LOC",)
+        assert corpus.notes == (
+            "ner is written in IOB1 in the train split; converted to IOB2.",
+            "ner is written in IOB1 in the test split; converted to IOB2.",
+        )
+        assert corpus.task("ner").illegal == {"train": 0, "test": 0}
+
+    def test_labels_are_those_of_training_and_others_are_unseen(self) -> None:
+        corpus = assemble(
+            "c",
+            {
+                "train": [sentence("a b", pos="NN VB", ner="B-PER O")],
+                "dev": [sentence("a", pos="NN", ner="O")],
+                "test": [sentence("a b", pos="XX NN", ner="B-LOC I-LOC")],
+            },
+        )
+        assert corpus.task("pos").labels == ("NN", "VB")
+        assert corpus.task("pos").unseen == {"test": ("XX",)}
+        assert corpus.task("ner").labels == ("O", "B-PER")
+        assert corpus.task("ner").unseen == {"test": ("B-LOC", "I-LOC")}
+        assert findings(corpus) == (
+            "pos: the test split has 1 label that training never shows (XX); "
+            "every such word counts as an error.",
+            "ner: the test split has 2 labels that training never shows (B-LOC, I-LOC); "
+            "every such word counts as an error.",
+        )
+
+    def test_illegal_sequences_are_counted_per_split_and_kept(self) -> None:
+        corpus = assemble(
+            "c",
+            {
+                "train": [sentence("a b c", ner="B-PER I-LOC O"), sentence("a", ner="B-LOC")],
+                "test": [sentence("a b", ner="B-PER O"), sentence("a b", ner="O I-LOC")],
+            },
+        )
+        assert corpus.task("ner").illegal == {"train": 1, "test": 1}
+        assert corpus.train[0].labels["ner"] == ("B-PER", "I-LOC", "O")
+        assert findings(corpus) == (
+            "ner: I- labels that continue no span: 1 in train, 1 in test; they are kept as they are.",
+        )
+
+    def test_plain_labels_in_a_split_of_a_span_task_are_refused(self) -> None:
+        with pytest.raises(
+            CorpusError, match="c, test split, sentence 2: the ner label 'PER' is not O, B- or I-"
+        ):
+            assemble(
+                "c",
+                {
+                    "train": [sentence("a", ner="B-PER")],
+                    "test": [sentence("a", ner="O"), sentence("b", ner="PER")],
+                },
+            )
+
+    def test_words_without_labels_are_no_corpus(self) -> None:
+        with pytest.raises(CorpusError, match="c has words but no labels"):
+            assemble("c", {"train": [sentence("a")], "test": [sentence("b")]})
+
+    def test_sentences_may_be_annotated_for_different_tasks(self) -> None:
+        corpus = assemble(
+            "c",
+            {
+                "train": [sentence("a", x="I-P"), sentence("b", y="NN"), sentence("c", x="O", y="VB")],
+                "test": [sentence("a", x="O", y="NN")],
+            },
+        )
+        assert [dict(one.labels) for one in corpus.train] == [
+            {"x": ("B-P",)},
+            {"y": ("NN",)},
+            {"x": ("O",), "y": ("VB",)},
+        ]
