@@ -87,12 +87,10 @@ def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.M
 
 def test_findings_are_told_once(corpus: Path) -> None:
     with (corpus / "test.conll").open("a") as file:
-        file.write("Mars I-PLANET X\nis O Y\n\n")
+        file.write("Mars B-PLANET X\nis O Y\n\n")
     notes = check([small(corpus, seed=seed) for seed in (1, 2)]).notes
-    assert (
-        len([note for note in notes if "PLANET" in note and "labels that training never shows" in note]) <= 1
-    )
-    assert any("PLANET" in note for note in notes)
+    (told,) = [note for note in notes if "B-PLANET" in note]
+    assert "test split" in told
     assert len(set(notes)) == len(notes)
     assert any("Trains on 10 of 20" in note for note in check([small(corpus, fraction=0.5)]).notes)
 
