@@ -1,0 +1,179 @@
+"""What every store must keep of a run: curves, scores, predictions, relations."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from core.errors import StoreError
+from core.store import MetricKey, SnapshotKey, Store
+from core.training.events import Snapshot, StepMetrics
+from tests.making import claimed, epoch_metrics, relations, snapshot, split_result, step_metrics
+
+LOSS = MetricKey("", "train", "loss")
+
+
+class TestMetrics:
+    def test_curves_come_back_as_written(self, store: Store) -> None:
+        run_id = claimed(store)
+        store.add_metrics(run_id, [step_metrics(step, loss=1 / step) for step in range(1, 6)])
+        store.add_metrics(run_id, [epoch_metrics(5, 1, 0.8)])
+        (curve,) = store.metrics([run_id], LOSS)
+        assert curve.step.tolist() == [1, 2, 3, 4, 5]
+        assert curve.value.tolist() == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
+        assert curve.epoch.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5]
+        assert curve.seconds.tolist() == [0.5, 1, 1.5, 2, 2.5]
+        (score,) = store.metrics([run_id], MetricKey("pos", "dev", "score"))
+        assert (score.step.tolist(), score.value.tolist()) == ([5], [0.8])
+        assert store.metric_keys([run_id]) == [
+            MetricKey("", "dev", "score"),
+            MetricKey("", "train", "loss"),
+            MetricKey("", "train", "lr"),
+            MetricKey("ner", "train", "loss"),
+            MetricKey("pos", "dev", "score"),
+            MetricKey("pos", "train", "loss"),
+        ]
+
+    def test_only_what_is_new(self, store: Store) -> None:
+        first, second = claimed(store), claimed(store)
+        store.add_metrics(first, [step_metrics(step) for step in (1, 2, 3)])
+        store.add_metrics(second, [step_metrics(1)])
+        series = store.metrics([second, first], LOSS, after_step=1)
+        assert [(one.run_id, one.step.tolist()) for one in series] == [(first, [2, 3])]
+        assert [one.run_id for one in store.metrics([second, first], LOSS)] == [second, first]
+        assert store.metrics([first], MetricKey("", "train", "height")) == []
+
+    def test_what_is_no_finite_number_survives(self, store: Store) -> None:
+        run_id = claimed(store)
+        values = [1.0, math.nan, math.inf, -math.inf, 2.0]
+        store.add_metrics(run_id, [step_metrics(step, value) for step, value in enumerate(values)])
+        (curve,) = store.metrics([run_id], LOSS)
+        np.testing.assert_array_equal(curve.value, values)
+        store.add_metrics(run_id, [step_metrics(9, math.nan)])
+        assert math.isnan(store.latest_metrics([run_id], LOSS)[run_id])
+        assert store.best_metrics([run_id], LOSS) == {run_id: 2.0}
+
+    def test_a_batch_written_twice_counts_once(self, store: Store) -> None:
+        run_id = claimed(store)
+        batch = [step_metrics(step) for step in (1, 2)]
+        store.add_metrics(run_id, batch)
+        store.add_metrics(run_id, [*batch, step_metrics(3), step_metrics(1, loss=99.0)])
+        (curve,) = store.metrics([run_id], LOSS)
+        assert curve.step.tolist() == [1, 2, 3]
+        assert curve.value.tolist() == [1.0, 1.0, 1.0]
+
+    def test_a_batch_is_all_or_nothing(self, store: Store) -> None:
+        run_id = claimed(store)
+        bad = StepMetrics(2, 0.2, None, {("", "loss"): 1.0})  # type: ignore[arg-type]  # on purpose: breaks a constraint
+        with pytest.raises(IntegrityError):
+            store.add_metrics(run_id, [step_metrics(1), bad])
+        assert store.metrics([run_id], LOSS) == []
+        # The keys that were made in the failed batch are gone with it, and are made anew.
+        store.add_metrics(run_id, [step_metrics(1)])
+        assert store.last_metric_steps([run_id]) == {run_id: 1}
+
+    def test_last_and_best(self, store: Store) -> None:
+        first, second, third = claimed(store), claimed(store), claimed(store)
+        store.add_metrics(first, [epoch_metrics(10 * epoch, epoch, 0.9 - epoch / 10) for epoch in (1, 2)])
+        store.add_metrics(first, [step_metrics(27)])
+        store.add_metrics(second, [epoch_metrics(10, 1, 0.5)])
+        ids, score = [first, second, third], MetricKey("", "dev", "score")
+        assert store.last_metric_steps(ids) == {first: 27, second: 10}
+        assert store.latest_metrics(ids, score) == pytest.approx({first: 0.7, second: 0.5})
+        assert store.best_metrics(ids, score) == pytest.approx({first: 0.8, second: 0.5})
+        assert store.latest_metrics(ids, MetricKey("", "dev", "height")) == {}
+
+    def test_orphans_are_refused(self, store: Store) -> None:
+        with pytest.raises(IntegrityError, match="FOREIGN KEY"), store.transaction() as connection:
+            connection.execute(text("INSERT INTO facts (run_id, facts) VALUES (777, '{}')"))
+
+    def test_threads_share_a_store(self, store: Store) -> None:
+        ids = [claimed(store) for _ in range(4)]
+        failures: list[BaseException] = []
+
+        def write(run_id: int) -> None:
+            try:
+                for start in range(0, 60, 10):
+                    store.add_metrics(run_id, [step_metrics(step) for step in range(start, start + 10)])
+                    store.runs()
+            except BaseException as error:  # noqa: BLE001 - handed to the test's own thread below
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(run_id,)) for run_id in ids]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert store.last_metric_steps(ids) == dict.fromkeys(ids, 59)
+        assert [len(one.step) for one in store.metrics(ids, LOSS)] == [60] * 4
+
+
+class TestArtefacts:
+    def test_scores_and_predictions(self, store: Store) -> None:
+        first, second = claimed(store), claimed(store)
+        store.add_result(first, split_result("dev", 0.5))
+        store.add_result(first, split_result("dev", 0.8))
+        store.add_result(first, split_result("test", 0.7))
+        store.add_result(second, split_result("test", 0.6))
+        found = [(one.run_id, one.split, one.task, one.score) for one in store.scores(split="test")]
+        assert found == [
+            (first, "test", "ner", 0.35),
+            (first, "test", "pos", 0.7),
+            (second, "test", "ner", 0.3),
+            (second, "test", "pos", 0.6),
+        ]
+        (dev,) = [one for one in store.scores([first], split="dev") if one.task == "pos"]
+        assert (dev.score, dev.epoch, dev.f1_conll, dev.seqeval_f1, dev.tokens) == (0.8, 2, None, 0.5, 3)
+        assert dev.report["NN"]["support"] == 2
+        assert math.isnan(dev.report["NN"]["f1"])
+        assert len(store.scores()) == 6
+        predictions = store.predictions(first, "test")
+        assert predictions["pos"] == ([["NN", "VB"], ["NN"]], [["NN", "NN"], ["NN"]])
+        assert set(predictions) == {"pos", "ner"}
+        assert store.predictions(second, "dev") == {}
+
+    def test_relations(self, store: Store) -> None:
+        run_id = claimed(store)
+        for step in (10, 20):
+            store.add_snapshot(run_id, snapshot(step, seed=step))
+        assert store.snapshots(run_id) == [SnapshotKey(10, 1.0), SnapshotKey(20, 2.0)]
+        for step in (10, 20):
+            key, stored = store.relations(run_id, step)
+            original = relations(seed=step)
+            assert key.step == step
+            for mode in ("task", "label", "feature"):
+                np.testing.assert_allclose(stored.correlation(mode), original.correlation(mode), atol=1e-3)
+            assert stored.feature_diagonal == original.feature_diagonal
+        assert store.relations(run_id)[0] == SnapshotKey(20, 2.0)
+        with pytest.raises(StoreError, match="step 15"):
+            store.relations(run_id, 15)
+
+    def test_half_precision_only_where_correlations_allow(self, store: Store) -> None:
+        run_id = claimed(store)
+        plain = relations(features=64)
+        store.add_snapshot(run_id, Snapshot(1, 0.1, plain))
+        # One feature a million times larger than the others: theirs would vanish in half precision.
+        factor = np.array(plain.feature_factor)
+        factor[0] *= 1e8
+        wild = Snapshot(2, 0.2, relations=type(plain)(plain.task, plain.label, factor, 0.0))
+        store.add_snapshot(run_id, wild)
+        with store.transaction(write=False) as connection:
+            rows = connection.execute(
+                text("SELECT factor_type, length(factor) AS size FROM snapshots ORDER BY step")
+            )
+            assert [tuple(row) for row in rows] == [("<f2", 64 * 3 * 2), ("<f4", 64 * 3 * 4)]
+        np.testing.assert_allclose(
+            store.relations(run_id, 2)[1].correlation("feature"),
+            wild.relations.correlation("feature"),
+            atol=1e-3,
+        )
+
+    def test_no_relations(self, store: Store) -> None:
+        with pytest.raises(StoreError, match="no relations"):
+            store.relations(claimed(store))

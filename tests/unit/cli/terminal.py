@@ -1,0 +1,68 @@
+"""A laboratory at a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from core.store import RunState, Store
+from jobs.cli import app
+from tests.making import (
+    OWNER,
+    claimed,
+    epoch_metrics,
+    run_facts,
+    snapshot,
+    split_result,
+    step_metrics,
+)
+
+
+class Laboratory:
+    """A store in the test's own MRNLAB_HOME, and a terminal."""
+
+    def __init__(self) -> None:
+        self.store = Store.open()
+        self.started = 0
+
+    def call(self, *arguments: str) -> Any:
+        return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+    def answer(self, *arguments: str) -> str:
+        """Standard output of a call that must succeed."""
+        result = self.call(*arguments)
+        assert result.exit_code == 0, result.stderr
+        return str(result.stdout)
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.answer(*arguments, "--json"))
+
+    def refusal(self, *arguments: str) -> str:
+        """The one sentence of a call that must be refused, and must change nothing."""
+        before = self.store.runs()
+        result = self.call(*arguments)
+        assert result.exit_code == 2, (result.stdout, result.stderr)
+        assert result.stdout == ""
+        (sentence,) = result.stderr.splitlines()
+        assert self.store.runs() == before
+        return str(sentence)
+
+    def finished(self, **values: Any) -> int:
+        """A run that succeeded, with all that one leaves behind."""
+        run_id = claimed(self.store, **values)
+        self.store.set_facts(run_id, run_facts())
+        self.store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)])
+        self.store.add_snapshot(run_id, snapshot(1, seed=1))
+        self.store.add_snapshot(run_id, snapshot(2, seed=2))
+        score = 0.7 + values.get("seed", 1) / 100
+        self.store.add_result(run_id, split_result("dev", score))
+        self.store.add_result(run_id, split_result("test", score))
+        self.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+        return run_id
+
+
+def launch_arguments(corpus: Path, *more: str) -> tuple[str, ...]:
+    return ("launch", "--corpus", str(corpus), "--columns", "tokens,ner,toy", "--tasks", "ner,toy", *more)

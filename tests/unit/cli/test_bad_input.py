@@ -1,0 +1,105 @@
+"""Every bad input is answered in one sentence with exit code 2, the store unharmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.corpora import load
+from tests.unit.cli.terminal import Laboratory, launch_arguments
+
+
+class TestBadInput:
+    """Each is answered in one sentence with exit code 2, and the store is unharmed."""
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--lambda", "-1"), ["lambda", "-1", "> 0"]),
+            (("--lambda", "much"), ["lambda", "much"]),
+            (("--seeds", ""), ["seed", "empty"]),
+            (("--seeds", "0"), ["seeds", "1,2,3"]),
+            (("--seeds", "-3"), ["seed", "-3"]),
+            (("--epochs", "0"), ["epochs", "≥ 1"]),
+            (("--fraction", "1.5"), ["fraction", "≤ 1"]),
+            (("--paradigm", "mtm"), ["paradigm", "mtm", "stl", "mrn"]),
+            (("--prior", "strong"), ["prior", "strong", "relational"]),
+            (("--alignment", "loose"), ["alignment", "loose", "exact"]),
+            (("--tasks", "ner,height"), ["height", "ner, toy"]),
+            (("--tasks", "ner"), ["MRN", "two tasks"]),
+            (("--paradigm", "mtl", "--lambda", "0.1"), ["lambda", "MRN"]),
+            (("--set", "colour=red"), ["colour", "batch_size"]),
+            (("--set", "epochs"), ["FIELD=VALUE"]),
+            (("--preset", "mine"), ["mine", "dissertation"]),
+            (("--columns", "ner,toy"), ["tokens"]),
+        ],
+    )
+    def test_options(self, lab: Laboratory, corpus: Path, options: tuple[str, ...], words: list[str]) -> None:
+        sentence = lab.refusal(*launch_arguments(corpus), *options)
+        for word in words:
+            assert word in sentence
+        assert lab.started == 0
+
+    @pytest.mark.parametrize(
+        ("spoil", "words"),
+        [
+            (lambda folder: (folder / "train.conll").unlink(), ["train"]),
+            (lambda folder: _replace_line(folder, 7, b"It O"), ["train.conll", "line 7"]),
+            (lambda folder: _with_tabs(folder, 5, b"  "), ["train.conll", "line 5"]),
+            (
+                lambda folder: _replace_line(folder, 1, "Ü B-ORG X".encode("latin-1")),
+                ["train.conll", "UTF-8"],
+            ),
+            (lambda folder: (folder / "train.conll").write_text(""), ["train"]),
+        ],
+        ids=["missing file", "a column too few", "spaces in a tab file", "Latin-1", "empty train split"],
+    )
+    def test_corpora(
+        self, lab: Laboratory, corpus: Path, spoil: Callable[[Path], object], words: list[str]
+    ) -> None:
+        spoil(corpus)
+        sentence = lab.refusal(*launch_arguments(corpus))
+        for word in words:
+            assert word in sentence
+
+    def test_no_corpus(self, lab: Laboratory) -> None:
+        assert "corpus" in lab.refusal("launch", "--tasks", "pos,ner")
+        assert "no corpus 'nowhere'" in lab.refusal("launch", "--corpus", "nowhere", "--tasks", "pos,ner")
+
+    def test_an_unknown_encoder(self, lab: Laboratory, corpus: Path) -> None:
+        assert "no-such/encoder" in lab.refusal(*launch_arguments(corpus, "--encoder", "no-such/encoder"))
+
+    def test_a_store_that_is_none(self, lab: Laboratory, tmp_path: Path) -> None:
+        notes = tmp_path / "notes.db"
+        notes.write_text("My notes. " * 200)
+        assert "not a store" in lab.refusal("--db", f"sqlite:///{notes}", "runs")
+        assert "not a database URL" in lab.refusal("--db", "runs.db", "runs")
+        assert notes.read_text().startswith("My notes.")
+
+    @pytest.mark.parametrize("verb", ["show", "metrics", "relations"])
+    def test_unknown_runs(self, lab: Laboratory, verb: str) -> None:
+        assert "no run 7" in lab.refusal(verb, "7")
+
+    def test_unknown_verbs_and_values(self, lab: Laboratory) -> None:
+        assert lab.call("train").exit_code == 2
+        assert lab.call("show", "one").exit_code == 2
+        assert "no state" in lab.refusal("runs", "--state", "asleep")
+
+
+def _replace_line(folder: Path, number: int, content: bytes) -> None:
+    path = folder / "train.conll"
+    lines = path.read_bytes().split(b"\n")
+    lines[number - 1] = content
+    path.write_bytes(b"\n".join(lines))
+
+
+def _with_tabs(folder: Path, number: int, content: bytes) -> None:
+    path = folder / "train.conll"
+    path.write_bytes(path.read_bytes().replace(b" ", b"\t"))
+    _replace_line(folder, number, content)
+
+
+def test_the_corpus_of_these_tests_is_sound(corpus: Path) -> None:
+    assert [task.name for task in load(str(corpus), ("tokens", "ner", "toy")).tasks] == ["ner", "toy"]

@@ -1,0 +1,109 @@
+"""mrnlab launch: what it queues, and how it waits."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from core.store import RunState, Store
+from jobs.cli import launch
+from jobs.cli.waiting import wait_for_runs
+from tests.making import (
+    claimed,
+)
+from tests.unit.cli.terminal import Laboratory, launch_arguments
+
+
+class TestLaunch:
+    def test_one_run(self, lab: Laboratory, corpus: Path) -> None:
+        assert lab.answer(*launch_arguments(corpus)) == "1\n"
+        run = lab.store.run(1)
+        assert run.state is RunState.QUEUED
+        assert run.config.tasks == ("ner", "toy")
+        assert lab.started == 1
+
+    def test_a_sweep(self, lab: Laboratory, corpus: Path) -> None:
+        document = lab.json(
+            *launch_arguments(
+                corpus, "--paradigm", "stl,mtl,mrn", "--lambda", "0.01,0.1", "--seeds", "1,2",
+                "--sweep", "all", "--set", "batch_size=8", "--set", "encoder-training=frozen",
+            )
+        )  # fmt: skip
+        assert [run["id"] for run in document["runs"]] == list(range(1, 11))
+        assert [run["state"] for run in document["runs"]] == ["queued"] * 10
+        found = lab.store.runs()
+        assert {run.sweep for run in found} == {"all"}
+        assert {run.config.batch_size for run in found} == {8}
+        assert {run.config.encoder_training for run in found} == {"frozen"}
+        told = [(run.config.paradigm, run.config.lambda_, run.config.seed) for run in reversed(found)]
+        assert told == [
+            *[("stl", None, 1), ("stl", None, 2)] * 2,
+            ("mtl", None, 1), ("mtl", None, 2),
+            ("mrn", 0.01, 1), ("mrn", 0.01, 2), ("mrn", 0.1, 1), ("mrn", 0.1, 2),
+        ]  # fmt: skip
+
+    def test_a_preset(self, lab: Laboratory, corpus: Path) -> None:
+        lab.answer(
+            *launch_arguments(
+                corpus, "--preset", "dissertation", "--encoder", "minilm", "--paradigm", "mtl,mrn"
+            )
+        )
+        mrn, mtl = lab.store.runs()
+        assert (mrn.config.prior, mrn.config.lambda_, mrn.config.select_by) == ("paper", 0.05, "loss")
+        assert (mtl.config.prior, mtl.config.lr_heads, mtl.config.encoder) == (None, 5e-5, "minilm")
+
+    def test_folders_are_stored_by_their_whole_path(
+        self, lab: Laboratory, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(corpus.parent)
+        lab.answer(*launch_arguments(Path("corpus")))
+        assert lab.store.run(1).config.corpus == str(corpus)
+
+    def test_what_only_dev_or_test_have_is_told(self, lab: Laboratory, corpus: Path) -> None:
+        with (corpus / "test.conll").open("a") as file:
+            file.write("Mars B-PLANET X\n\n")
+        result = lab.call(*launch_arguments(corpus, "--json"))
+        assert result.exit_code == 0
+        (note,) = [note for note in json.loads(result.stdout)["notes"] if "B-PLANET" in note]
+        assert note in result.stderr
+
+    def test_another_store(self, lab: Laboratory, corpus: Path, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path / 'other.db'}"
+        lab.answer("--db", url, *launch_arguments(corpus))
+        assert lab.store.runs() == []
+        other = Store.open(url)
+        assert len(other.runs()) == 1
+        other.close()
+
+
+class TestWaiting:
+    def test_follows_runs_to_their_end(self, lab: Laboratory, capsys: pytest.CaptureFixture[str]) -> None:
+        first, second = claimed(lab.store), claimed(lab.store)
+        steps = iter(
+            [
+                lambda: lab.store.set_progress(first, 5, 1.0, 20),
+                lambda: lab.store.finish(first, RunState.SUCCEEDED),
+                lambda: lab.store.mark_lost(second, "The worker of run 2 stopped answering 70 s ago."),
+            ]
+        )
+        wait_for_runs(lab.store, [first, second], sleep=lambda _: next(steps)())
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert f"Run {first} running: epoch 1.0 of 5, step 5 of 20" in told.err
+        assert f"Run {second} lost after" in told.err
+        assert "stopped answering 70 s ago" in told.err
+
+    def test_ctrl_c_leaves_the_runs_alive(
+        self, lab: Laboratory, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(_seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(launch, "wait_for_runs", partial(wait_for_runs, sleep=interrupt))
+        result = lab.call(*launch_arguments(corpus, "--wait"))
+        assert result.exit_code == 130
+        assert "go on in the background" in result.stderr
+        assert lab.store.state(1) is RunState.QUEUED

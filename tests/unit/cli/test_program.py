@@ -1,0 +1,140 @@
+"""mrnlab stop, resume, retry, delete, tag, worker, doctor; and the program as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from core.paths import checkpoint_dir, log_path
+from core.store import RunState, Store
+from tests.making import (
+    claimed,
+    config,
+)
+from tests.unit.cli.terminal import Laboratory
+
+VERBS = ["launch", "runs", "show", "metrics", "results", "relations", "tag"]
+VERBS += ["stop", "resume", "retry", "delete", "worker", "doctor"]
+
+
+class TestControl:
+    def test_stop_and_start_again(self, lab: Laboratory) -> None:
+        run_id = str(claimed(lab.store, RunState.QUEUED))
+        assert "cancelled" in lab.answer("stop", run_id)
+        result = lab.call("stop", run_id)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "already ended" in result.stderr
+        assert "from its beginning" in lab.answer("resume", run_id)
+        assert lab.store.run(int(run_id)).attempt == 2
+        assert lab.started == 1
+        running = str(claimed(lab.store))
+        assert "next step" in lab.answer("stop", running)
+        assert lab.store.state(int(running)) is RunState.CANCELLING
+
+    def test_failed_runs_are_retried_not_resumed(self, lab: Laboratory) -> None:
+        run_id = claimed(lab.store, RunState.FAILED)
+        checkpoint_dir(run_id).mkdir(parents=True)
+        assert "retry" in lab.refusal("resume", str(run_id))
+        lab.answer("retry", str(run_id))
+        assert lab.store.state(run_id) is RunState.QUEUED
+        assert not checkpoint_dir(run_id).exists()
+        done = lab.finished()
+        assert "succeeded" in lab.refusal("retry", str(done))
+
+    def test_one_refusal_does_not_keep_the_others_back(self, lab: Laboratory) -> None:
+        first, second = claimed(lab.store, RunState.SUCCEEDED), claimed(lab.store, RunState.QUEUED)
+        result = lab.call("stop", str(first), str(second), "99")
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 2
+        assert lab.store.state(second) is RunState.CANCELLED
+
+    def test_delete(self, lab: Laboratory) -> None:
+        run_id, running = lab.finished(), claimed(lab.store)
+        folder = checkpoint_dir(run_id)
+        folder.mkdir(parents=True)
+        log_path(run_id).write_text("log")
+        assert "being trained" in lab.refusal("delete", str(running))
+        lab.answer("delete", str(run_id))
+        assert [run.id for run in lab.store.runs()] == [running]
+        assert not folder.exists()
+        assert not log_path(run_id).exists()
+        assert "no run" in lab.refusal("delete", str(run_id))
+
+
+class TestTag:
+    def test_refusals(self, lab: Laboratory) -> None:
+        run_id = claimed(lab.store)
+        assert "no finished model" in lab.refusal("tag", str(run_id), "A sentence.")
+        lab.store.finish(run_id, RunState.SUCCEEDED, checkpoint="nowhere")
+        assert "no word" in lab.refusal("tag", str(run_id), "  ")
+        assert lab.refusal("tag", str(run_id), "A sentence.")
+
+
+class TestService:
+    def test_doctor(self, lab: Laboratory) -> None:
+        found = lab.json("doctor")
+        assert found["problems"] == []
+        assert found["database"].startswith("sqlite 3.")
+        assert found["versions"]["torch"][0].isdigit()
+        claimed(lab.store, RunState.QUEUED)
+        result = lab.call("doctor")
+        assert result.exit_code == 1
+        assert "no worker is alive" in result.stdout
+
+    def test_every_verb_has_help(self, lab: Laboratory) -> None:
+        told = lab.answer("--help")
+        for verb in VERBS:
+            assert verb in told
+            assert lab.answer(verb, "--help").startswith("Usage:")
+
+
+class TestProgram:
+    """The program as a researcher starts it."""
+
+    def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        program = "from jobs.cli import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).resolve().parents[3],
+            **options,
+        )
+
+    def test_help_imports_nothing_heavy(self) -> None:
+        program = (
+            "import sys, jobs.cli; "
+            "print([name for name in ('torch', 'transformers', 'datasets', 'seqeval', 'pandas', 'streamlit') "
+            "if name in sys.modules])"
+        )
+        told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert told.stdout == "[]\n"
+
+    def test_one_json_document(self, laboratory: Path) -> None:
+        ended = self.run("runs", "--json")
+        assert (ended.returncode, json.loads(ended.stdout), ended.stderr) == (0, [], "")
+
+    def test_an_error_is_one_sentence(self, laboratory: Path) -> None:
+        ended = self.run("show", "3")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr == "There is no run 3; `mrnlab runs` lists those there are.\n"
+
+    def test_a_worker_in_the_terminal(self, laboratory: Path, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+        store = Store.open(url)
+        (run_id,) = store.add_runs([config(corpus="no-such-corpus")])
+        environment = os.environ | {"MRNLAB_HOME": str(laboratory)}
+        started = time.monotonic()
+        ended = self.run("--db", url, "worker", env=environment, timeout=60)
+        assert ended.returncode == 0, ended.stderr
+        assert time.monotonic() - started < 30
+        error = store.run(run_id).error
+        assert error is not None
+        assert "no corpus 'no-such-corpus'" in error.message
+        store.close()

@@ -1,0 +1,141 @@
+"""mrnlab runs, show, metrics, results, relations: what is in the store, in every form."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from core.paths import log_path
+from core.store import RunState
+from core.training.events import RunFacts
+from tests.making import (
+    claimed,
+    relations,
+    run_facts,
+    snapshot,
+    split_result,
+)
+from tests.unit.cli.terminal import Laboratory
+
+
+class TestReading:
+    def test_runs(self, lab: Laboratory) -> None:
+        assert lab.answer("runs").splitlines()[0].split()[:2] == ["run", "state"]
+        done, waiting_ = lab.finished(), claimed(lab.store, RunState.QUEUED, seed=5)
+        lines = lab.answer("runs").splitlines()
+        assert lines[1].split()[:2] == [str(waiting_), "queued"]
+        assert lines[2].split()[:2] == [str(done), "succeeded"]
+        assert lines[2].endswith("0.5000")
+        listed = lab.json("runs", "--state", "queued,running")
+        assert [(run["id"], run["seed"]) for run in listed] == [(waiting_, 5)]
+
+    def test_show(self, lab: Laboratory) -> None:
+        run_id = lab.finished()
+        log_path(run_id).write_text("first\nlast line\n")
+        told = lab.answer("show", str(run_id), "--log", "1")
+        for words in ("succeeded", "lambda", "0.7100", "Started by process 4242", "last line"):
+            assert words in told
+        assert "first" not in told
+        document = lab.json("show", str(run_id))
+        assert document["config"]["lambda"] == 0.01
+        assert document["test"]["pos"]["score"] == 0.71
+        assert document["alignment"] == "cooccurrence"
+        assert [event["kind"] for event in document["history"]] == ["running", "succeeded"]
+
+    def test_show_a_failure(self, lab: Laboratory) -> None:
+        run_id = claimed(lab.store, RunState.LOST)
+        assert "It went away." in lab.answer("show", str(run_id))
+
+    def test_metrics(self, lab: Laboratory) -> None:
+        run_id = str(lab.finished())
+        assert "penalty" not in lab.answer("metrics", run_id)
+        rows = list(csv.DictReader(io.StringIO(lab.answer("metrics", run_id, "loss", "--csv"))))
+        assert len(rows) == 2 * 3
+        assert {(row["task"], row["split"]) for row in rows} == {
+            ("total", "train"),
+            ("pos", "train"),
+            ("ner", "train"),
+        }
+        assert [float(row["loss"]) for row in rows if row["task"] == "ner"] == [0.5, 0.5]
+        only = lab.json("metrics", run_id, "score", "--task", "pos", "--split", "dev")
+        assert only == [
+            {"step": 2, "epoch": 1.0, "seconds": 1.0, "task": "pos", "split": "dev", "score": 0.5}
+        ]
+        sentence = lab.refusal("metrics", run_id, "height")
+        assert "'height'" in sentence
+        assert "it has score, loss, lr" in sentence
+
+    def test_results(self, lab: Laboratory) -> None:
+        assert "No run has test scores" in lab.refusal("results")
+        for seed in (1, 2, 3):
+            lab.finished(seed=seed)
+        lab.finished(seed=3)  # the same seed again is no further sample
+        mtl = lab.finished(paradigm="mtl", seed=1)
+        table = lab.answer("results").splitlines()
+        assert table[0].split("  ")[0] == "configuration"
+        assert "72.00 ± 1.00 (3)" in table[1]
+        assert "71.00 (1)" in table[2]
+        assert table[2].startswith("MTL")
+        markdown = lab.answer("results", "--format", "markdown").splitlines()
+        assert markdown[1].startswith("| --- | ---: |")
+        assert all(line.count("|") == 4 for line in markdown)
+        latex = lab.answer("results", "--format", "latex")
+        assert r"$72.00 \pm 1.00$ (3)" in latex
+        assert r"f1\_conll" not in latex
+        assert "_" not in latex.replace(r"\_", "")
+        rows = list(csv.DictReader(io.StringIO(lab.answer("results", "--format", "csv"))))
+        assert {(row["task"], row["n"]) for row in rows} == {
+            ("pos", "3"),
+            ("ner", "3"),
+            ("pos", "1"),
+            ("ner", "1"),
+        }
+        assert float(rows[0]["sd"]) == pytest.approx(0.01)
+        assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
+
+    def test_single_task_runs_make_one_row(self, lab: Laboratory) -> None:
+        run_ids = [claimed(lab.store, paradigm="stl", tasks=(task,)) for task in ("pos", "ner")]
+        for run_id, task in zip(run_ids, ("pos", "ner"), strict=True):
+            result = split_result("test")
+            (score,) = [one for one in result.scores if one.task == task]
+            lab.store.add_result(run_id, type(result)("test", 1, (score,), {}, {}))
+            lab.store.finish(run_id, RunState.SUCCEEDED)
+        rows = lab.json("results")
+        assert [(row["configuration"], row["n"]) for row in rows] == [("STL", 1), ("STL", 1)]
+        assert len(lab.answer("results").splitlines()) == 2
+
+
+class TestRelations:
+    def test_a_labelled_matrix(self, lab: Laboratory) -> None:
+        run_id = str(lab.finished())
+        result = lab.call("relations", run_id, "--mode", "task", "--step", "last", "--csv")
+        assert (result.exit_code, result.stderr) == (0, "")
+        rows = list(csv.reader(io.StringIO(result.stdout)))
+        assert rows[0] == ["task", "pos", "ner"]
+        assert [row[0] for row in rows[1:]] == ["pos", "ner"]
+        expected = relations(seed=2).correlation("task")
+        assert float(rows[1][2]) == pytest.approx(expected[0, 1], abs=1e-3)
+        first = lab.json("relations", run_id, "--step", "1", "--mode", "label")
+        assert first["labels"] == ["pos:NN", "pos:VB", "ner:O", "ner:B-PER"]
+        assert first["matrix"][0][0] == pytest.approx(1.0)
+        assert len(lab.answer("relations", run_id, "--mode", "feature", "--csv").splitlines()) == 17
+
+    def test_what_the_alignment_makes_impossible_is_said(self, lab: Laboratory) -> None:
+        run_id = claimed(lab.store, alignment="disjoint")
+        facts: RunFacts = run_facts(alignment="disjoint", impossible=("task",))
+        lab.store.set_facts(run_id, facts)
+        lab.store.add_snapshot(run_id, snapshot(1))
+        result = lab.call("relations", str(run_id), "--csv")
+        assert result.exit_code == 0
+        assert "cannot be other than zero" in result.stderr
+        assert "disjoint" in result.stderr
+        assert lab.call("relations", str(run_id), "--csv", "--mode", "label").stderr == ""
+
+    def test_refusals(self, lab: Laboratory) -> None:
+        run_id, mtl = str(lab.finished()), str(claimed(lab.store, paradigm="mtl"))
+        assert "MTL" in lab.refusal("relations", mtl)
+        assert "task, label, feature" in lab.refusal("relations", run_id, "--mode", "colour")
+        assert "step 9" in lab.refusal("relations", run_id, "--step", "9")
+        assert "'first'" in lab.refusal("relations", run_id, "--step", "first")
