@@ -37,10 +37,10 @@ def is_alive(owner: Owner) -> bool:
         return False
 
 
-def kill(owner: Owner) -> None:
-    """Ends that process, and the helpers in its group, at once. One that is gone already is no error."""
+def kill(owner: Owner) -> bool:
+    """Ends that process, and the helpers in its group, at once. False where it is not ours to end."""
     if not is_alive(owner):
-        return
+        return True
     try:
         if sys.platform == "win32":
             psutil.Process(owner.pid).kill()
@@ -49,7 +49,10 @@ def kill(owner: Owner) -> None:
         else:  # `mrnlab worker` from a script: the group is the script's
             os.kill(owner.pid, signal.SIGKILL)
     except (ProcessLookupError, psutil.NoSuchProcess):
-        return
+        return True  # it ended by itself meanwhile
+    except (PermissionError, psutil.AccessDenied):
+        return False  # another user's
+    return True
 
 
 def _started(pid: int) -> float:

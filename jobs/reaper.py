@@ -22,7 +22,7 @@ def reap(
     *,
     alive: Callable[[Owner], bool] = is_alive,
     here: Callable[[Owner], bool] = is_here,
-    end: Callable[[Owner], None] = kill,
+    end: Callable[[Owner], bool] = kill,
     grace_s: float = GRACE_S,
 ) -> list[int]:
     """Marks runs as lost whose worker broke its promise of a heartbeat and is gone; their ids.
@@ -54,14 +54,15 @@ def _overstayed(run: Run, now: float, grace_s: float) -> bool:
     return run.state is RunState.CANCELLING and asked is not None and now - asked.timestamp() > grace_s
 
 
-def _end_by_force(store: Store, run: Run, end: Callable[[Owner], None], grace_s: float) -> None:
+def _end_by_force(store: Store, run: Run, end: Callable[[Owner], bool], grace_s: float) -> None:
     assert run.owner is not None  # checked by the caller
     # While this lasts the worker cannot finish the run and claim another, which we would then kill.
     with store.transaction():
         current = store.run(run.id)
         if current.state is not RunState.CANCELLING or current.owner != run.owner:
             return
-        end(run.owner)
+        if not end(run.owner):
+            return
         store.add_event(
             run.id,
             "warning",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from core.errors import StoreError
 from core.paths import database_url, home
 from core.store.artefacts import ArtefactsPart
 from core.store.engine import make_engine, parse_url, translated_errors
@@ -32,7 +33,13 @@ class Store(RunsPart, LifePart, MetricsPart, ArtefactsPart, HealthPart):
         Raises StoreError.
         """
         if url is None:
-            home().mkdir(parents=True, exist_ok=True)
+            try:
+                home().mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"The laboratory's folder {home()} cannot be made ({error.strerror}); set MRNLAB_HOME to "
+                    "one that can."
+                ) from error
         parsed = parse_url(url or database_url())
         store = cls(make_engine(parsed), parsed, clock)
         try:

@@ -17,6 +17,7 @@ from sqlalchemy import text
 from core.errors import StoreError
 from core.store import MetricKey, Owner, RunState, Store, engine
 from core.store.migrations import HEAD
+from tests.assets.make_store import ASSETS
 from tests.making import OWNER, claimed, config, step_metrics
 
 # The server imports the library once; its children are then there at once.
@@ -122,6 +123,37 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
             Store.open(url)
         assert "\n" not in str(told.value)
     assert text_file.read_text().startswith("These are my notes")
+
+
+def test_a_laboratory_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MRNLAB_HOME", str(tmp_path / "file" / "laboratory"))
+    with pytest.raises(StoreError, match="set MRNLAB_HOME"):
+        Store.open()
+
+
+def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
+    assets = sorted(ASSETS.glob("store-*.db"))
+    assert [path.stem for path in assets][-1] == f"store-{HEAD}", "run: python -m tests.assets.make_store"
+    for asset in assets:
+        copied = tmp_path / asset.name
+        copied.write_bytes(asset.read_bytes())
+        store = Store.open(f"sqlite:///{copied}")
+        runs = {run.state: run for run in store.runs(with_facts=True)}
+        assert set(runs) == {RunState.SUCCEEDED, RunState.FAILED, RunState.QUEUED}
+        done = runs[RunState.SUCCEEDED]
+        assert done.facts["alignment"] == "cooccurrence"
+        assert {run.config_problem for run in runs.values()} == {None}
+        (loss,) = store.metrics([done.id], MetricKey("", "train", "loss"))
+        assert loss.step.tolist() == [1, 2, 3]
+        assert [score.task for score in store.scores([done.id], "test")] == ["ner", "pos"]
+        assert store.predictions(done.id, "test")["ner"][0] == [["O", "B-PER"], ["O"]]
+        assert store.relations(done.id)[0].step == 3
+        assert store.health().problems == ()
+        assert [event.kind for event in store.events(done.id)] == ["running", "succeeded"]
+        store.delete_runs([done.id])
+        assert store.add_runs([config()]) == [4]
+        store.close()
 
 
 def test_damage_is_told(url: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def store(clock: Clock) -> Iterator[Store]:
 
 
 def look(store: Store, *, here: bool = True, alive: bool = False) -> list[int]:
-    def never(_owner: Owner) -> None:
+    def never(_owner: Owner) -> bool:
         raise AssertionError("nobody was to be killed")
 
     return reap(store, here=lambda _: here, alive=lambda _: alive, end=never)
@@ -78,8 +78,12 @@ def test_force_after_the_grace(store: Store, clock: Clock) -> None:
     run_id = claimed(store, RunState.CANCELLING)
     ended: list[Owner] = []
 
+    def end(owner: Owner) -> bool:
+        ended.append(owner)
+        return len(ended) > 1  # the first time it is not allowed to
+
     def look_at_living() -> list[int]:
-        return reap(store, here=lambda _: True, alive=lambda _: True, end=ended.append)
+        return reap(store, here=lambda _: True, alive=lambda _: True, end=end)
 
     clock.now += GRACE_S - 1
     assert look_at_living() == []
@@ -87,6 +91,8 @@ def test_force_after_the_grace(store: Store, clock: Clock) -> None:
     clock.now += 2
     assert look_at_living() == []
     assert ended == [OWNER]
+    assert store.state(run_id) is RunState.CANCELLING
+    assert look_at_living() == []
     assert store.state(run_id) is RunState.CANCELLED
     assert "20 s" in store.events(run_id)[-2].message
 
