@@ -62,8 +62,8 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
     for task in corpus.tasks:
         for split, labels in task.unseen.items():
             said.append(
-                f"{task.name}: the {split} split has {counted(len(labels), 'label')} that training never shows "
-                f"({listed(labels)}); every such word counts as an error."
+                f"{task.name}: the {split} split has {counted(len(labels), 'label')} that training never "
+                f"shows ({listed(labels)}); every such word counts as an error."
             )
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:

@@ -18,7 +18,7 @@ from core.paths import data_dir
 __all__ = ["CorpusSummary", "SplitSize", "TaskSummary", "summarise"]
 
 _SAMPLES = 3
-_SAMPLE_WORDS = range(6, 25)
+_SAMPLE_WORDS = range(8, 25)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from core.corpora.demo.notation import Alternative, Entry, WordList, parse_gramm
 from core.corpora.demo.numbers import NUMBERS, below
 from core.corpora.types import Sentence, Split
 
-__all__ = ["Generator"]
+__all__ = ["Generator", "grammar"]
 
 _START = "Sentence"
 _HEADLINE = "CAPITALS"
@@ -72,12 +72,16 @@ class Generator:
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
-        self._rules, self._lexicon = _grammar()
+        self._rules, self._lexicon = grammar()
 
     def sentence(self, split: Split) -> Sentence:
         """One sentence with tasks pos, chunk and ner; names are those that the split may use."""
+        return self.phrase(_START, split)
+
+    def phrase(self, rule: str, split: Split = "train") -> Sentence:
+        """What one rule of the grammar makes, as if it were a sentence."""
         draft = _Draft(split)
-        self._derive(_START, draft)
+        self._derive(rule, draft)
         return _finished(draft)
 
     def _derive(self, name: str, draft: _Draft) -> None:
@@ -169,7 +173,8 @@ def _finished(draft: _Draft) -> Sentence:
 
 
 @cache
-def _grammar() -> tuple[dict[str, tuple[Alternative, ...]], dict[str, WordList]]:
+def grammar() -> tuple[dict[str, tuple[Alternative, ...]], dict[str, WordList]]:
+    """All rules and all lists of the lexicon, by name."""
     folder = resources.files("core.corpora.demo")
     rules: dict[str, tuple[Alternative, ...]] = {}
     lexicon: dict[str, WordList] = {}

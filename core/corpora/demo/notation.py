@@ -97,7 +97,10 @@ def parse_lexicon(text: str) -> dict[str, WordList]:
         entries = [entry.split() for entry in body.split("|")]
         if not all(entries):
             raise ValueError(f"line {number}: an entry of {name} is empty")
-        made = _made(kind, name, tags, entries)
+        try:
+            made = _made(kind, name, tags, entries)
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from error
         for key in made:
             if key in lists:
                 raise ValueError(f"line {number}: list {key} stands twice")

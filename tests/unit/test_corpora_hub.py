@@ -1,0 +1,115 @@
+"""Corpora from the Hub: conversion of a small dataset made here, and the answer where there is no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.corpora import CATALOGUE, load
+from core.corpora.hub import from_dataset
+from core.errors import CorpusError
+
+datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
+
+ROWS = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n"
+
+
+def small_dataset() -> Any:
+    """Two splits in the shape of eriktks/conll2003: ids, tokens, ClassLabel columns; one empty row."""
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "tokens": datasets.Sequence(datasets.Value("string")),
+            "pos_tags": datasets.Sequence(datasets.ClassLabel(names=["''", "NN", "VBZ"])),
+            "ner_tags": datasets.Sequence(datasets.ClassLabel(names=["O", "B-PER", "I-PER"])),
+        }
+    )
+    train = {
+        "id": ["0", "1", "2"],
+        "tokens": [["Anna", "runs"], [], ["Rose"]],
+        "pos_tags": [[1, 2], [], [1]],
+        "ner_tags": [[1, 0], [], [1]],
+    }
+    test = {"id": ["0"], "tokens": [["''"]], "pos_tags": [[0]], "ner_tags": [[0]]}
+    return datasets.DatasetDict(
+        train=datasets.Dataset.from_dict(train, features=features),
+        validation=datasets.Dataset.from_dict(test, features=features),
+        test=datasets.Dataset.from_dict(test, features=features),
+    )
+
+
+def test_class_labels_become_their_names() -> None:
+    corpus = from_dataset("conll2003", small_dataset())
+    assert [(one.tokens, dict(one.labels)) for one in corpus.train] == [
+        (("Anna", "runs"), {"pos": ("NN", "VBZ"), "ner": ("B-PER", "O")}),
+        (("Rose",), {"pos": ("NN",), "ner": ("B-PER",)}),
+    ]
+    assert len(corpus.dev) == len(corpus.test) == 1
+    assert corpus.task("pos").unseen == {"dev": ("''",), "test": ("''",)}
+    assert corpus.task("ner").labels == ("O", "B-PER")
+
+
+def test_the_same_through_parquet_files(tmp_path: Path) -> None:
+    for split, table in small_dataset().items():
+        table.to_parquet(str(tmp_path / f"{split}.parquet"))
+    data = datasets.load_dataset(
+        "parquet",
+        data_files={split: str(tmp_path / f"{split}.parquet") for split in ("train", "validation", "test")},
+        cache_dir=str(tmp_path / "cache"),
+    )
+    assert from_dataset("conll2003", data) == from_dataset("conll2003", small_dataset())
+
+
+@pytest.mark.parametrize("name", ["conll2003", "conll2000", "both-pos"])
+def test_without_hub_or_folder_the_answer_says_what_to_do(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(*args: object, **options: object) -> None:
+        raise ConnectionError("Couldn't reach the Hub")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    with pytest.raises(CorpusError, match=r"Hub cannot be reached; set MRNLAB_DATA to a folder") as raised:
+        load(name)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def recorded(repository: str, revision: str) -> Any:
+        asked.append((repository, revision))
+        return small_dataset()
+
+    monkeypatch.setattr(datasets, "load_dataset", recorded)
+    monkeypatch.setattr("core.corpora.hub._look_up_hub", lambda: None)
+    assert load("conll2003").name == "conll2003"
+    assert asked == [("eriktks/conll2003", "refs/convert/parquet")]
+
+
+def test_a_folder_under_mrnlab_data_takes_the_place_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
+    for name, columns in (("conll2003", 4), ("conll2000", 3)):
+        (tmp_path / name).mkdir()
+        rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
+        for split in ("train", "test"):
+            (tmp_path / name / f"{split}.conll").write_text(rows)
+    assert [task.name for task in load("conll2003").tasks] == ["pos", "chunk", "ner"]
+    assert [task.name for task in load("conll2000").tasks] == ["pos", "chunk"]
+    both = load("both-pos")
+    assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
+    assert [(set(one.labels), one.part) for one in both.train] == [
+        ({"pos-2003"}, "conll2003"),
+        ({"pos-2000"}, "conll2000"),
+    ]
+
+
+def test_the_catalogue_says_which_corpora_need_the_hub() -> None:
+    assert {name for name, spec in CATALOGUE.items() if spec.needs_hub} == {
+        "conll2003",
+        "conll2000",
+        "both-pos",
+    }

@@ -1,0 +1,184 @@
+"""What a run trains on: tasks, share, dev split; the same for the same seed, whatever the paradigm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.config import RunConfig
+from core.corpora import prepare
+from core.corpora.types import Sentence
+from core.errors import CorpusError
+
+
+def config(**values: object) -> RunConfig:
+    return RunConfig.build(**({"corpus": "demo", "tasks": "pos,ner", "paradigm": "mtl"} | values))
+
+
+def stl(task: str, **values: object) -> RunConfig:
+    return config(tasks=task, paradigm="stl", **values)
+
+
+def words(sentences: tuple[Sentence, ...]) -> list[tuple[str, ...]]:
+    return [sentence.tokens for sentence in sentences]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Twenty training sentences, four test sentences, no dev split."""
+    made = tmp_path / "mine"
+    made.mkdir()
+    train = [f"w{n} NN B-PER\nand CC O\n" for n in range(19)] + ["only UH B-MISC\n"]
+    (made / "train.conll").write_text("\n".join(train))
+    (made / "test.conll").write_text("\n".join(f"t{n} NN B-LOC\n" for n in range(4)))
+    return made
+
+
+def test_only_the_tasks_of_the_run_in_its_order() -> None:
+    corpus = prepare(config(tasks="ner,pos"))
+    assert [task.name for task in corpus.tasks] == ["ner", "pos"]
+    assert set(corpus.train[0].labels) == {"ner", "pos"}
+    assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (1200, 300, 300)
+    assert corpus.notes == ()
+    assert not corpus.dev_from_train
+
+
+def test_an_unknown_task_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(CorpusError, match="demo has no task 'lemma'; its tasks are pos, chunk, ner"):
+        prepare(config(tasks="pos,lemma"))
+
+
+def test_a_fraction_is_a_random_share_of_training_only() -> None:
+    whole, some, others = (
+        prepare(config(**values)) for values in ({}, {"fraction": 0.1}, {"fraction": 0.1, "seed": 2})
+    )
+    assert len(some.train) == len(others.train) == 120
+    assert some.dev == whole.dev
+    assert some.test == whole.test
+    assert words(some.train) != words(others.train)
+    assert set(words(some.train)) < set(words(whole.train))
+    assert words(some.train) != words(whole.train[:120])
+    assert "Trains on 120 of 1,200 training sentences, drawn with seed 1." in some.notes
+
+
+def test_the_same_seed_gives_the_same_sentences_in_every_paradigm() -> None:
+    many = config(tasks="pos,chunk,ner", paradigm="mrn", fraction=0.05, seed=7)
+    few = stl("chunk", fraction=0.05, seed=7)
+    assert words(prepare(many).train) == words(prepare(few).train)
+    assert prepare(many) == prepare(many)
+
+
+def test_a_tiny_fraction_keeps_one_sentence() -> None:
+    assert len(prepare(config(fraction=1e-6)).train) == 1
+
+
+class TestJoined:
+    def test_each_part_gives_its_share(self) -> None:
+        corpus = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1))
+        parts = [sentence.part for sentence in corpus.train]
+        assert (parts.count("demo-pos-a"), parts.count("demo-pos-b")) == (60, 60)
+        assert all(len(sentence.labels) == 1 for sentence in corpus.train)
+
+    def test_one_task_alone_sees_the_same_sentences_of_its_part(self) -> None:
+        both = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1, seed=3))
+        alone = prepare(stl("pos-b", corpus="demo-both-pos", fraction=0.1, seed=3))
+        assert words(alone.train) == [one.tokens for one in both.train if "pos-b" in one.labels]
+        assert len(alone.test) == 200
+        assert "Trains on 60 of 600 training sentences, drawn with seed 3." in alone.notes
+
+    def test_only_the_part_without_dev_lends_a_tenth(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
+        rows = {
+            "conll2003": "\n".join(f"a{n} NN B-NP O\n" for n in range(30)),
+            "conll2000": "\n".join(f"b{n} NN B-NP\n" for n in range(50)),
+        }
+        for name, content in rows.items():
+            (tmp_path / name).mkdir()
+            for split in ("train", "test", "dev") if name == "conll2003" else ("train", "test"):
+                (tmp_path / name / f"{split}.conll").write_text(content)
+        both = prepare(config(corpus="both-pos", tasks="pos-2003,pos-2000"))
+        assert (len(both.train), len(both.dev)) == (30 + 45, 30 + 5)
+        assert both.dev_from_train
+        assert any("conll2000 has no dev split: 5 of its training sentences" in note for note in both.notes)
+        alone = prepare(stl("pos-2003", corpus="both-pos"))
+        assert (len(alone.train), len(alone.dev), alone.dev_from_train) == (30, 30, False)
+        assert prepare(stl("pos-2000", corpus="both-pos")).dev == both.dev[30:]
+
+
+class TestWithoutDev:
+    def test_a_seeded_tenth_of_train_serves_as_dev(self, mine: Path) -> None:
+        first, again, other = (
+            prepare(config(corpus=str(mine), columns="tokens,pos,ner", seed=seed)) for seed in (1, 1, 2)
+        )
+        assert (len(first.train), len(first.dev), len(first.test)) == (18, 2, 4)
+        assert first.dev_from_train
+        assert not set(words(first.train)) & set(words(first.dev))
+        assert first == again
+        assert first.dev != other.dev
+        assert (
+            "mine has no dev split: 2 of its training sentences, drawn with seed 1, serve as one."
+            in first.notes
+        )
+
+    def test_the_tenth_is_of_the_fraction(self, mine: Path) -> None:
+        corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.5))
+        assert (len(corpus.train), len(corpus.dev)) == (9, 1)
+
+    def test_one_sentence_is_too_few(self, mine: Path) -> None:
+        with pytest.raises(CorpusError, match="mine has no dev split, and one training sentence is too few"):
+            prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.01))
+
+
+def test_labels_are_those_of_the_sentences_trained_on(mine: Path) -> None:
+    labels = {
+        prepare(config(corpus=str(mine), columns="tokens,pos,ner", seed=seed, fraction=0.5))
+        .task("pos")
+        .labels
+        for seed in range(8)
+    }
+    assert labels == {("CC", "NN"), ("CC", "NN", "UH")}
+
+
+def test_unseen_labels_are_told(mine: Path) -> None:
+    corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner"))
+    assert corpus.task("ner").unseen["test"] == ("B-LOC",)
+    assert any("ner: the test split has 1 label that training never shows (B-LOC)" in n for n in corpus.notes)
+
+
+def test_a_task_without_sentences_in_a_split_is_refused(tmp_path: Path) -> None:
+    row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n"
+    (tmp_path / "train.conllu").write_text(row.format("NN"))
+    (tmp_path / "dev.conllu").write_text(row.format("NN"))
+    (tmp_path / "test.conllu").write_text(row.format("_"))
+    assert len(prepare(stl("upos", corpus=str(tmp_path))).test) == 1
+    with pytest.raises(CorpusError, match="no sentence of the test split is annotated for xpos"):
+        prepare(stl("xpos", corpus=str(tmp_path)))
+
+
+def test_sentences_without_the_task_are_left_out(tmp_path: Path) -> None:
+    row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n\n"
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.conllu").write_text(row.format("NN") + row.format("_") + row.format("VB"))
+    assert len(prepare(stl("xpos", corpus=str(tmp_path))).train) == 2
+    assert len(prepare(config(tasks="upos,xpos", corpus=str(tmp_path))).train) == 3
+
+
+def test_truecase_changes_words_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "core.corpora.truecasing._restored", lambda tokens: tuple(token.capitalize() for token in tokens)
+    )
+    plain, changed = prepare(config()), prepare(config(truecase=True))
+    differing = [
+        (old, new) for old, new in zip(plain.train, changed.train, strict=True) if old.tokens != new.tokens
+    ]
+    assert differing
+    for old, new in differing:
+        assert all(token.isupper() for token in old.tokens if token.isalpha())
+        assert old.labels == new.labels
+    assert any(
+        note.startswith(f"Case restored in sentences all in capitals: {len(differing)} in train")
+        for note in changed.notes
+    )
