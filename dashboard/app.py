@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from dashboard.logo import tab_icon
@@ -11,38 +13,38 @@ st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
 
 pages = [
     st.Page(
-        "pages/launch.py",
+        "app_pages/launch.py",
         title="Launch",
         icon=":material/rocket_launch:",
         default=True,
         help="Describe an experiment and start it: data, tasks, encoder, paradigm, seeds.",
     ),
     st.Page(
-        "pages/runs.py",
+        "app_pages/runs.py",
         title="Runs",
         icon=":material/list_alt:",
         help="What runs now and what has run: progress, scores, history, log; stop, resume, retry, delete.",
     ),
     st.Page(
-        "pages/curves.py",
+        "app_pages/curves.py",
         title="Curves",
         icon=":material/show_chart:",
         help="Losses, penalty and dev scores over training, live.",
     ),
     st.Page(
-        "pages/compare.py",
+        "app_pages/compare.py",
         title="Compare",
         icon=":material/compare_arrows:",
         help="Configurations beside each other: mean and spread over seeds, paired differences.",
     ),
     st.Page(
-        "pages/relations.py",
+        "app_pages/relations.py",
         title="Relations",
         icon=":material/grid_on:",
         help="What MRN learned of tasks, labels and features, step by step.",
     ),
     st.Page(
-        "pages/tag.py",
+        "app_pages/tag.py",
         title="Tag",
         icon=":material/sell:",
         help="Type a sentence and see every task's labels with their confidence.",
@@ -50,5 +52,6 @@ pages = [
 ]
 
 page = st.navigation(pages)
+st.html(Path(__file__).parent / "style.css")
 sidebar()
 page.run()

@@ -49,7 +49,7 @@ def _running() -> bool:
         )
         if part
     )
-    st.page_link("pages/runs.py", label=text, icon="spinner" if running else ":material/schedule:")
+    st.page_link("app_pages/runs.py", label=text, icon="spinner" if running else ":material/schedule:")
     for run in laboratory.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
         st.progress(fraction_done(run), text=f"Run {run.id}")
     return True

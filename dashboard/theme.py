@@ -71,7 +71,7 @@ STATES: Mapping[RunState, StateLook] = {
 }
 
 # For lines that belong to no task: dark blue to amber, readable on white and on near-black.
-_RAMP = ("#5B6C7A", "#1F8A9E", "#B8860B", "#8E5EA2", "#3E7D4E", "#A65342")
+_RAMP = ("#71808C", "#1F8A9E", "#B8860B", "#8E5EA2", "#3E7D4E", "#A65342")
 
 
 def colours(tasks: Iterable[str]) -> dict[str, str]:

@@ -106,8 +106,6 @@ def _axes(chart: go.Figure, view: CurvesView, log: bool) -> None:
     unit = ", %" if view.metric.percent else ""
     chart.update_xaxes(axis(AXES[view.axis], showgrid=False, rangemode="tozero"))
     chart.update_yaxes(axis(f"{view.metric.title}{unit}", type="log" if log else "linear"))
-    if log:
-        chart.update_yaxes(dtick=1, exponentformat="power")
 
 
 def _shared_range(curves: Sequence[Curve], log: bool) -> tuple[float, float] | None:

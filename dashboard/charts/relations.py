@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,61 +15,89 @@ from dashboard.theme import BORDER, DIVERGING, MUTED, TEXT
 __all__ = ["matrix_chart", "pair_chart"]
 
 _NUMBERS_UP_TO = 12
-_NAMES_UP_TO = 90
 
 
-def matrix_chart(view: RelationsView, *, height: int = 620, colour_bar: bool = True) -> go.Figure:
-    """The matrix: red positive, blue negative, fixed to [−1, 1]; hatched where nothing could be learned."""
+def matrix_chart(
+    view: RelationsView, colours: Mapping[str, str] | None = None, *, height: int = 640
+) -> go.Figure:
+    """The matrix: red positive, blue negative, fixed to [−1, 1]; hatched where nothing can be learned.
+
+    Labels are written short, with their task's name in its colour beside each block; hover names both rows.
+    """
     size = len(view.matrix)
-    named = size <= _NAMES_UP_TO and view.mode != "feature"
-    names = [plotly_text(name) for name in view.names]
     places = np.arange(size)
-    chart = figure(height, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    gap = 2 if size <= _NUMBERS_UP_TO else 0
+    chart = figure(height, margin={"l": 8, "r": 8, "t": 8, "b": 48}, barmode="overlay")
     chart.add_heatmap(
         x=places,
         y=places,
         z=view.matrix.astype(np.float32),
-        customdata=None,
         zmin=-1,
         zmax=1,
         colorscale=[list(stop) for stop in DIVERGING],
-        xgap=2 if size <= _NUMBERS_UP_TO else 0,
-        ygap=2 if size <= _NUMBERS_UP_TO else 0,
-        showscale=colour_bar,
+        xgap=gap,
+        ygap=gap,
         colorbar={
-            "thickness": 10,
-            "len": 0.55,
+            "orientation": "h",
+            "thickness": 9,
+            "len": 0.45,
+            "x": 0,
+            "xanchor": "left",
+            "y": 0,
+            "yanchor": "top",
+            "ypad": 14,
             "outlinewidth": 0,
             "tickvals": [-1, -0.5, 0, 0.5, 1],
             "ticktext": ["−1", "−0.5", "0", "0.5", "1"],
             "tickfont": {"size": 11, "color": MUTED},
         },
         hovertemplate="%{y} and %{x}<br>%{z:.3f}<extra></extra>",
-        hoverongaps=False,
     )
-    ticks = (
-        {"tickmode": "array", "tickvals": places, "ticktext": names} if named else {"showticklabels": False}
-    )
-    font = {"size": 13 if size <= _NUMBERS_UP_TO else max(6, min(11, int(560 / size))), "color": TEXT}
-    square = {"scaleanchor": "x", "scaleratio": 1, "constrain": "domain"}
-    chart.update_xaxes(
-        axis(showgrid=False, **ticks),
-        tickfont=font,
-        side="top",
-        tickangle=0 if size <= 6 else -90,
-        constrain="domain",
-    )
-    chart.update_yaxes(axis(showgrid=False, **ticks), tickfont=font, autorange="reversed", **square)
-    if not named:
-        # Hover must still say which rows meet here.
-        chart.data[0].update(x=names, y=names, hovertemplate="%{y}, %{x}<br>%{z:.3f}<extra></extra>")
+    names = [plotly_text(name) for name in view.names]
+    shared = {"showgrid": False, "tickmode": "array", "tickvals": places, "ticktext": names}
+    if view.mode == "feature":
+        shared["showticklabels"] = False
+    tickfont = {"size": 14 if size <= _NUMBERS_UP_TO else 8, "color": TEXT}
+    upright = 0 if size <= 6 else -90
+    chart.update_xaxes(axis(**shared), tickfont=tickfont, side="top", tickangle=upright)
+    chart.update_xaxes(range=(-0.5, size - 0.5), constrain="domain", showspikes=False)
+    chart.update_yaxes(axis(**shared), tickfont=tickfont, range=(size - 0.5, -0.5))
+    chart.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain", constraintoward="top")
     if size <= _NUMBERS_UP_TO:
         _numbers(chart, view)
     if view.mode == "label":
-        _task_borders(chart, view.owners)
+        _name_blocks(chart, view, names, colours or {})
     for block in view.impossible:
         _hatch(chart, block)
     return chart
+
+
+def _name_blocks(
+    chart: go.Figure, view: RelationsView, names: Sequence[str], colours: Mapping[str, str]
+) -> None:
+    """Short tick names, a border and the task's name for each block of labels; full names on hover."""
+    chart.data[0].update(
+        customdata=[[f"{row} and {column}" for column in names] for row in names],
+        hovertemplate="%{customdata}<br>%{z:.3f}<extra></extra>",
+    )
+    short = [
+        name.partition(":")[2] or name if len(owners) == 1 else name
+        for name, owners in zip(names, view.owners, strict=True)
+    ]
+    # The chart component fits the tick names to the cells, which only the browser knows the size of.
+    chart.update_layout(meta={"rows": len(names)}, margin={"l": 76, "t": 76})
+    chart.update_xaxes(ticktext=short, automargin=False)
+    chart.update_yaxes(ticktext=short, automargin=False)
+    for top, bottom, owners in view.stretches:
+        middle, name = (top + bottom - 1) / 2, plotly_text(" + ".join(owners))
+        font = {"size": 13, "color": colours.get(owners[0], TEXT) if len(owners) == 1 else TEXT}
+        shared = {"text": f"<b>{name}</b>", "showarrow": False, "font": font}
+        chart.add_annotation(x=middle, xref="x", y=1, yref="y domain", yshift=62, **shared)
+        chart.add_annotation(y=middle, yref="y", x=0, xref="x domain", xshift=-62, textangle=-90, **shared)
+        if top:
+            line = {"color": MUTED, "width": 1}
+            chart.add_shape(type="line", x0=top - 0.5, x1=top - 0.5, y0=-0.5, y1=len(names) - 0.5, line=line)
+            chart.add_shape(type="line", y0=top - 0.5, y1=top - 0.5, x0=-0.5, x1=len(names) - 0.5, line=line)
 
 
 def _numbers(chart: go.Figure, view: RelationsView) -> None:
@@ -89,15 +117,6 @@ def _numbers(chart: go.Figure, view: RelationsView) -> None:
 
 def _within(blocks: Sequence[Block], row: int, column: int) -> bool:
     return any(b.top <= row < b.bottom and b.left <= column < b.right for b in blocks)
-
-
-def _task_borders(chart: go.Figure, owners: Sequence[tuple[str, ...]]) -> None:
-    """Thin lines where the labels of one task end and those of the next begin."""
-    for edge in range(1, len(owners)):
-        if owners[edge] != owners[edge - 1]:
-            at, line = edge - 0.5, {"color": MUTED, "width": 1}
-            chart.add_shape(type="line", x0=at, x1=at, y0=-0.5, y1=len(owners) - 0.5, line=line)
-            chart.add_shape(type="line", y0=at, y1=at, x0=-0.5, x1=len(owners) - 0.5, line=line)
 
 
 def _hatch(chart: go.Figure, block: Block) -> None:

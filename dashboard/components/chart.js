@@ -34,6 +34,20 @@ function resolveColours(value, styles) {
   return value
 }
 
+// Names of rows as large as the cells allow, and none where they could not be read.
+function fitNames(layout, width) {
+  const rows = layout.meta?.rows
+  if (!rows) return {}
+  const size = Math.min(13, (0.92 * (width - 90)) / rows)
+  const shown = size >= 5.5
+  return {
+    "xaxis.tickfont.size": Math.max(size, 1),
+    "yaxis.tickfont.size": Math.max(size, 1),
+    "xaxis.showticklabels": shown,
+    "yaxis.showticklabels": shown,
+  }
+}
+
 function dress(layout, styles) {
   const text = styles.getPropertyValue("--st-text-color").trim()
   const grid = styles.getPropertyValue("--st-border-color").trim()
@@ -63,7 +77,10 @@ export default function (component) {
   chart.trigger = setTriggerValue
   chart.wanted = data.figure
   chart.node.setAttribute("aria-label", data.alt)
-  chart.node.style.height = `${data.height}px`
+  // As high as asked, but a square chart is no higher than it is wide.
+  const height = () => (data.square ? Math.min(data.height, chart.node.offsetWidth || data.height) : data.height)
+  chart.height = height
+  chart.node.style.height = `${height()}px`
 
   const styles = getComputedStyle(parentElement)
   const signature = [
@@ -82,7 +99,12 @@ export default function (component) {
         const layout = dress(figure.layout ?? {}, styles)
         layout.uirevision = data.revision
         layout.autosize = true
-        layout.height = data.height
+        layout.height = height()
+        for (const [path, value] of Object.entries(fitNames(layout, chart.node.offsetWidth))) {
+          const [axis, ...rest] = path.split(".")
+          if (rest.length === 2) layout[axis][rest[0]][rest[1]] = value
+          else layout[axis][rest[0]] = value
+        }
         const config = {
           displaylogo: false,
           responsive: false,
@@ -98,7 +120,10 @@ export default function (component) {
             chart.trigger("clicked", { x: point.x, y: point.y, curve: point.curveNumber })
           })
           chart.observer = new ResizeObserver(() => {
-            if (chart.node.offsetWidth > 0) Plotly.Plots.resize(chart.node)
+            if (chart.node.offsetWidth === 0) return
+            chart.node.style.height = `${chart.height()}px`
+            const width = chart.node.offsetWidth
+            Plotly.relayout(chart.node, { height: chart.height(), width, ...fitNames(chart.node.layout, width) })
           })
           chart.observer.observe(chart.node)
         })

@@ -24,12 +24,19 @@ class Click:
 
 
 def chart(
-    figure: go.Figure, *, key: str, alt: str, revision: str = "same", still: bool = False
+    figure: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    revision: str = "same",
+    still: bool = False,
+    square: bool = False,
 ) -> Click | None:
     """Draw the figure; returns the click that caused this run, if one did.
 
     Zoom and hidden traces are kept while `revision` stays the same: change it with the axes. `still`
-    leaves out the toolbar, for charts too small to zoom. `alt` says in a sentence what is shown.
+    leaves out the toolbar, for charts too small to zoom. `square` makes it no higher than it is wide. `alt`
+    says in a sentence what is shown.
     """
     url = plotly_url()
     if url is None:
@@ -45,6 +52,7 @@ def chart(
             "revision": revision,
             "alt": alt,
             "still": still,
+            "square": square,
             "filename": key,
         },
         on_clicked_change=lambda: None,

@@ -138,9 +138,10 @@ def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
     """Sizes, notes and three sentences with all their labels."""
     sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
     words = sum(size.tokens for size in summary.splits.values())
-    st.caption(f"{all_of(sizes)} sentences, {words:,} words.")
-    for note in summary.notes:
-        st.caption(f":material/info: {escape(note)}")
+    with st.container(gap=None):
+        st.caption(f"{all_of(sizes)} sentences, {words:,} words.")
+        for note in summary.notes:
+            st.caption(f":material/info: {escape(note)}")
     schemes = {task.name: task.scheme for task in summary.tasks}
     blocks = [
         SentenceBlock(

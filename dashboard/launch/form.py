@@ -10,14 +10,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.config import FIELD_HELP, PARADIGMS, applicable_fields
-from core.models.registry import BILSTM_SUFFIX, ENCODERS
+from core.config import FIELD_HELP, PARADIGMS, RunConfig, applicable_fields
+from core.models.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm
 from core.mrn.registry import ALIGNMENTS, PRIORS
 from dashboard import resources
 from dashboard.launch.data import choose_data, show_samples, task_colours
 from dashboard.launch.draft import Draft
 from dashboard.launch.fields import RARE, field_widget, key_of
-from dashboard.text import escape
+from dashboard.text import escape, number
 from dashboard.theme import PARADIGM_NAMES
 
 __all__ = ["fill", "form", "show_error"]
@@ -27,6 +27,8 @@ _PARADIGM_WORDS = {
     "mtl": "All tasks over one encoder, nothing more.",
     "mrn": "As MTL, and a prior on the heads that learns how tasks, labels and features relate.",
 }
+# What a run takes where the form says nothing; λ has its default only where there is a prior.
+_DEFAULTS = RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm="mrn")
 _TRAINING_WORDS = {"full": "Fine-tune all", "frozen": "Frozen features"}
 _LISTS = {
     "encoders": "encoder",
@@ -111,13 +113,14 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
 
 def _encoder(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], str]:
     st.subheader("Encoder", anchor=False)
-    left, right = st.columns([3, 2])
+    left, right = st.columns(2)
     encoders = left.multiselect(
         "Shared layers",
         [name + suffix for name in ENCODERS for suffix in ("", BILSTM_SUFFIX)],
         default=["minilm"],
         accept_new_options=True,
         placeholder="Choose, or type a Hub id or a folder",
+        wrap=True,
         help=escape(FIELD_HELP["encoder"].sentence),
         key=key_of("encoder"),
         persist_state="session",
@@ -132,9 +135,12 @@ def _encoder(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], str]:
         key=key_of("encoder_training"),
         persist_state="session",
     )
-    for name in encoders:
-        if name in ENCODERS:
-            st.caption(escape(f"{name}: {ENCODERS[name].description}"))
+    with st.container(gap=None):
+        for name in dict.fromkeys(base_name(encoder) for encoder in encoders):
+            if name in ENCODERS:
+                st.caption(f"**{escape(name)}** {escape(ENCODERS[name].description)}")
+        if any(has_bilstm(encoder) for encoder in encoders):
+            st.caption(f"**{escape(BILSTM_SUFFIX)}** A BiLSTM between the encoder and the heads.")
     slots["encoder"] = slots["encoder_training"] = st.empty()
     return tuple(encoders), training
 
@@ -151,9 +157,10 @@ def _paradigm(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], dict[s
         persist_state="session",
         label_visibility="collapsed",
     )
-    for name in PARADIGMS:
-        if name in paradigms:
-            st.caption(f"**{PARADIGM_NAMES[name]}** {_PARADIGM_WORDS[name]}")
+    with st.container(gap=None):
+        for name in PARADIGMS:
+            if name in paradigms:
+                st.caption(f"**{PARADIGM_NAMES[name]}** {_PARADIGM_WORDS[name]}")
     slots["paradigm"] = st.empty()
     if "mrn" not in paradigms:
         return tuple(paradigms), {}
@@ -175,12 +182,14 @@ def _paradigm(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], dict[s
         )
         lambdas = columns[2].text_input(
             "λ, strength of the prior",
-            value="0.01",
+            value=number(_DEFAULTS.lambda_),
             key=key_of("lambda"),
             persist_state="session",
             help="One number, or a list such as 0.01, 0.1. " + escape(FIELD_HELP["lambda"].sentence),
         )
-        st.caption(f"{escape(PRIORS[prior])} {escape(ALIGNMENTS[alignment])}")
+        with st.container(gap=None):
+            st.caption(f"**{escape(prior)}** {escape(PRIORS[prior])}")
+            st.caption(f"**{escape(alignment)}** {escape(ALIGNMENTS[alignment])}")
         slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
     return tuple(paradigms), {"prior": prior, "alignment": alignment, "lambdas": lambdas}
 
@@ -199,7 +208,7 @@ def _budget(slots: dict[str, DeltaGenerator]) -> tuple[str, str, int]:
         "Epochs",
         min_value=1,
         max_value=1000,
-        value=5,
+        value=_DEFAULTS.epochs,
         key=key_of("epochs"),
         persist_state="session",
         help=escape(FIELD_HELP["epochs"].sentence),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import streamlit as st
 
@@ -17,6 +15,8 @@ from dashboard.queries.naming import corpus_name, run_name
 from dashboard.selection import choose, choose_runs, chosen
 from dashboard.text import escape, percent, plural
 from dashboard.theme import PARADIGM_NAMES, colours
+
+_NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
 
 __all__ = ["answer", "scope", "seeds_table", "summary_table"]
 
@@ -53,8 +53,8 @@ def answer(view: CompareView) -> None:
         return
     names = {row.key: row.name for row in view.rows}
     with st.container(border=True):
-        heading = st.container(gap="xsmall")
-        with st.container(horizontal=True):
+        said, asked = st.columns([3, 2], gap="large")
+        with asked:
             keys = list(names)
             a = st.selectbox(
                 "Difference of",
@@ -66,7 +66,7 @@ def answer(view: CompareView) -> None:
             b = st.selectbox(
                 "to", keys, index=keys.index(pair[1]), format_func=names.__getitem__, key="compare_b"
             )
-        with heading:
+        with said, st.container(gap="xsmall"):
             if a == b:
                 st.markdown("Choose two different configurations.")
                 return
@@ -126,8 +126,8 @@ def _cell(cell: Cell | None) -> str:
         return ""
     text, weight = percent(cell.summary.mean), "**" if cell.best else ""
     sd = cell.summary.sd
-    spread = f" ± {100 * sd:.2f}" if sd is not None and math.isfinite(sd) else ""
-    return f"{weight}{text}{weight}{spread} :small[:gray[n {cell.summary.n}]]"
+    spread = f" ± {100 * sd:.2f}" if sd is not None else ""
+    return f"{weight}{text}{weight}{spread} :small[:gray[n {cell.summary.n}]]".replace(" ", _NARROW)
 
 
 def _published(view: CompareView) -> list[Published]:

@@ -73,7 +73,7 @@ def _small(
     charts = small_multiples(view, colour, log=settings.log, marked=marked)
     if not charts:
         return
-    grid = st.grid(min(3, len(charts)), min_column_width=300, gap="small")
+    grid = st.grid(min(3, len(charts)), min_column_width=230, gap="small")
     for task, figure in charts.items():
         with grid.cell():
             st.markdown(f':color[●]{{foreground="{colour[task]}"}} **{escape(task)}**')

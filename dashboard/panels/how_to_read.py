@@ -8,8 +8,8 @@ __all__ = ["how_to_read"]
 
 _WORDS = r"""
 Each task $t$ has a head with weights $W_t$, a row per label. MRN stacks all heads, each mapped by its
-alignment $A_t$ to one space of labels, into a tensor $\mathcal{W}$ (tasks × labels × features) and believes it
-to be normal with a covariance in each direction:
+alignment $A_t$ to one space of labels, into a tensor $\mathcal{W}$ (tasks × labels × features) and believes
+it to be normal with a covariance in each direction:
 
 $$\mathrm{vec}(\mathcal{W}) \sim \mathcal{N}\bigl(0,\;
 \Omega_\text{task} \otimes \Omega_\text{label} \otimes \Omega_\text{feature}\bigr),

@@ -13,7 +13,7 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from dashboard import actions, resources
 from dashboard.launch.draft import Plan
-from dashboard.queries.naming import corpus_name, kind_name
+from dashboard.queries.naming import kind_name
 from dashboard.states import problem
 from dashboard.text import duration, escape, plural
 from jobs.estimate import estimate
@@ -94,9 +94,11 @@ def _launched() -> None:
                 f":green[:material/check_circle: {plural(len(launched), 'run')} queued.] Watch them train:"
             )
             with st.container(horizontal=True):
-                st.page_link("pages/runs.py", label="Runs", icon=":material/list_alt:", query_params=query)
                 st.page_link(
-                    "pages/curves.py", label="Curves", icon=":material/show_chart:", query_params=query
+                    "app_pages/runs.py", label="Runs", icon=":material/list_alt:", query_params=query
+                )
+                st.page_link(
+                    "app_pages/curves.py", label="Curves", icon=":material/show_chart:", query_params=query
                 )
 
 
@@ -108,7 +110,6 @@ def _listed(configs: Sequence[RunConfig]) -> pd.DataFrame:
             "Tasks": ", ".join(config.tasks),
             "Encoder": config.encoder,
             **({"Share": f"{100 * config.fraction:g}%"} if len(fractions) > 1 else {}),
-            "Corpus": corpus_name(config),
             "Seed": config.seed,
         }
         for config in configs[:_MOST_LISTED]

@@ -120,7 +120,7 @@ def pairs_panel(run: Run, view: RelationsView, keys: Sequence[SnapshotKey], clic
         if cell is not None and cell[0] != cell[1]:
             st.session_state[state] = cell
     if not view.pairs:
-        st.caption("No pair can be related here.")
+        st.caption("No pair can be related here, so there is no line to show.")
         return
     first, second = st.session_state.get(state) or (view.pairs[0].first, view.pairs[0].second)
     line = pair_line(
@@ -180,8 +180,8 @@ def setting_line(store: Store, run: Run) -> None:
     vanished = penalty_vanished(series[0] if series else None)
     if vanished is not None:
         st.warning(
-            f"The penalty has vanished: it was {_rough(vanished[0])} at most and is {_rough(vanished[1])} now, "
-            "so this run trains as MTL, and the relations shown are what the procedure left behind. "
+            f"The penalty has vanished: it was {_rough(vanished[0])} at most and is {_rough(vanished[1])} "
+            "now, so this run trains as MTL, and the relations shown are what the procedure left behind. "
             "The relational prior cannot vanish in this way.",
             icon=":material/warning:",
         )

@@ -11,6 +11,7 @@ from core.config import FIELD_HELP
 from core.store.records import Run
 from core.store.states import ACTIVE, ENDED, RunState
 from dashboard import actions
+from dashboard.queries.compare import SCORE_NAMES
 from dashboard.queries.runs import RunDetail, configuration_fields, restartable, resumable
 from dashboard.states import problem, state_badge
 from dashboard.text import ago, all_of, duration, escape, percent, plural
@@ -54,7 +55,7 @@ def run_actions(runs: Sequence[Run]) -> None:
             ("relations", "Relations", ":material/grid_on:"),
             ("tag", "Tag", ":material/sell:"),
         ):
-            st.page_link(f"pages/{page}.py", label=label, icon=icon, query_params=query)
+            st.page_link(f"app_pages/{page}.py", label=label, icon=icon, query_params=query)
 
 
 def _button(label: str, icon: str, ids: list[int], act: object, help_: str) -> None:
@@ -100,7 +101,7 @@ def _scores(detail: RunDetail) -> None:
                     {
                         "Task": score.task,
                         "Split": score.split,
-                        "Score": score.score_name.replace("_conll", "").replace("_", " "),
+                        "Score": SCORE_NAMES.get(score.score_name, score.score_name),
                         "Value": percent(score.score),
                         "Precision": percent(score.precision),
                         "Recall": percent(score.recall),
@@ -135,9 +136,11 @@ def _facts(run: Run) -> dict[str, str]:
         lines |= {
             "Device": f"{facts['device']}, {facts['precision']}, {plural(int(facts['threads']), 'thread')}",
             "Steps": f"{facts['total_steps']:,} in all, {facts['steps_per_epoch']:,} an epoch",
-            "Alignment": f"{facts['alignment']}. {facts['alignment_reason'] or ''}"
-            if facts.get("alignment")
-            else "none",
+            **(
+                {"Alignment": f"{facts['alignment']}. {facts['alignment_reason'] or ''}"}
+                if facts.get("alignment")
+                else {}
+            ),
             "Labels never seen in training": all_of(unseen) or "none",
         }
     return {name: escape(text) for name, text in lines.items()}

@@ -85,7 +85,7 @@ def _points(share: float | None) -> float | None:
 
 def _columns(tasks: Sequence[str]) -> dict[str, Any]:
     config = st.column_config
-    score = {"format": "%.2f", "width": 72}
+    score = {"format": "%.2f", "width": 84}
     return {
         "Run": config.NumberColumn(width=54, pinned=True),
         "State": config.MultiselectColumn(

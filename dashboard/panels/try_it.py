@@ -34,4 +34,4 @@ def launch_button(preset: LaunchPreset, *, primary: bool = False) -> None:
         except MRNLabError as error:
             problem(str(error))
         else:
-            st.switch_page("pages/runs.py", query_params={"run": ",".join(map(str, runs))})
+            st.switch_page("app_pages/runs.py", query_params={"run": ",".join(map(str, runs))})

@@ -81,6 +81,11 @@ class RelationsView:
     impossible: tuple[Block, ...]
     pairs: tuple[Pair, ...]
 
+    @property
+    def stretches(self) -> list[tuple[int, int, tuple[str, ...]]]:
+        """Neighbouring rows of the same tasks: first, one past the last, the tasks."""
+        return [(top, bottom, self.owners[top]) for top, bottom in _stretches(self.owners)]
+
 
 def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations, top: int = 12) -> RelationsView:
     """The view of one snapshot of `task`, `label` or `feature`."""

@@ -147,7 +147,7 @@ def _build(paradigm: str, tasks: Sequence[str], seed: int, **more: object) -> Ru
 
 
 def _mrn(seed: int, **more: object) -> RunConfig:
-    return _build("mrn", TASKS, seed, **{"alignment": "cooccurrence", **more})
+    return _build("mrn", TASKS, seed, **{"alignment": "cooccurrence", "lambda": 0.01, **more})
 
 
 def _configs(seeds: Sequence[int]) -> Iterable[RunConfig]:

@@ -40,15 +40,12 @@ if not view.rows:
     empty(
         "No score yet",
         "None of the chosen runs has finished. Choose others above, or wait: scores come when training ends.",
-        page="pages/runs.py",
+        page="app_pages/runs.py",
         label="See how far they are",
         icon=":material/list_alt:",
     )
     st.stop()
 
-left, right = st.columns([2, 3], gap="large")
-with left:
-    answer(view)
-with right:
-    summary_table(view, published=beside)
+answer(view)
+summary_table(view, published=beside)
 seeds_table(view)

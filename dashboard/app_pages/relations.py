@@ -21,6 +21,7 @@ from dashboard.panels.relations_parts import (
 from dashboard.panels.try_it import try_it
 from dashboard.queries.relations import gold_view, relations
 from dashboard.states import empty, title
+from dashboard.theme import colours
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 PLAY_SECONDS = 0.4
@@ -70,7 +71,7 @@ def draw() -> bool:
             else "This run ended before its first snapshot. Choose another run above.",
         )
         return going_on
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([5, 3], gap="large")
     with right:
         key = player(keys)
     view = relations(now, mode, key, resources.learned(now, key))
@@ -78,7 +79,8 @@ def draw() -> bool:
         alignment_words(now, view)
         drawn = gold_view(now, view) if gold else view
         clicked = chart(
-            matrix_chart(drawn),
+            matrix_chart(drawn, colours(resources.task_order())),
+            square=True,
             key=f"matrix_{mode}",
             revision=f"{run.id} {mode}",
             alt=f"Correlations between {MODES[mode].lower()} at step {key.step}",

@@ -28,7 +28,7 @@ if not runs:
     empty(
         "No run chosen",
         "Choose runs in the field above, or select rows on Runs.",
-        page="pages/runs.py",
+        page="app_pages/runs.py",
         label="Go to Runs",
         icon=":material/list_alt:",
     )
@@ -56,18 +56,18 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         bind="query-params",
         format_func=AXES.__getitem__,
     )
-    log = st.toggle("Log scale", key="log", bind="query-params")
-    smoothing = st.slider(
-        "Smoothing",
-        0.0,
-        0.99,
-        0.0,
-        0.01,
-        key="smooth",
-        bind="query-params",
-        width=220,
-        help="Weight of the past in a running mean over all points. The raw line stays, faint.",
-    )
+    with st.popover("Display", icon=":material/tune:"):
+        log = st.toggle("Log scale", key="log", bind="query-params")
+        smoothing = st.slider(
+            "Smoothing",
+            0.0,
+            0.99,
+            0.0,
+            0.01,
+            key="smooth",
+            bind="query-params",
+            help="Weight of the past in a running mean over all points. The raw line stays, faint.",
+        )
 
 settings = Settings(metric, axis, log, smoothing)
 
