@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from core import __version__
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
-from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, Transformer, load_transformer
-from core.models.encoders.frozen import encoder_fingerprint, frozen_states
+from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, load_transformer
+from core.models.encoders.frozen import FeatureTables
 from core.models.encoders.transformer import longest_input
 from core.models.heads import Heads
 from core.models.registry import base_name
@@ -52,8 +51,7 @@ class Setup:
     optimiser: torch.optim.AdamW
     schedule: torch.optim.lr_scheduler.LambdaLR
     order: np.random.Generator
-    frozen: FrozenFeatures | None = None
-    tables: Mapping[str, Tensor] = field(default_factory=dict)
+    features: FeatureTables | None = None
 
     @property
     def tasks(self) -> tuple[TaskFacts, ...]:
@@ -61,10 +59,14 @@ class Setup:
         return self.facts.tasks
 
     def enter(self, split: str) -> SplitData:
-        """That split, with a frozen encoder's features of it looked up from now on."""
-        if self.frozen is not None:
-            self.frozen.use(self.tables[split])
-        return self.splits[split]
+        """That split, with a frozen encoder's features of it looked up from now on.
+
+        They are computed at the first call, unless an earlier run left them in the cache.
+        """
+        data = self.splits[split]
+        if self.features is not None:
+            self.features.look_up(data.text, data.key)
+        return data
 
 
 def set_up(config: RunConfig, corpus: Corpus) -> Setup:
@@ -92,10 +94,10 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
         )
 
     encoder: Encoder = transformer.to(device)
-    frozen, tables = None, {}
+    features = None
     if config.encoder_training == "frozen":
-        tables = _frozen_tables(transformer, tokenizer, splits)
         encoder = frozen = FrozenFeatures(transformer.features).to(device)
+        features = FeatureTables(transformer, frozen, tokenizer.pad, cache_dir("features"))
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
     sizes = [len(task.labels) for task in tasks]
@@ -129,8 +131,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
         optimiser=optimiser,
         schedule=schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
-        frozen=frozen,
-        tables=tables,
+        features=features,
     )
 
 
@@ -142,18 +143,6 @@ def snapshot_steps(total_steps: int, update_every: int, moments: int) -> frozens
     updates = [*range(update_every, total_steps, update_every), total_steps]
     kept = min(moments, len(updates))
     return frozenset(updates[math.ceil(len(updates) * index / kept) - 1] for index in range(1, kept + 1))
-
-
-def _frozen_tables(
-    transformer: Transformer, tokenizer: SubwordTokenizer, splits: Mapping[str, SplitData]
-) -> dict[str, Tensor]:
-    fingerprint = encoder_fingerprint(transformer)
-    return {
-        name: frozen_states(
-            transformer, fingerprint, split.text, split.key, tokenizer.pad, cache_dir("features")
-        )
-        for name, split in splits.items()
-    }
 
 
 def _prior(

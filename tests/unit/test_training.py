@@ -15,6 +15,7 @@ from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
 from core.errors import MRNLabError, TrainingError
 from core.models import checkpoint as checkpoints
+from core.models.encoders import Transformer
 from core.tagging import load_tagger
 from core.training import trainer
 from core.training.events import (
@@ -189,6 +190,24 @@ def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> N
         mask = batch.mask.bool()
         torch.testing.assert_close(looked_up[mask], computed[mask], rtol=2e-3, atol=2e-3)
     assert [group["name"] for group in frozen.optimiser.param_groups] == ["heads"]
+
+
+def test_frozen_features_are_computed_once(
+    encoder: str, monkeypatch: pytest.MonkeyPatch, laboratory: Path
+) -> None:
+    first = set_up(_config(encoder, encoder_training="frozen"), _corpus())
+    batch = next(first.enter("dev").batches.by_length())
+    expected = first.model.encoder(batch)
+    again = set_up(_config(encoder, encoder_training="frozen", seed=2), _corpus())
+    monkeypatch.setattr(Transformer, "forward", None)  # whoever asks the encoder now fails
+    torch.testing.assert_close(again.model.encoder(next(again.enter("dev").batches.by_length())), expected)
+    (stored,) = (laboratory / "cache" / "features").glob("*.npy")
+    stored.write_bytes(stored.read_bytes()[:100])
+    monkeypatch.undo()
+    damaged = set_up(_config(encoder, encoder_training="frozen"), _corpus())
+    torch.testing.assert_close(
+        damaged.model.encoder(next(damaged.enter("dev").batches.by_length())), expected
+    )
 
 
 @pytest.mark.parametrize("training", ["full", "frozen"])

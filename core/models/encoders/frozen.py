@@ -15,7 +15,7 @@ from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import EncodedText
 from core.models.encoders.transformer import Transformer
 
-__all__ = ["FrozenFeatures", "encoder_fingerprint", "frozen_states"]
+__all__ = ["FeatureTables", "FrozenFeatures"]
 
 _BATCH = 64  # windows encoded at once
 
@@ -39,37 +39,68 @@ class FrozenFeatures(nn.Module):
         return states
 
 
-def encoder_fingerprint(encoder: Transformer) -> str:
-    """Fingerprint of an encoder's weights and of the precision it computes in."""
-    digest = hashlib.sha256(str(encoder._half).encode())
+class FeatureTables:
+    """The states of whole splits, computed once by a frozen encoder and kept on disk in float16.
+
+    The cache is keyed by the encoder's weights and precision and by the text, so any run over the same
+    encoder and sentences finds them.
+    """
+
+    def __init__(self, encoder: Transformer, lookup: FrozenFeatures, pad: int, cache: Path) -> None:
+        self._encoder = encoder
+        self._lookup = lookup
+        self._pad = pad
+        self._cache = cache
+        self._fingerprint = _fingerprint(encoder)
+        self._tables: dict[str, Tensor] = {}
+
+    def look_up(self, text: EncodedText, text_key: str) -> None:
+        """Let the lookup use this text's states (S, D) from now on."""
+        if text_key not in self._tables:
+            path = self._cache / f"{self._fingerprint}-{text_key}.npy"
+            table = _stored(path, (len(text.ids), self._encoder.features))
+            if table is None:
+                table = self._compute(text)
+                _store(path, table)
+            self._tables[text_key] = table
+        self._lookup.use(self._tables[text_key])
+
+    @torch.no_grad()
+    def _compute(self, text: EncodedText) -> Tensor:
+        device = next(self._encoder.parameters()).device
+        self._encoder.eval()
+        table = torch.zeros(len(text.ids), self._encoder.features, dtype=torch.float16)
+        no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
+        for batch in Batches(text, no_labels, _BATCH, self._pad).by_length():
+            states = self._encoder(batch.to(device)).cpu()
+            kept = batch.mask.bool()
+            table[batch.places[kept]] = states[kept].half()
+        return table
+
+
+def _fingerprint(encoder: Transformer) -> str:
+    """Of an encoder's weights and of the precision that it computes in."""
+    digest = hashlib.sha256(str(encoder.half_precision).encode())
     for name, value in encoder.inner.state_dict().items():
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
 
 
-@torch.no_grad()
-def frozen_states(
-    encoder: Transformer, fingerprint: str, text: EncodedText, text_key: str, pad: int, cache: Path
-) -> Tensor:
-    """States (S, D) of every subword of the text, float16, from the cache where they were computed before."""
-    path = cache / f"{fingerprint}-{text_key}.npy"
-    if path.is_file():
-        try:
-            stored: NDArray[np.float16] = np.load(path, allow_pickle=False)
-            if stored.shape == (len(text.ids), encoder.features):
-                return torch.from_numpy(stored)
-        except (OSError, ValueError, EOFError):
-            pass  # a cut-off file is computed and written anew below
-    device = next(encoder.parameters()).device
-    encoder.eval()
-    table = torch.zeros(len(text.ids), encoder.features, dtype=torch.float16)
-    no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
-    for batch in Batches(text, no_labels, _BATCH, pad).by_length():
-        states = encoder(batch.to(device)).cpu()
-        kept = batch.mask.bool()
-        table[batch.places[kept]] = states[kept].half()
+def _stored(path: Path, shape: tuple[int, int]) -> Tensor | None:
+    """The table in that file; None where there is none, or one that was cut off while it was written."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            table: NDArray[np.float16] = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return torch.from_numpy(table) if table.shape == shape else None
+
+
+def _store(path: Path, table: Tensor) -> None:
+    """Written beside and renamed: two workers may compute the same table at once."""
     temporary = path.with_name(f"{path.stem}.{os.getpid()}.tmp.npy")
     np.save(temporary, table.numpy(), allow_pickle=False)
     temporary.replace(path)
-    return table

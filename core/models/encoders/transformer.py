@@ -26,10 +26,10 @@ class Transformer(nn.Module):
         super().__init__()
         self.inner = inner
         self.features = int(inner.config.hidden_size)
-        self._half = half
+        self.half_precision = half
 
     def forward(self, batch: Batch) -> Tensor:
-        with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self._half):
+        with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.half_precision):
             states: Tensor = self.inner(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         return states.float()
 
