@@ -30,7 +30,7 @@ def test_a_sentence_qualifies_by_its_alphabetic_tokens(tokens: str, expected: bo
 
 def test_case_is_restored_and_length_and_other_tokens_kept() -> None:
     labels = {"pos": ("NN", ":", "NNP", "VBP", "JJ", "NN", ",", "CD")}
-    shouted = Sentence(tuple(["SOCCER", "-", "JAPAN", "GET", "LUCKY", "WIN", ",", "U.S."]), labels, part="a")
+    shouted = Sentence(("SOCCER", "-", "JAPAN", "GET", "LUCKY", "WIN", ",", "U.S."), labels, part="a")
     spoken = Sentence(("Japan", "won"), {"pos": ("NNP", "VBD")})
     restored, untouched = truecase([shouted, spoken])
     assert restored.tokens == ("Soccer", "-", "Japan", "get", "lucky", "win", ",", "U.S.")

@@ -1,0 +1,190 @@
+"""Scores against ten hand-tagged sentences, worked out on paper, and at the edges."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from typing import NamedTuple
+
+import pytest
+
+from core.errors import MRNLabError
+from core.evaluation import score_name, score_task, spans
+from core.evaluation.spans import Span
+
+pytest.importorskip("seqeval", reason="the package seqeval is not installed here")
+
+
+class Golden(NamedTuple):
+    """Gold and predicted labels of a sentence, with the counts of spans by hand.
+
+    `strict_predicted` is how many of the predicted spans IOB2 allows: those that begin with B-.
+    """
+
+    what: str
+    gold: str
+    predicted: str
+    in_gold: int
+    in_predicted: int
+    right: int
+    strict_predicted: int
+    strict_right: int
+
+
+GOLDEN = [
+    Golden("all right", "B-PER I-PER O B-LOC", "B-PER I-PER O B-LOC", 2, 2, 2, 2, 2),
+    # The right span PER 0-1; predicted as one word only, a wrong boundary at the sentence end.
+    Golden("wrong boundary at the sentence end", "O B-PER I-PER", "O B-PER O", 1, 1, 0, 1, 0),
+    Golden("right boundary at the sentence end", "O B-PER I-PER", "O B-PER I-PER", 1, 1, 1, 1, 1),
+    # I-LOC after B-PER: conlleval reads two spans, PER 0 and LOC 1; strictly there is PER 0 alone.
+    Golden("type change inside", "B-PER I-PER O", "B-PER I-LOC O", 1, 2, 0, 1, 0),
+    # The same in gold's favour: LOC 1 is right by conlleval, and no span of strict IOB2.
+    Golden("type change that is right", "B-PER B-LOC O", "B-PER I-LOC O", 2, 2, 2, 1, 1),
+    # An I- that opens a span, as in IOB1: right by conlleval, not strictly.
+    Golden("IOB1 opening", "B-ORG I-ORG O B-MISC", "I-ORG I-ORG O B-MISC", 2, 2, 2, 1, 1),
+    Golden("adjacent spans of one type", "B-LOC B-LOC I-LOC", "B-LOC I-LOC I-LOC", 2, 1, 0, 1, 0),
+    Golden("nothing found", "O B-MISC O", "O O O", 1, 0, 0, 0, 0),
+    Golden("nothing there", "O O", "B-PER O", 0, 1, 0, 1, 0),
+    Golden("wrong type", "B-PER I-PER", "B-ORG I-ORG", 1, 1, 0, 1, 0),
+]
+
+
+def f1(right: int, predicted: int, gold: int) -> float:
+    return 2 * right / (predicted + gold) if predicted + gold else 0.0
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=[golden.what for golden in GOLDEN])
+def test_each_golden_sentence(golden: Golden) -> None:
+    gold, predicted = golden.gold.split(), golden.predicted.split()
+    assert len(spans(gold)) == golden.in_gold
+    assert len(spans(predicted)) == golden.in_predicted
+    score = score_task("ner", "iob2", [gold], [predicted])
+    assert score.f1_conll == pytest.approx(f1(golden.right, golden.in_predicted, golden.in_gold))
+    assert score.f1_strict == pytest.approx(f1(golden.strict_right, golden.strict_predicted, golden.in_gold))
+
+
+def test_the_ten_together() -> None:
+    gold = [golden.gold.split() for golden in GOLDEN]
+    predicted = [golden.predicted.split() for golden in GOLDEN]
+    score = score_task("ner", "iob2", gold, predicted)
+    # By hand: 13 gold spans, 13 predicted, 7 right; strictly 10 predicted, 5 right. 21 of 30 labels right.
+    assert score.tokens == 30
+    assert score.accuracy == pytest.approx(21 / 30)
+    assert (score.precision, score.recall) == (pytest.approx(7 / 13), pytest.approx(7 / 13))
+    assert score.f1_conll == pytest.approx(7 / 13)
+    assert score.f1_strict == pytest.approx(10 / 23)
+    assert (score.score_name, score.score) == ("f1_conll", score.f1_conll)
+    assert score.seqeval_f1 is None
+    # PER: gold 6 (sentences 1 to 5 and 10), predicted 6 (1 to 5 and 9), right 3 (1, 3 and 5).
+    per, misc = score.report["PER"], score.report["MISC"]
+    assert per == pytest.approx({"precision": 1 / 2, "recall": 1 / 2, "f1": 1 / 2, "support": 6})
+    assert misc == pytest.approx({"precision": 1, "recall": 1 / 2, "f1": 2 / 3, "support": 2})
+    assert list(score.report) == ["LOC", "MISC", "ORG", "PER"]
+
+
+def test_spans_never_run_over_a_sentence_end() -> None:
+    one = score_task("ner", "iob2", [["B-PER"], ["I-PER"]], [["B-PER"], ["B-PER"]])
+    assert (one.f1_conll, one.f1_strict) == (1.0, pytest.approx(2 / 3))
+    joined = score_task("ner", "iob2", [["B-PER", "I-PER"]], [["B-PER", "B-PER"]])
+    assert joined.f1_conll == 0.0
+
+
+def test_labels_that_training_never_had_are_errors() -> None:
+    score = score_task("ner", "iob2", [["B-NEW", "O"], ["B-PER", "O"]], [["O", "O"], ["B-PER", "O"]])
+    assert (score.precision, score.recall) == (1.0, 0.5)
+    assert score.report["NEW"]["support"] == 1
+    plain = score_task("pos", "plain", [["NEW", "NN"]], [["NN", "NN"]])
+    assert plain.accuracy == 0.5
+    assert plain.report["NEW"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
+
+
+class TestPlain:
+    GOLD = (("NN", "VB", "NN"), ("DT", "NN"))
+    PREDICTED = (("NN", "NN", "NN"), ("DT", "VB"))
+
+    def test_accuracy_is_the_headline(self) -> None:
+        score = score_task("pos", "plain", self.GOLD, self.PREDICTED)
+        assert (score.score_name, score.score, score.accuracy, score.tokens) == ("accuracy", 0.6, 0.6, 5)
+        assert (score.precision, score.recall, score.f1_conll, score.f1_strict) == (None, None, None, None)
+
+    def test_report_by_label(self) -> None:
+        report = score_task("pos", "plain", self.GOLD, self.PREDICTED).report
+        assert report["NN"] == pytest.approx({"precision": 2 / 3, "recall": 2 / 3, "f1": 2 / 3, "support": 3})
+        assert report["VB"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
+        assert report["DT"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1}
+
+    def test_seqeval_f1_is_the_headline_where_asked_for(self) -> None:
+        score = score_task("pos", "plain", self.GOLD, self.PREDICTED, plain_score="seqeval_f1")
+        # seqeval reads NN as prefix N, type N, and joins words of one type: gold N 0, B 1, N 2 | T 0, N 1,
+        # predicted N 0-2 | T 0, B 1. Only T is right: 1 of 3 predicted, 1 of 5 in gold.
+        assert score.seqeval_f1 == pytest.approx(2 / 8)
+        assert (score.score_name, score.score) == ("seqeval_f1", score.seqeval_f1)
+        assert (score.precision, score.recall) == (pytest.approx(1 / 3), pytest.approx(1 / 5))
+
+    def test_seqevals_warning_alone_is_silenced(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            score_task("pos", "plain", self.GOLD, self.PREDICTED)
+            warnings.warn("another", UserWarning, stacklevel=1)
+        assert [str(one.message) for one in caught] == ["another"]
+
+
+def test_without_details_the_headline_is_the_same() -> None:
+    gold = [golden.gold.split() for golden in GOLDEN]
+    predicted = [golden.predicted.split() for golden in GOLDEN]
+    whole, quick = (score_task("ner", "iob2", gold, predicted, details=details) for details in (True, False))
+    assert (quick.score, quick.accuracy) == (whole.score, whole.accuracy)
+    assert (quick.f1_strict, quick.report) == (None, {})
+    plain = score_task("pos", "plain", TestPlain.GOLD, TestPlain.PREDICTED, details=False)
+    assert (plain.score, plain.seqeval_f1, plain.report) == (0.6, None, {})
+
+
+@pytest.mark.parametrize("sentences", [[], [[]]])
+@pytest.mark.parametrize("scheme", ["iob2", "plain"])
+def test_nothing_scores_nothing(scheme: str, sentences: list[list[str]]) -> None:
+    score = score_task("t", scheme, sentences, sentences)
+    assert (score.score, score.accuracy, score.tokens, score.report) == (0.0, 0.0, 0, {})
+
+
+def test_no_spans_at_all_score_zero_without_warning() -> None:
+    score = score_task("ner", "iob2", [["O", "O"]], [["O", "O"]])
+    assert (score.score, score.f1_strict, score.accuracy, score.report) == (0.0, 0.0, 1.0, {})
+
+
+def test_numbers_are_plain_python_numbers() -> None:
+    for scheme in ("iob2", "plain"):
+        score = score_task("t", scheme, [["B-X", "O"]], [["B-X", "B-X"]])
+        values = {name: getattr(score, name) for name in score.__dataclass_fields__}
+        assert json.loads(json.dumps(values)) == values
+        assert all(type(row["support"]) is int for row in score.report.values())
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="ner: 1 sentences of gold labels, 2 of predicted"):
+        score_task("ner", "iob2", [["O"]], [["O"], ["O"]])
+    with pytest.raises(ValueError, match="ner, sentence 2: 1 gold labels and 2 predicted"):
+        score_task("ner", "iob2", [["O"], ["O"]], [["O"], ["O", "O"]])
+
+
+def test_without_seqeval_the_answer_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "seqeval", None)
+    monkeypatch.setitem(sys.modules, "seqeval.metrics", None)
+    monkeypatch.setitem(sys.modules, "seqeval.metrics.sequence_labeling", None)
+    with pytest.raises(MRNLabError, match="pip install seqeval"):
+        score_task("ner", "iob2", [["B-X"]], [["B-X"]])
+
+
+def test_score_names() -> None:
+    assert [score_name("iob2"), score_name("plain"), score_name("plain", "seqeval_f1")] == [
+        "f1_conll",
+        "accuracy",
+        "seqeval_f1",
+    ]
+
+
+def test_spans_refuse_labels_of_another_scheme() -> None:
+    with pytest.raises(ValueError, match=r"'NN' \(word 2\)"):
+        spans(["O", "NN"])
+    assert spans(["B-A-B", "I-A-B"]) == [Span(0, 2, "A-B")]
+    assert spans([]) == []
