@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.config import RunConfig
+from core.config import RunConfig, remarks
 from core.corpora import CATALOGUE, prepare
 from core.corpora.loading import locate
 from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
@@ -34,6 +34,8 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
     notes: dict[str, None] = {}
     for selection in _selections(configs):
         notes |= dict.fromkeys(prepare(selection).notes)
+    for config in configs:
+        notes |= dict.fromkeys(remarks(config))
     return Preflight(tuple(notes))
 
 

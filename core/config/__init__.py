@@ -3,6 +3,7 @@
 from core.config.conditions import CONDITIONS, LEARNABLE
 from core.config.field_help import FieldHelp
 from core.config.presets import PRESETS
+from core.config.remarks import remarks
 from core.config.run_config import FIELD_HELP, PARADIGMS, RunConfig, applicable_fields
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "FieldHelp",
     "RunConfig",
     "applicable_fields",
+    "remarks",
 ]

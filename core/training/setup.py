@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from core import __version__
-from core.config import RunConfig
+from core.config import RunConfig, remarks
 from core.corpora.types import Corpus
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
@@ -120,7 +120,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             steps_per_epoch=steps_per_epoch,
             features=encoder.features,
             dev_from_train=corpus.dev_from_train,
-            notes=corpus.notes,
+            notes=(*corpus.notes, *remarks(config)),
             **_alignment_facts(alignment, counts),
         ),
         device=device,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config import FIELD_HELP, LEARNABLE, PRESETS, RunConfig, applicable_fields
+from core.config import FIELD_HELP, LEARNABLE, PRESETS, RunConfig, applicable_fields, remarks
 from core.errors import ConfigError
 from core.mrn.registry import ALIGNMENTS, PRIORS
 from core.mrn.relations import MODES
@@ -118,6 +118,14 @@ def test_applicable_fields_follow_the_choices() -> None:
     mtl = applicable_fields("mtl", "minilm", "frozen")
     assert not {"lambda", "prior", "lr_encoder", "lr_bilstm"} & mtl
     assert {"lambda", "lr_encoder", "lr_bilstm"} <= applicable_fields("mrn", "minilm+bilstm", "full")
+
+
+def test_sharing_nothing_is_remarked_on() -> None:
+    frozen = RunConfig.build(**BASE, paradigm="mtl", encoder_training="frozen")
+    assert "MTL shares nothing" in remarks(frozen)[0]
+    assert "the prior's doing" in remarks(frozen.with_(paradigm="mrn"))[0]
+    assert remarks(frozen.with_(encoder="minilm+bilstm")) == ()
+    assert remarks(RunConfig.build(**BASE)) == ()
 
 
 def test_registries_have_a_line_each_and_a_module() -> None:
