@@ -1,0 +1,54 @@
+"""What is written as CoNLL columns is read back the same; draws are shares of what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.config import RunConfig
+from core.corpora import Sentence, load, prepare
+from core.corpora.columns import read_columns
+
+# Any visible character: no blanks, line ends or control characters, which set columns and lines apart.
+fields = st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=6)
+sentences = st.lists(
+    st.lists(st.tuples(fields, fields, fields), min_size=1, max_size=6), min_size=1, max_size=5
+)
+
+
+@pytest.mark.parametrize("apart", [" ", "  ", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@given(rows=sentences)
+@settings(max_examples=50)
+def test_columns_are_read_back(apart: str, line_end: str, rows: list[list[tuple[str, str, str]]]) -> None:
+    text = (line_end * 2).join(line_end.join(apart.join(row) for row in sentence) for sentence in rows)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "train.conll"
+        path.write_bytes(text.encode())
+        read, notes = read_columns(path, ("tokens", "a", "b"))
+    assert notes == ()
+    assert list(read) == [
+        Sentence(tuple(tokens), {"a": tuple(a), "b": tuple(b)})
+        for tokens, a, b in (zip(*sentence, strict=True) for sentence in rows)
+    ]
+
+
+@given(fraction=st.floats(0.001, 1), seed=st.integers(0, 2**31 - 1))
+@settings(max_examples=20, deadline=None)
+def test_a_fraction_is_a_share_of_each_part_in_the_corpus_order(fraction: float, seed: int) -> None:
+    config = RunConfig.build(
+        corpus="demo-both-pos", tasks="pos-a,pos-b", paradigm="mtl", fraction=fraction, seed=seed
+    )
+    drawn = prepare(config)
+    whole = load("demo-both-pos")
+    places = {(one.part, one.tokens): place for place, one in enumerate(whole.train)}
+    order = [places[one.part, one.tokens] for one in drawn.train]
+    assert order == sorted(set(order))
+    for part in ("demo-pos-a", "demo-pos-b"):
+        number = sum(one.part == part for one in drawn.train)
+        assert number == max(1, round(fraction * 600))
+    assert (len(drawn.dev), len(drawn.test)) == (400, 400)
