@@ -13,12 +13,12 @@ def remarks(config: RunConfig) -> tuple[str, ...]:
     nothing_shared = config.encoder_training == "frozen" and config.bilstm_hidden is None
     if config.paradigm == "mtl" and nothing_shared:
         said.append(
-            "Over a frozen encoder without a BiLSTM, MTL shares nothing that is trained: each head learns exactly "
-            "what it would learn in STL. Only the choice of the best epoch can differ."
+            "Over a frozen encoder without a BiLSTM, MTL shares nothing that is trained: each head learns "
+            "exactly what it would learn in STL. Only the choice of the best epoch can differ."
         )
     if config.paradigm == "mrn" and nothing_shared:
         said.append(
-            "Over a frozen encoder without a BiLSTM, tasks share nothing but the MRN prior: what differs from MTL "
-            "is the prior's doing."
+            "Over a frozen encoder without a BiLSTM, tasks share nothing but the MRN prior: what differs "
+            "from MTL is the prior's doing."
         )
     return tuple(said)
