@@ -27,6 +27,8 @@ class Draft:
     fractions: str
     seeds: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+    """What is wrong with the data, where it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Plan:
 
 def plan(draft: Draft) -> Plan:
     """Every run of the sweep: encoders × paradigms × λ × shares × seeds, STL once per task."""
+    if draft.problem:
+        return Plan(field="corpus", error=draft.problem)
     try:
         _chosen(draft)
         configs = expand(

@@ -63,8 +63,6 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
     st.subheader("Data", anchor=False)
     data = choose_data()
     slots["corpus"] = slots["columns"] = st.empty()
-    if data.error:
-        show_error(slots["corpus"], data.error)
     colour = task_colours(data.tasks, resources.task_order())
     if data.summary:
         show_samples(data.summary, colour)
@@ -94,20 +92,21 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
     encoders, training = _encoder(slots)
     paradigms, mrn = _paradigm(slots)
     seeds, fractions, epochs = _budget(slots)
+    lambdas = mrn.pop("lambdas", "")
     values = {"encoder_training": training, "epochs": epochs, **mrn}
     values |= _rare(slots, encoders, paradigms, training)
     draft = Draft(
-        data.corpus,
-        data.columns,
-        tuple(tasks),
-        encoders,
-        paradigms,
-        mrn.pop("lambdas", ""),
-        fractions,
-        seeds,
-        values,
+        corpus=data.corpus,
+        columns=data.columns,
+        tasks=tuple(tasks),
+        encoders=encoders,
+        paradigms=paradigms,
+        lambdas=lambdas,
+        fractions=fractions,
+        seeds=seeds,
+        values=values,
+        problem=data.error,
     )
-    values.pop("lambdas", None)
     return draft, slots
 
 

@@ -1,0 +1,90 @@
+"""The app in tests: the real pages over a store of the test's own, with no worker process."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store import Store
+from jobs.engines.local import LocalEngine
+from tests.pages.filled_store import Filled, fill
+
+APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each time the app asks for workers, the store's name is noted here instead of starting a process."""
+    asked: list[str] = []
+
+    def note(engine: LocalEngine, store: Store) -> int:
+        asked.append(store.name)
+        return 0
+
+    monkeypatch.setattr(LocalEngine, "ensure_workers", note)
+    return asked
+
+
+@pytest.fixture
+def open_page(laboratory: Path, workers: list[str]) -> Open:
+    """Opens a page of the app, `curves` say, with query parameters, as a link would."""
+
+    def open_(page: str, **query: str) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=30)
+        app.run()
+        app.switch_page(f"app_pages/{page}.py")
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception, [one.value for one in app.exception]
+        return app
+
+    return open_
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Filled]]:
+    """Filled stores, each made once and copied for every test that wants one."""
+    made: dict[tuple[tuple[int, ...], bool], tuple[Path, Filled]] = {}
+
+    def template(seeds: tuple[int, ...], going_on: bool) -> tuple[Path, Filled]:
+        key = (seeds, going_on)
+        if key not in made:
+            home = tmp_path_factory.mktemp("template")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("MRNLAB_HOME", str(home))
+                made[key] = home, fill(seeds=seeds, active=going_on, broken=going_on)
+        return made[key]
+
+    return template
+
+
+@pytest.fixture
+def filled(laboratory: Path, templates: Callable[..., tuple[Path, Filled]]) -> Filled:
+    """A store with finished, live, waiting, failed, lost and cancelled runs; two seeds each."""
+    return _copied(templates((1, 2), True), laboratory)
+
+
+@pytest.fixture
+def finished(laboratory: Path, templates: Callable[..., tuple[Path, Filled]]) -> Filled:
+    """A store where everything has ended well; three seeds each."""
+    return _copied(templates((1, 2, 3), False), laboratory)
+
+
+def _copied(template: tuple[Path, Filled], laboratory: Path) -> Filled:
+    home, made = template
+    for path in home.glob("runs.db*"):
+        shutil.copy(path, laboratory / path.name)
+    return made
+
+
+def words(app: AppTest) -> str:
+    """All prose on the page, as one reads it: without the escapes that keep user text from being Markdown."""
+    kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.warning, app.error)
+    text = "\n".join(str(one.value) for kind in kinds for one in kind)
+    return text.replace("\\", "").replace("\u2060", "")

@@ -1,0 +1,309 @@
+"""Every page in every state: nothing yet, live, finished, failed. Title, key text, key controls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store import RunState, Store
+from tests.pages.conftest import Open, words
+from tests.pages.filled_store import LABELS, TASKS, Filled
+
+PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
+
+
+def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
+    """The Plotly figures on the page whose component key begins so."""
+    found = []
+    for one in app.get("bidi_component"):
+        data = json.loads(one.proto.json or "{}")
+        if "figure" in data and data["filename"].startswith(key):
+            found.append(json.loads(data["figure"]))
+    return found
+
+
+def table(app: AppTest, column: str) -> Any:
+    """The data frame on the page that has this column."""
+    return next(one.value for one in app.dataframe if column in one.value.columns)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_empty_store_says_what_to_do(page: str, open_page: Open) -> None:
+    app = open_page(page)
+    assert app.title[0].value.lower() == page
+    labels = [button.label for button in app.button]
+    assert "Try it" in labels
+    assert "Nothing runs." in words(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_filled_store_opens_everywhere(page: str, open_page: Open, filled: Filled) -> None:
+    app = open_page(page)
+    assert app.title[0].value.lower() == page
+    assert next(link.label for link in app.get("page_link")) == "1 run in training and 2 waiting"
+
+
+def test_try_it_queues_five_runs_and_asks_for_workers(open_page: Open, workers: list[str]) -> None:
+    app = open_page("launch")
+    app.button(key="preset_Try it").click().run()
+    assert not app.exception
+    runs = Store.open().runs()
+    assert [run.state for run in runs] == [RunState.QUEUED] * 5
+    assert sorted(run.config.paradigm for run in runs) == ["mrn", "mtl", "stl", "stl", "stl"]
+    assert len({run.sweep for run in runs}) == 1
+    assert workers
+    assert app.title[0].value == "Runs"
+    assert app.query_params["run"] == ["1,2,3,4,5"] or app.query_params["run"] == "1,2,3,4,5"
+
+
+def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
+    app = open_page("launch")
+    assert any(one.value.startswith("This makes 3 runs, about ") for one in app.subheader)
+    app.text_input(key="launch_seed").set_value("1-4").run()
+    app.text_input(key="launch_lambda").set_value("0.001, 0.01").run()
+    assert any(one.value.startswith("This makes 8 runs, about ") for one in app.subheader)
+    listed = table(app, "Run")
+    assert list(listed["Run"]) == ["MRN λ 0.001"] * 4 + ["MRN λ 0.01"] * 4
+    app.button(key="launch").click().run()
+    assert not app.exception
+    assert len(Store.open().runs()) == 8
+    assert "8 runs queued." in words(app)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("launch_lambda", "-1", "lambda: -1.0 is not possible"),
+        ("launch_lambda", "much", "'much' is not a number"),
+        ("launch_seed", "", "Write at least one number."),
+        ("launch_seed", "5-1", "smallest first"),
+        ("launch_fraction", "1.5", "fraction: 1.5 is not possible"),
+        ("launch_dropout", "2", "dropout: 2.0 is not possible"),
+    ],
+)
+def test_launch_says_beside_the_field_what_is_wrong(
+    key: str, value: str, sentence: str, open_page: Open
+) -> None:
+    app = open_page("launch")
+    app.text_input(key=key).set_value(value).run()
+    assert not app.exception
+    shown = words(app)
+    assert sentence in shown
+    assert "Not ready yet" in shown
+    assert "launch" not in [button.key for button in app.button]
+
+
+def test_launch_names_an_encoder_that_is_not_here(open_page: Open) -> None:
+    app = open_page("launch")
+    app.multiselect(key="launch_encoder").set_value(["bert-base-cased"]).run()
+    assert not app.exception
+    assert any("bert\\-base\\-cased" in one.value for one in app.warning)
+    assert app.button(key="launch").disabled
+
+
+def test_table_preset_fills_the_form(open_page: Open) -> None:
+    app = open_page("launch")
+    app.button(key="fill_Table 3").click().run()
+    assert not app.exception
+    assert app.selectbox(key="launch_corpus").value == "both-pos"
+    assert app.selectbox(key="launch_alignment").value == "exact"
+    assert app.selectbox(key="launch_prior").value == "paper"
+    assert any(one.value.startswith("This makes 20 runs") for one in app.subheader)
+
+
+def test_launch_takes_a_folder(open_page: Open, tmp_path: Any) -> None:
+    folder = tmp_path / "<b>mine *x*"
+    folder.mkdir()
+    line = "Anna B-PER\nsings O\n\n"
+    for split in ("train", "test"):
+        (folder / f"{split}.conll").write_text(line * 3, encoding="utf-8")
+    app = open_page("launch")
+    app.selectbox(key="launch_corpus").select("Your own data").run()
+    app.session_state["launch_own_how"] = "A folder on this machine"
+    app.run()
+    app.text_input(key="launch_own_folder").set_value(str(folder)).run()
+    assert not app.exception
+    shown = words(app)
+    assert "3 train" in shown
+    app.text_input(key="launch_own_folder").set_value(str(tmp_path / "nowhere")).run()
+    assert not app.exception
+    assert "nowhere" in words(app)
+
+
+def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
+    app = open_page("runs")
+    shown = words(app)
+    (live,) = filled.live
+    assert f"**Run {live}**" in shown
+    assert "2 more runs wait for a free worker." in shown
+    assert any("epoch 4 of 8" in one.value for one in app.caption)
+    runs = table(app, "Paradigm")
+    assert list(runs["Run"]) == sorted(runs["Run"], reverse=True)
+    assert len(runs) == len(Store.open().runs())
+
+
+def test_stop_asks_the_run_to_stop(open_page: Open, filled: Filled) -> None:
+    app = open_page("runs")
+    app.button(key=f"stop_{filled.live[0]}").click().run()
+    assert not app.exception
+    assert Store.open().run(filled.live[0]).state is RunState.CANCELLING
+
+
+def test_failed_run_tells_cause_and_next_step(open_page: Open, filled: Filled) -> None:
+    app = open_page("runs", run=str(filled.failed[0]))
+    said = " ".join(one.value for one in app.warning).replace("\\", "")
+    assert "The loss of chunk is not a number at step 140" in said
+    assert "retry" in said
+    assert "Traceback" not in said
+    assert any("Traceback" in one.value for one in app.code)
+    by_label = {button.label: button for button in app.button}
+    assert by_label["Resume"].disabled
+    assert not by_label["Retry"].disabled
+    by_label["Retry"].click().run()
+    assert not app.exception
+    assert Store.open().run(filled.failed[0]).state is RunState.QUEUED
+
+
+def test_lost_run_offers_the_next_step(open_page: Open, filled: Filled) -> None:
+    app = open_page("runs", run=str(filled.lost[0]))
+    said = " ".join(one.value for one in app.warning)
+    assert "stopped answering" in said
+    assert "Resume or retry it" in said
+
+
+def test_delete_asks_first_and_removes(open_page: Open, filled: Filled) -> None:
+    run_id = filled.cancelled[0]
+    app = open_page("runs", run=str(run_id))
+    next(button for button in app.button if button.label == "Delete 1 run").click().run()
+    assert not app.exception
+    assert run_id not in [run.id for run in Store.open().runs()]
+
+
+@pytest.mark.parametrize("part", ["Configuration", "History", "Log"])
+def test_run_in_full(part: str, open_page: Open, filled: Filled) -> None:
+    app = open_page("runs", run=str(filled.finished[0]), run_part=part)
+    shown = {
+        "Configuration": lambda: "lambda" in list(table(app, "Field")["Field"]),
+        "History": lambda: "succeeded" in list(table(app, "What")["What"]),
+        "Log": lambda: any("read corpus demo" in one.value for one in app.code),
+    }
+    assert shown[part]()
+
+
+def test_curves_draw_total_and_tasks(open_page: Open, filled: Filled) -> None:
+    live, done = filled.live[0], filled.mrn[0]
+    app = open_page("curves", run=f"{live},{done}")
+    (total,) = figures(app, "curve_total")
+    assert len(total["data"]) == 2
+    small = figures(app, "curve_")
+    assert len(small) == 1 + len(TASKS)
+    legend = table(app, "Line")
+    assert list(legend["Run"]) == [live, done]
+
+
+def test_curves_of_the_newest_launch_by_default(open_page: Open, finished: Filled) -> None:
+    app = open_page("curves")
+    assert len(app.multiselect(key="curves_runs").value) > 0
+    assert figures(app, "curve_total")
+
+
+def test_curves_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
+    app = open_page("curves", run=str(filled.queued[0]))
+    assert "No dev score yet" in words(app)
+    assert "within seconds of its start" in words(app)
+
+
+def test_compare_answers_first(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare")
+    shown = words(app)
+    assert "− MTL" in shown
+    assert "3 seeds, p " in shown
+    rows = app.table[0].value
+    assert "STL" in rows.index
+    seeds = table(app, "seed")
+    assert set(seeds["seed"]) == {1, 2, 3}
+
+
+def test_compare_is_honest_about_one_seed(open_page: Open, filled: Filled) -> None:
+    store = Store.open()
+    one = [run.id for run in store.runs(ids=filled.finished) if run.config.seed == 1]
+    app = open_page("compare", run=",".join(map(str, one)))
+    shown = words(app)
+    assert "one seed each, so no interval" in shown
+    assert "One seed cannot tell a difference from chance." in shown
+
+
+def test_compare_chosen_unfinished_run_is_explained(open_page: Open, filled: Filled) -> None:
+    app = open_page("compare", run=str(filled.live[0]))
+    assert not app.exception
+    assert app.table
+
+
+@pytest.mark.parametrize(
+    ("mode", "rows"), [("Tasks", 3), ("Labels", sum(map(len, LABELS.values()))), ("Features", 192)]
+)
+def test_relations_draw_each_mode(mode: str, rows: int, open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), mode=mode)
+    (matrix,) = figures(app, "matrix_")
+    heat = matrix["data"][0]
+    assert heat["z"]["shape"] == f"{rows}, {rows}"
+    assert (heat["zmin"], heat["zmax"]) == (-1, 1)
+    assert figures(app, "pair_line")
+    assert "cooccurrence" in words(app)
+
+
+def test_relations_say_what_is_impossible(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.disjoint[0]))
+    assert any("stay at zero whatever the data say" in one.value for one in app.info)
+    (matrix,) = figures(app, "matrix_")
+    hatched = [trace for trace in matrix["data"] if trace["type"] == "bar"]
+    assert len(hatched) == 6
+
+
+def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.vanished[0]))
+    assert any("The penalty has vanished" in one.value for one in app.warning)
+    other = open_page("relations", run=str(finished.mrn[0]))
+    assert not any("The penalty has vanished" in one.value for one in other.warning)
+
+
+def test_relations_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
+    queued = filled.queued[1]
+    app = open_page("relations", run=str(queued))
+    assert "No relations yet" in words(app)
+
+
+def test_relations_step_slider(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]))
+    steps = [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    app.select_slider(key="step").set_value(steps[3]).run()
+    assert not app.exception
+    (matrix,) = figures(app, "matrix_")
+    assert app.select_slider(key="step").value == steps[3]
+    assert matrix["data"][0]["type"] == "heatmap"
+
+
+def test_tag_with_a_damaged_checkpoint_is_one_sentence(open_page: Open, finished: Filled) -> None:
+    run_id = finished.finished[0]
+    app = open_page("tag", run=str(run_id), text="<script>alert(1)</script> **sings** .")
+    assert len(app.warning) == 1
+    assert f"Run {run_id}" in app.warning[0].value
+
+
+def test_tag_asks_for_a_sentence(open_page: Open, finished: Filled) -> None:
+    assert "A sentence, please" in words(open_page("tag"))
+
+
+def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="3,1")
+    app.switch_page("app_pages/curves.py").run()
+    assert not app.exception
+    assert app.multiselect(key="curves_runs").value == [3, 1]
+
+
+def test_unknown_runs_in_a_link_are_left_out(open_page: Open, finished: Filled) -> None:
+    app = open_page("curves", run="9999,1,what")
+    assert app.multiselect(key="curves_runs").value == [1]
