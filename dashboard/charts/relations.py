@@ -101,18 +101,16 @@ def _name_blocks(
 
 
 def _numbers(chart: go.Figure, view: RelationsView) -> None:
-    for row, line in enumerate(view.matrix):
-        for column, value in enumerate(line):
-            if _within(view.impossible, row, column):
-                continue
-            strong = abs(float(value)) > 0.55
-            chart.add_annotation(
-                x=column,
-                y=row,
-                text=f"{value:.2f}".replace("-", "−"),
-                showarrow=False,
-                font={"size": 15 if len(view.matrix) <= 6 else 11, "color": "#FFFFFF" if strong else TEXT},
-            )
+    """Each value in its cell, in black or white as the cell's colour wants it (Plotly's choice)."""
+    text = [
+        [
+            "" if _within(view.impossible, row, column) else f"{value:.2f}".replace("-", "−")
+            for column, value in enumerate(line)
+        ]
+        for row, line in enumerate(view.matrix)
+    ]
+    size = 15 if len(view.matrix) <= 6 else 11
+    chart.data[0].update(text=text, texttemplate="%{text}", textfont={"size": size})
 
 
 def _within(blocks: Sequence[Block], row: int, column: int) -> bool:
