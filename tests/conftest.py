@@ -10,9 +10,7 @@ import pytest
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-REAL_DATA = Path(
-    os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
+REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 @pytest.fixture(autouse=True)
