@@ -23,6 +23,7 @@ from jobs.engines import default_engine
 from jobs.reaper import reap
 
 __all__ = [
+    "SeriesCache",
     "curve_series",
     "keep_house",
     "learned",
@@ -69,7 +70,7 @@ def _task_order(url: str) -> list[str]:
     return tasks_in_order(_open(url).runs())
 
 
-class _SeriesCache:
+class SeriesCache:
     """Curves read so far. A live run's curve is read on from its last step; an ended one is never read
     again.
     """
@@ -82,27 +83,28 @@ class _SeriesCache:
     def get(self, laboratory: Store, runs: Sequence[Run], key: MetricKey) -> list[MetricSeries]:
         with self._lock:
             wanted = {run.id: (run.id, run.attempt, key) for run in runs}
-            stale = [run for run in runs if wanted[run.id] not in self._final]
-            for run in stale:
-                self._read_on(laboratory, run, wanted[run.id], key)
+            unread = [run_id for run_id, name in wanted.items() if name not in self._series]
+            for series in laboratory.metrics(unread, key) if unread else ():
+                self._series[wanted[series.run_id]] = series
+            for run in runs:
+                name = wanted[run.id]
+                if name in self._series and name not in self._final:
+                    if run.id not in unread:
+                        self._read_on(laboratory, name)
+                    if run.state not in ACTIVE:
+                        self._final.add(name)
+            found = [self._series[name] for name in wanted.values() if name in self._series]
             while len(self._series) > _MOST_SERIES:
                 self._final.discard(self._series.popitem(last=False)[0])
-            return [self._series[name] for name in wanted.values() if name in self._series]
+            return found
 
-    def _read_on(self, laboratory: Store, run: Run, name: tuple[int, int, MetricKey], key: MetricKey) -> None:
-        known = self._series.get(name)
-        after = int(known.step[-1]) if known is not None and len(known.step) else -1
-        for new in laboratory.metrics([run.id], key, after_step=after):
-            known = _joined(known, new)
-        if known is not None:
-            self._series[name] = known
-        if run.state not in ACTIVE:
-            self._final.add(name)
+    def _read_on(self, laboratory: Store, name: tuple[int, int, MetricKey]) -> None:
+        known = self._series[name]
+        for new in laboratory.metrics([name[0]], name[2], after_step=int(known.step[-1])):
+            self._series[name] = _joined(known, new)
 
 
-def _joined(old: MetricSeries | None, new: MetricSeries) -> MetricSeries:
-    if old is None:
-        return new
+def _joined(old: MetricSeries, new: MetricSeries) -> MetricSeries:
     return MetricSeries(
         new.run_id,
         new.key,
@@ -114,8 +116,8 @@ def _joined(old: MetricSeries | None, new: MetricSeries) -> MetricSeries:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _series_cache(url: str) -> _SeriesCache:
-    return _SeriesCache()
+def _series_cache(url: str) -> SeriesCache:
+    return SeriesCache()
 
 
 def curve_series(runs: Sequence[Run], keys: Sequence[MetricKey]) -> list[MetricSeries]:

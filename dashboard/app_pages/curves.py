@@ -36,12 +36,12 @@ if not runs:
 
 ids = [run.id for run in runs]
 active = any(run.state in ACTIVE for run in runs)
-found = choices(store.metric_keys(ids)) or ["dev-score"]
+found = choices(store.metric_keys(ids)) or ["loss"]
 with st.container(horizontal=True, vertical_alignment="bottom"):
     metric = st.segmented_control(
         "Curve",
         found,
-        default=found[0],
+        default="loss" if "loss" in found else found[0],
         required=True,
         key="metric",
         bind="query-params",
@@ -74,6 +74,8 @@ settings = Settings(metric, axis, log, smoothing)
 
 def draw() -> bool:
     now = store.runs(ids)
+    if active and choices(store.metric_keys(ids)) not in ([], found):
+        st.rerun()  # a curve that was not there when the controls above were drawn
     curve_charts(sorted(now, key=lambda run: ids.index(run.id)), settings)
     return any(run.state in ACTIVE for run in now)
 

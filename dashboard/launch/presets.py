@@ -34,7 +34,7 @@ class FormPreset:
 
 
 def _try_it() -> tuple[RunConfig, ...]:
-    shared = {**_DEMO, "encoder_training": "frozen", "epochs": 8}
+    shared = {**_DEMO, "encoder_training": "frozen", "epochs": 5}
     return (
         RunConfig.build(**shared, paradigm="mrn", tasks=_DEMO_TASKS),
         RunConfig.build(**shared, paradigm="mtl", tasks=_DEMO_TASKS),

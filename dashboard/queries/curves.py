@@ -98,8 +98,8 @@ def curves(
     An STL run has one task: its total is that task's curve, and is drawn in the large chart as such.
     """
     by_id = {run.id: run for run in runs}
-    order = {run.configuration_id: index for index, run in reversed(list(enumerate(runs)))}
-    ranks = {identity: rank for rank, identity in enumerate(sorted(order, key=lambda i: order[i]))}
+    distinct = dict.fromkeys(run.configuration_id for run in runs)
+    ranks = {configuration: rank for rank, configuration in enumerate(distinct)}
     total: list[Curve] = []
     by_task: dict[str, list[Curve]] = {task: [] for task in tasks}
     for one in series:

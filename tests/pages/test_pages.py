@@ -212,7 +212,7 @@ def test_curves_of_the_newest_launch_by_default(open_page: Open, finished: Fille
 
 def test_curves_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
     app = open_page("curves", run=str(filled.queued[0]))
-    assert "No dev score yet" in words(app)
+    assert "No training loss yet" in words(app)
     assert "within seconds of its start" in words(app)
 
 

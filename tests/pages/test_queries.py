@@ -15,13 +15,14 @@ from core.config import RunConfig
 from core.mrn.relations import Relations, correlation
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
-from core.training.events import TOTAL
+from core.training.events import TOTAL, StepMetrics
 from dashboard.published import PUBLISHED, matching
 from dashboard.queries import runs as run_views
 from dashboard.queries.compare import CompareView, answers, compare, default_pair, per_seed
 from dashboard.queries.curves import METRICS, curves, legend, smooth, thin
 from dashboard.queries.naming import differing, kind_key, kind_name, run_name
 from dashboard.queries.relations import Block, RelationsView, pair_line, penalty_vanished, relations
+from dashboard.resources import SeriesCache
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 
 FLOATS = st.floats(-1e6, 1e6) | st.just(math.nan)
@@ -314,3 +315,42 @@ def test_published_figures_only_beside_the_same_setting() -> None:
 
 def test_run_name(finished: Filled) -> None:
     assert run_name(Store.open().run(1)) == "1 · MRN λ 0.01 · demo · seed 1"
+
+
+# Curves read so far
+
+
+def test_a_live_curve_is_read_on_and_an_ended_one_never_again(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open()
+    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
+    live, done = filled.live[0], filled.finished[0]
+    first = {
+        series.run_id: len(series.step) for series in cache.get(store, store.runs(ids=[live, done]), key)
+    }
+    assert first == {live: 260, done: 600}
+    step = store.run(live).step
+    store.add_metrics(live, [StepMetrics(step + 1, 3.5, 9.0, {(TOTAL, "loss"): 1.25})])
+    asked: list[tuple[list[int], int]] = []
+    read = store.metrics
+
+    def noted(run_ids: list[int], key: MetricKey, after_step: int = -1) -> list[MetricSeries]:
+        asked.append((list(run_ids), after_step))
+        return read(run_ids, key, after_step)
+
+    monkeypatch.setattr(store, "metrics", noted)
+    again = {series.run_id: series for series in cache.get(store, store.runs(ids=[live, done]), key)}
+    assert asked == [([live], step)]
+    assert again[live].value[-1] == 1.25
+    assert len(again[live].step) == 261
+    assert np.array_equal(again[live].step, np.arange(1, 262))
+
+
+def test_a_second_attempt_is_another_curve(filled: Filled) -> None:
+    store = Store.open()
+    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
+    failed = filled.failed[0]
+    assert len(cache.get(store, store.runs(ids=[failed]), key)[0].step) == 140
+    store.requeue(failed)
+    assert cache.get(store, store.runs(ids=[failed]), key) == []
