@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.config import RunConfig
+from core.config import RunConfig, applicable_fields
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Run, RunState, Store, StoredScore
 
@@ -80,15 +80,17 @@ def _group(config: RunConfig) -> str:
 
 
 def _names(configs: list[RunConfig]) -> list[str]:
-    """What sets each apart: its paradigm, and every field in which not all are alike."""
+    """What sets each apart: its paradigm, and every field in which not all that have the field are alike."""
     listed = [json.loads(config.to_json()) for config in configs]
     ignored = {"paradigm", "seed", "tasks"}
     if len({tuple(values["tasks"]) for values in listed if values["paradigm"] != "stl"}) > 1:
         ignored.remove("tasks")
+    having = [applicable_fields(one.paradigm, one.encoder, one.encoder_training) for one in configs]
     fields = [
         field
         for field in (listed[0] if listed else ())
-        if field not in ignored and len({json.dumps(values[field]) for values in listed}) > 1
+        if field not in ignored
+        and len({json.dumps(v[field]) for v, own in zip(listed, having, strict=True) if field in own}) > 1
     ]
     return [" ".join([values["paradigm"].upper(), *_told(values, fields)]) for values in listed]
 

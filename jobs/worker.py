@@ -34,6 +34,7 @@ from jobs.processes import this_process
 from jobs.reaper import reap
 from jobs.sink import StoreSink
 from jobs.stopping import StopReason, StopSignal
+from jobs.wording import description_lines
 
 __all__ = ["Outcome", "Train", "Worker", "main"]
 
@@ -133,7 +134,8 @@ class Worker:
         return True
 
     def _train_run(self, run: Run) -> None:
-        _log.info("Run %d, attempt %d: %s", run.id, run.attempt, run.config.to_json())
+        fields = "".join(f"\n  {field:<16}  {value}" for field, value in description_lines(run.config))
+        _log.info("Run %d, attempt %d:%s", run.id, run.attempt, fields)
         stop = StopSignal()
 
         def should_stop() -> bool:

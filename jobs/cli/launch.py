@@ -11,8 +11,9 @@ from core.errors import ConfigError
 from core.store import RunState, Store
 from core.sweep import expand
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_table, run_document, say, seconds_told
+from jobs.cli.output import print_json, print_table, run_document, say
 from jobs.cli.waiting import wait_for_runs
+from jobs.wording import percent, seconds_told
 
 __all__ = ["launch"]
 
@@ -143,7 +144,9 @@ def _print_scores(store: Store, ids: list[int]) -> None:
     rows = []
     for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
         scores = {score.task: score for score in store.scores([run.id], "test")}
-        told = ", ".join(f"{task} {score.score:.4f}" for task, score in scores.items())
+        told = ", ".join(
+            f"{task} {percent(scores[task].score)}" for task in run.config.tasks if task in scores
+        )
         failed = "" if run.error is None else run.error.message
         took = seconds_told(run.seconds)
         rows.append((run.id, run.state.value, run.config.paradigm, run.config.seed, took, told or failed))

@@ -39,10 +39,7 @@ def relations(
     matrix = learned.correlation(mode).astype(float).round(6)
     labels = _labels(found.facts, mode, len(matrix))
     if mode in found.facts.get("impossible", ()):
-        say(
-            f"Under the alignment '{found.facts['alignment']}' the off-diagonals of the {mode} matrix cannot "
-            "be other than zero: every task keeps label rows of its own, so no two tasks share one."
-        )
+        say(_impossible(mode, found.facts["alignment"]))
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
     if json_:
         document: dict[str, Any] = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
@@ -54,6 +51,16 @@ def relations(
     else:
         say(f"Run {run}, step {key.step}, epoch {key.epoch:.1f}: correlations.")
         print_table([mode, *labels], [[row[0], *(f"{value:.3f}" for value in row[1:])] for row in rows])
+
+
+def _impossible(mode: str, alignment: str) -> str:
+    which = (
+        "off-diagonals of the task matrix" if mode == "task" else "correlations of labels of different tasks"
+    )
+    return (
+        f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps label "
+        "rows of its own, so no two tasks share one."
+    )
 
 
 def _labels(facts: Mapping[str, Any], mode: str, size: int) -> list[str]:

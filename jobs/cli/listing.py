@@ -12,9 +12,10 @@ from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.store import MetricKey, Run, RunState
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import print_csv, print_json, print_table, run_document, seconds_told
+from jobs.cli.output import print_csv, print_json, print_table, run_document, say
 from jobs.logs import tail
 from jobs.reaper import reap
+from jobs.wording import description_lines, percent, seconds_told
 
 __all__ = ["metrics", "runs", "show"]
 
@@ -38,7 +39,10 @@ def runs(
         if json_:
             print_json([run_document(run, ()) | {"best_dev_score": best.get(run.id)} for run in found])
             return
-        rows = [(*_cells(run), f"{best[run.id]:.4f}" if run.id in best else "") for run in found]
+        if not found:
+            say(_nothing_listed(state))
+            return
+        rows = [(*_cells(run), percent(best[run.id]) if run.id in best else "") for run in found]
         headers = (
             "run",
             "state",
@@ -53,6 +57,12 @@ def runs(
             "dev",
         )
         print_table(headers, rows)
+
+
+def _nothing_listed(state: str | None) -> str:
+    if state is not None:
+        return f"No run is {' or '.join(state.split(','))}; `mrnlab runs` without --state lists all."
+    return "There are no runs yet. `mrnlab launch --corpus demo --tasks pos,chunk,ner` queues one."
 
 
 def _states(text: str | None) -> set[RunState] | None:
@@ -87,10 +97,9 @@ def show(
         reap(store)
         found = store.run(run)
         scores, events = store.scores([run]), store.events(run)
-        description = json.loads(found.config.to_json())
         if json_:
             document: dict[str, Any] = run_document(found, scores)
-            document["config"] = description
+            document["config"] = json.loads(found.config.to_json())
             document["facts"] = dict(found.facts)
             document["config_problem"] = found.config_problem
             document["history"] = [
@@ -109,19 +118,15 @@ def show(
             typer.echo(f"Its description no longer holds: {found.config_problem}")
         if found.error is not None:
             typer.echo(f"{found.error.message}")
-        shown = {field: value for field, value in description.items() if value is not None}
         print_table(
             ("field", "value", "unit"),
-            [
-                (field, ",".join(value) if isinstance(value, list) else value, FIELD_HELP[field].unit)
-                for field, value in shown.items()
-            ],
+            [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(found.config)],
         )
         if scores:
             typer.echo("")
             print_table(
                 ("split", "task", "score", "by", "epoch"),
-                [(one.split, one.task, f"{one.score:.4f}", one.score_name, one.epoch) for one in scores],
+                [(one.split, one.task, percent(one.score), one.score_name, one.epoch) for one in scores],
             )
         typer.echo("")
         for event in events:

@@ -13,7 +13,7 @@ import typer
 
 from core.store import Run, StoredScore
 
-__all__ = ["print_csv", "print_json", "print_table", "run_document", "say", "seconds_told"]
+__all__ = ["print_csv", "print_json", "print_table", "run_document", "say"]
 
 
 def say(message: str) -> None:
@@ -67,15 +67,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def seconds_told(seconds: float | None) -> str:
-    """A span of time as people say it."""
-    if seconds is None:
-        return ""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import typer
 
 from core.store import ENDED, Run, RunState, Store
-from jobs.cli.output import say, seconds_told
+from jobs.cli.output import say
 from jobs.engines import Engine, default_engine
 from jobs.estimate import eta
 from jobs.reaper import reap
+from jobs.wording import seconds_told
 
 __all__ = ["wait_for_runs"]
 

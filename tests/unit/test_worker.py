@@ -65,7 +65,8 @@ class TestWorker:
                 ("dev", "pos"), ("dev", "ner"), ("test", "pos"), ("test", "ner"),
             }  # fmt: skip
             assert [event.kind for event in store.events(run_id)] == ["running", "note", "succeeded"]
-        assert any("Epoch 2" in message and "pos 0.9500" in message for message in caplog.messages)
+        assert any("Epoch 2" in message and "pos 95.00%" in message for message in caplog.messages)
+        assert any("\n  paradigm          mrn\n" in message for message in caplog.messages)
 
     def test_nothing_queued(self, store: Store) -> None:
         assert not worker(store).train_next()

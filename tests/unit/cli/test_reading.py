@@ -22,12 +22,17 @@ from tests.unit.cli.terminal import Laboratory
 
 class TestReading:
     def test_runs(self, lab: Laboratory) -> None:
-        assert lab.answer("runs").splitlines()[0].split()[:2] == ["run", "state"]
+        nothing = lab.call("runs")
+        assert (nothing.exit_code, nothing.stdout) == (0, "")
+        assert "`mrnlab launch --corpus demo" in nothing.stderr
+        assert lab.json("runs") == []
         done, waiting_ = lab.finished(), claimed(lab.store, RunState.QUEUED, seed=5)
+        assert "No run is failed or lost" in lab.call("runs", "--state", "failed,lost").stderr
         lines = lab.answer("runs").splitlines()
+        assert lines[0].split()[:2] == ["run", "state"]
         assert lines[1].split()[:2] == [str(waiting_), "queued"]
         assert lines[2].split()[:2] == [str(done), "succeeded"]
-        assert lines[2].endswith("0.5000")
+        assert lines[2].endswith("50.00%")
         listed = lab.json("runs", "--state", "queued,running")
         assert [(run["id"], run["seed"]) for run in listed] == [(waiting_, 5)]
 
@@ -35,7 +40,7 @@ class TestReading:
         run_id = lab.finished()
         log_path(run_id).write_text("first\nlast line\n")
         told = lab.answer("show", str(run_id), "--log", "1")
-        for words in ("succeeded", "lambda", "0.7100", "Started by process 4242", "last line"):
+        for words in ("succeeded", "lambda", "71.00%", "Started by process 4242", "last line"):
             assert words in told
         assert "first" not in told
         document = lab.json("show", str(run_id))
@@ -77,7 +82,7 @@ class TestReading:
         assert table[0].split("  ")[0] == "configuration"
         assert "72.00 ± 1.00 (3)" in table[1]
         assert "71.00 (1)" in table[2]
-        assert table[2].startswith("MTL")
+        assert [line.split("  ")[0] for line in table[1:]] == ["MRN", "MTL"]
         markdown = lab.answer("results", "--format", "markdown").splitlines()
         assert markdown[1].startswith("| --- | ---: |")
         assert all(line.count("|") == 4 for line in markdown)
@@ -124,14 +129,16 @@ class TestRelations:
 
     def test_what_the_alignment_makes_impossible_is_said(self, lab: Laboratory) -> None:
         run_id = claimed(lab.store, alignment="disjoint")
-        facts: RunFacts = run_facts(alignment="disjoint", impossible=("task",))
+        facts: RunFacts = run_facts(alignment="disjoint", impossible=("task", "label"))
         lab.store.set_facts(run_id, facts)
         lab.store.add_snapshot(run_id, snapshot(1))
         result = lab.call("relations", str(run_id), "--csv")
         assert result.exit_code == 0
         assert "cannot be other than zero" in result.stderr
         assert "disjoint" in result.stderr
-        assert lab.call("relations", str(run_id), "--csv", "--mode", "label").stderr == ""
+        labels = lab.call("relations", str(run_id), "--csv", "--mode", "label").stderr
+        assert "labels of different tasks cannot be other than zero" in labels
+        assert lab.call("relations", str(run_id), "--csv", "--mode", "feature").stderr == ""
 
     def test_refusals(self, lab: Laboratory) -> None:
         run_id, mtl = str(lab.finished()), str(claimed(lab.store, paradigm="mtl"))

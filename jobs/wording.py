@@ -1,0 +1,33 @@
+"""Numbers as a person reads them, in the log and at the terminal. JSON and CSV keep shares in [0, 1]."""
+
+from __future__ import annotations
+
+import json
+
+from core.config import RunConfig
+
+__all__ = ["description_lines", "percent", "seconds_told"]
+
+
+def percent(share: float) -> str:
+    """A score in [0, 1] in percent with two decimals: `89.79%`."""
+    return f"{100 * share:.2f}%"
+
+
+def seconds_told(seconds: float | None) -> str:
+    """A span of time as people say it; empty where there is none."""
+    if seconds is None:
+        return ""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def description_lines(config: RunConfig) -> list[tuple[str, str]]:
+    """Field and value of all that a run's description sets, lists with commas."""
+    values = json.loads(config.to_json())
+    return [
+        (field, ",".join(map(str, value)) if isinstance(value, list) else str(value))
+        for field, value in values.items()
+        if value is not None
+    ]
