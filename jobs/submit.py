@@ -10,7 +10,7 @@ from core.config import RunConfig, remarks
 from core.corpora import CATALOGUE, prepare
 from core.corpora.loading import locate
 from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
-from core.models.sources import check_available
+from core.models.sources import check_available, check_max_length
 from core.store import Store
 from jobs.engines import Engine, default_engine
 
@@ -25,12 +25,15 @@ class Preflight:
 
 
 def check(configs: Sequence[RunConfig]) -> Preflight:
-    """Whether these runs can be trained here: encoders are to be had, corpora can be read and have the tasks.
+    """Whether these runs can be trained here: encoders are to be had and read windows as long as asked for,
+    corpora can be read and have the tasks.
 
     Each share of each corpus is read once. Raises MRNLabError at the first problem.
     """
     for encoder in dict.fromkeys(config.encoder for config in configs):
         check_available(encoder)
+    for config in configs:
+        check_max_length(config)
     notes: dict[str, None] = {}
     for selection in _selections(configs):
         notes |= dict.fromkeys(prepare(selection).notes)

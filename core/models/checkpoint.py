@@ -89,7 +89,7 @@ def load(folder: Path) -> SavedTagger:
         model = MultiTaskTagger(encoder, Heads(encoder.features, sizes, init="zeros", dropout=0.0))
         _load_own(model, load_file(folder / "weights.safetensors"))
         tokenizer = load_tokenizer(locate(source))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise MRNLabError(
             f"The checkpoint {folder.name} is not there any more. Train the run again to tag with it."
         ) from None

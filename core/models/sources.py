@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from core.errors import EncoderError
+from core.config import RunConfig
+from core.errors import ConfigError, EncoderError
 from core.models.registry import ENCODERS, base_name
 
-__all__ = ["check_available", "locate", "packaged_folder", "verify_packaged_weights"]
+__all__ = [
+    "check_available",
+    "check_max_length",
+    "locate",
+    "longest_input",
+    "packaged_folder",
+    "verify_packaged_weights",
+]
 
 # The official all-MiniLM-L6-v2 weights, as the package carries them.
 _WEIGHTS_SHA256 = {
@@ -22,6 +31,14 @@ _WEIGHTS_SHA256 = {
 }
 
 _HUB_TIMEOUT_S = 5.0
+
+# The RoBERTa family numbers positions from the padding subword's number on, so that many are never used.
+_NUMBERED_FROM_PADDING = frozenset(
+    [
+        "camembert", "data2vec-text", "ibert", "lilt", "longformer", "luke", "mpnet", "roberta",
+        "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+    ]
+)  # fmt: skip
 
 
 def locate(encoder: str) -> str:
@@ -66,6 +83,44 @@ def verify_packaged_weights(package: str) -> None:
         raise EncoderError(
             f"The weights in {package.replace('_', '-')} are not the official ones (their checksum differs). "
             "Reinstall the package."
+        )
+
+
+def longest_input(encoder: str) -> int | None:
+    """The most subwords that this encoder reads at once, by its config.json.
+
+    None where it sets no limit, and for a Hub id that was not downloaded yet.
+    """
+    folder = Path(locate(encoder))
+    if folder.is_dir():
+        file = folder / "config.json"
+    else:
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(str(folder), "config.json")
+        if not isinstance(cached, str):
+            return None
+        file = Path(cached)
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"The encoder's {file} cannot be read ({error}).") from error
+    limit = config.get("max_position_embeddings")
+    if not isinstance(limit, int) or limit <= 0:
+        return None
+    if config.get("model_type") in _NUMBERED_FROM_PADDING:
+        limit -= int(config.get("pad_token_id", 1)) + 1
+    return limit
+
+
+def check_max_length(config: RunConfig) -> None:
+    """Raises ConfigError where a run wants longer windows than its encoder reads."""
+    limit = longest_input(config.encoder)
+    if limit is not None and config.max_length > limit:
+        raise ConfigError(
+            "max_length",
+            f"max_length: the encoder {base_name(config.encoder)} reads at most {limit} subwords at once, "
+            f"not {config.max_length}. Set it to {limit} or less.",
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 from core.errors import TrainingError
@@ -39,4 +41,6 @@ def make_deterministic(seed: int, device: torch.device) -> None:
     """Same seed, same device: same numbers. Slower attention kernels are the price on a GPU."""
     torch.manual_seed(seed)
     if device.type == "cuda":
+        # Read when the GPU's first matrix product is made; without it products may differ from run to run.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)

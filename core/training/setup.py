@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -19,17 +19,15 @@ from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
 from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, load_transformer
 from core.models.encoders.frozen import FeatureTables
-from core.models.encoders.transformer import longest_input
 from core.models.heads import Heads
-from core.models.registry import base_name
-from core.models.sources import locate
+from core.models.sources import check_max_length, locate
 from core.models.tagger import MultiTaskTagger
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.training.data import SplitData, encode_corpus, label_counts, task_facts
 from core.training.device import choose_device, computes_in_half, make_deterministic
-from core.training.events import RunFacts, TaskFacts
+from core.training.events import Note, RunFacts, Sink, TaskFacts
 from core.training.optimiser import make_optimiser
 
 __all__ = ["Setup", "set_up", "snapshot_steps"]
@@ -58,11 +56,23 @@ class Setup:
         """The run's tasks, in the order of the heads."""
         return self.facts.tasks
 
-    def enter(self, split: str) -> SplitData:
-        """That split, with a frozen encoder's features of it looked up from now on.
+    def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
+        """Have a frozen encoder's features of every split ready; those an earlier run left are not computed.
 
-        They are computed at the first call, unless an earlier run left them in the cache.
+        A note says what is being computed, for it may take minutes. False where it was told to stop.
         """
+        for name, split in self.splits.items():
+            if self.features is None or self.features.has(split.text, split.key):
+                continue
+            sink(
+                Note(f"Computing the frozen encoder's features of {len(split.sentences):,} {name} sentences.")
+            )
+            if not self.features.compute(split.text, split.key, should_stop):
+                return False
+        return True
+
+    def enter(self, split: str) -> SplitData:
+        """That split, with a frozen encoder's features of it looked up from now on."""
         data = self.splits[split]
         if self.features is not None:
             self.features.look_up(data.text, data.key)
@@ -79,12 +89,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
     half = computes_in_half(config.precision, device)
     tokenizer = load_tokenizer(locate(config.encoder))
     transformer = load_transformer(config.encoder, half=half)
-    limit = longest_input(transformer.inner)
-    if limit is not None and config.max_length > limit:
-        raise TrainingError(
-            f"max_length: the encoder {base_name(config.encoder)} reads at most {limit} subwords at once, "
-            f"not {config.max_length}. Set it to {limit} or less."
-        )
+    check_max_length(config)
     splits = encode_corpus(config, corpus, tokenizer)
     tasks = task_facts(config, corpus, splits["train"])
     if empty := [task.name for task in tasks if not task.train_tokens]:

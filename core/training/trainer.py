@@ -43,11 +43,14 @@ def train(
 ) -> Outcome:
     """Train one run on a corpus from `core.corpora.prepare` and tell `sink` about it.
 
-    The best epoch's model is kept in the folder `checkpoint`. `should_stop` is asked at every step.
+    The best epoch's model is kept in the folder `checkpoint`. `should_stop` is asked at every step, and
+    while a frozen encoder's features are computed.
     Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number.
     """
     run = set_up(config, corpus)
     sink(run.facts)
+    if not run.compute_features(sink, should_stop):
+        return Outcome(True, None, 0)
     model, prior, heads = run.model, run.prior, run.model.heads
     log = StepLog(sink, [task.name for task in run.tasks])
     total_steps, step = run.facts.total_steps, 0

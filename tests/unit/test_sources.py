@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from core.errors import EncoderError
 from core.models import sources
 from core.models.encoders import load_transformer
 from core.models.registry import has_bilstm, recommended_learning_rate
-from core.models.sources import check_available, locate, packaged_folder
-from tests.tiny import tiny_bert
+from core.models.sources import check_available, locate, longest_input, packaged_folder
+from tests.tiny import tiny_bert, tiny_roberta
 
 
 def test_minilm_comes_with_the_installation() -> None:
@@ -62,6 +64,31 @@ def test_weights_missing_from_a_checkpoint_are_not_made_up(tmp_path: Path) -> No
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(EncoderError, match=r"lacks weights.*encoder\.layer\.1\.output\.dense\.weight"):
         load_transformer(str(folder), half=False)
+
+
+@pytest.mark.parametrize(
+    ("make", "limit"), [(tiny_bert, 64), (tiny_roberta, 64)], ids=["BERT", "RoBERTa, 66 positions"]
+)
+def test_the_longest_input_is_what_the_encoder_can_read(
+    tmp_path: Path, make: Callable[[Path], Path], limit: int
+) -> None:
+    folder = make(tmp_path / "mine")
+    assert longest_input(f"{folder}+bilstm") == limit
+    inner = load_transformer(str(folder), half=False).inner
+    ids = torch.full((1, limit + 1), 5)
+    assert inner(ids[:, :limit]).last_hidden_state.shape[1] == limit
+    with pytest.raises((IndexError, RuntimeError)):
+        inner(ids)
+
+
+def test_the_longest_input_of_what_is_not_here_is_unknown(tmp_path: Path) -> None:
+    assert longest_input("minilm") == 512
+    assert longest_input("nobody/nothing") is None
+    (tmp_path / "config.json").write_text("{}")
+    assert longest_input(str(tmp_path)) is None
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(EncoderError, match="cannot be read"):
+        longest_input(str(tmp_path))
 
 
 def test_rates_and_suffixes() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
-from core.errors import CorpusError, EncoderError
+from core.errors import ConfigError, CorpusError, EncoderError
 from core.store import Run, RunState, Store
 from jobs import submit as submission
 from jobs.estimate import estimate, eta
@@ -101,6 +101,7 @@ def test_findings_are_told_once(corpus: Path) -> None:
         ({"corpus": "nowhere"}, CorpusError),
         ({"tasks": "ner,height"}, CorpusError),
         ({"encoder": "no-such/encoder"}, EncoderError),
+        ({"max_length": 513}, ConfigError),
     ],
 )
 def test_all_or_none(store: Store, corpus: Path, changes: dict[str, Any], error: type[Exception]) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
-from core.errors import MRNLabError, TrainingError
+from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import checkpoint as checkpoints
 from core.models.encoders import Transformer
 from core.tagging import load_tagger
@@ -250,6 +250,9 @@ def test_the_encoder_named_by_a_checkpoint_is_trained_only_when_asked(encoder: s
 
 
 def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MRNLabError, match="not there any more"):
+        checkpoints.load(tmp_path / "file")
     with pytest.raises(MRNLabError, match="not there any more"):
         checkpoints.load(tmp_path / "checkpoint")
     _run(_config(encoder, epochs=1, encoder_training="frozen"), _corpus(), tmp_path)
@@ -274,6 +277,34 @@ def test_stop_ends_the_run_at_the_next_step(encoder: str, tmp_path: Path) -> Non
     assert outcome == Outcome(stopped=True, best_epoch=None, steps=4)
     assert [event.step for event in _of(events, StepMetrics)] == [1, 2, 3, 4]
     assert not _of(events, SplitResult)
+
+
+def test_a_stop_is_heard_while_features_are_computed(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.models.encoders.frozen._BATCH", 8)
+    config = _config(encoder, encoder_training="frozen")
+    asked = 0
+
+    def should_stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked == 3  # of the five batches that the training sentences make
+
+    events: list[Event] = []
+    outcome = train(config, _corpus(), sink=events.append, checkpoint=tmp_path / "c", should_stop=should_stop)
+    assert outcome == Outcome(stopped=True, best_epoch=None, steps=0)
+    assert [note.message for note in _of(events, Note)] == [
+        "Computing the frozen encoder's features of 40 train sentences."
+    ]
+    assert not list((tmp_path / "laboratory").rglob("features/*"))
+    events, outcome = _run(config, _corpus(), tmp_path)
+    assert not outcome.stopped
+    assert [note.message.split(" of ")[1] for note in _of(events, Note)] == [
+        "40 train sentences.", "10 dev sentences.", "12 test sentences.",
+    ]  # fmt: skip
+    again, _ = _run(config, _corpus(), tmp_path)
+    assert not _of(again, Note)
 
 
 def test_a_loss_that_is_not_a_number_names_step_and_task(encoder: str, tmp_path: Path) -> None:
@@ -308,7 +339,7 @@ def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:
 
 
 def test_a_window_longer_than_the_encoder_reads_is_refused(encoder: str, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="reads at most 64 subwords at once, not 100"):
+    with pytest.raises(ConfigError, match="reads at most 64 subwords at once, not 100"):
         set_up(_config(encoder, max_length=100), _corpus())
 
 

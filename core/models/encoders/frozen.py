@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,23 +56,46 @@ class FeatureTables:
         self._tables: dict[str, Tensor] = {}
 
     def look_up(self, text: EncodedText, text_key: str) -> None:
-        """Let the lookup use this text's states (S, D) from now on."""
-        if text_key not in self._tables:
-            path = self._cache / f"{self._fingerprint}-{text_key}.npy"
-            table = _stored(path, (len(text.ids), self._encoder.features))
-            if table is None:
-                table = self._compute(text)
-                _store(path, table)
-            self._tables[text_key] = table
+        """Let the lookup use this text's states (S, D) from now on; computed now where they are not there."""
+        if not self.has(text, text_key):
+            self.compute(text, text_key)
         self._lookup.use(self._tables[text_key])
 
+    def has(self, text: EncodedText, text_key: str) -> bool:
+        """Whether this text's states are there: in memory, or on disk from an earlier run."""
+        if text_key not in self._tables:
+            table = _stored(self._path(text_key), (len(text.ids), self._encoder.features))
+            if table is None:
+                return False
+            self._tables[text_key] = table
+        return True
+
+    def compute(
+        self, text: EncodedText, text_key: str, should_stop: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Compute this text's states and keep them; False, and nothing kept, where it was told to stop.
+
+        `should_stop` is asked before each batch.
+        """
+        table = self._states(text, should_stop)
+        if table is None:
+            return False
+        _store(self._path(text_key), table)
+        self._tables[text_key] = table
+        return True
+
+    def _path(self, text_key: str) -> Path:
+        return self._cache / f"{self._fingerprint}-{text_key}.npy"
+
     @torch.no_grad()
-    def _compute(self, text: EncodedText) -> Tensor:
+    def _states(self, text: EncodedText, should_stop: Callable[[], bool]) -> Tensor | None:
         device = next(self._encoder.parameters()).device
         self._encoder.eval()
         table = torch.zeros(len(text.ids), self._encoder.features, dtype=torch.float16)
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
         for batch in Batches(text, no_labels, _BATCH, self._pad).by_length():
+            if should_stop():
+                return None
             states = self._encoder(batch.to(device)).cpu()
             kept = batch.mask.bool()
             table[batch.places[kept]] = states[kept].half()

@@ -16,7 +16,7 @@ from core.errors import EncoderError
 from core.models.registry import ENCODERS, base_name
 from core.models.sources import locate, verify_packaged_weights
 
-__all__ = ["Transformer", "load_transformer", "longest_input"]
+__all__ = ["Transformer", "load_transformer"]
 
 
 class Transformer(nn.Module):
@@ -78,14 +78,3 @@ def _quiet(logger: str) -> Iterator[None]:
         yield
     finally:
         chosen.setLevel(before)
-
-
-def longest_input(inner: Any) -> int | None:
-    """The most subwords this model can read at once; None where it sets no limit."""
-    limit = getattr(inner.config, "max_position_embeddings", None)
-    if not isinstance(limit, int) or limit <= 0:
-        return None
-    embeddings = getattr(getattr(inner, "embeddings", None), "position_embeddings", None)
-    # The RoBERTa family numbers positions from the padding index on.
-    offset = getattr(embeddings, "padding_idx", None)
-    return limit if offset is None else limit - offset - 1
