@@ -67,8 +67,7 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
     def act(run_id: int) -> str:
         store.run(run_id)  # one that is not there is told
         store.delete_runs([run_id])
-        # By their number, never by a path from the store, so that nothing outside the laboratory is touched.
-        shutil.rmtree(checkpoint_dir(run_id), ignore_errors=True)
+        _remove_checkpoint(run_id)
         log_path(run_id).unlink(missing_ok=True)
         return f"Run {run_id} is deleted, with its scores, its checkpoint and its log."
 
@@ -76,13 +75,22 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
 
 
 def _restart(store: Store, run_id: int) -> str:
-    state = store.state(run_id)
-    if state not in RESTARTABLE:
-        why = "it has succeeded" if state is RunState.SUCCEEDED else f"it is {state}"
-        raise IllegalMove(f"Run {run_id} cannot start again: {why}.")
-    store.requeue(run_id)
-    shutil.rmtree(checkpoint_dir(run_id), ignore_errors=True)
+    with store.transaction():  # until it ends no worker can claim the run and write a new checkpoint
+        state = store.state(run_id)
+        if state not in RESTARTABLE:
+            why = "it has succeeded" if state is RunState.SUCCEEDED else f"it is {state}"
+            raise IllegalMove(f"Run {run_id} cannot start again: {why}.")
+        store.requeue(run_id)
+        _remove_checkpoint(run_id)
     return f"Run {run_id} is queued again and starts from its beginning (exact resuming is to come)."
+
+
+def _remove_checkpoint(run_id: int) -> None:
+    """Removes a run's checkpoint, and the half-written ones beside it that a killed worker left."""
+    # By the run's number, never by a path from the store: nothing outside the laboratory is touched.
+    folder = checkpoint_dir(run_id)
+    for one in (folder, *folder.parent.glob(f"{run_id}.*")):
+        shutil.rmtree(one, ignore_errors=True)
 
 
 def _and_workers(store: Store, answers: list[Answer], engine: Engine | None) -> list[Answer]:

@@ -33,12 +33,14 @@ def parse_url(text: str) -> URL:
     """The URL with a relative SQLite path made absolute, so that a worker elsewhere opens the same file."""
     try:
         url = make_url(text)
-        url.get_dialect()
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+    except ArgumentError as error:
         raise StoreError(
-            f"The store '{text}' is not a database URL that this installation can open; "
-            "write it like sqlite:///runs.db."
+            f"The store '{text}' is not a database URL; write it like sqlite:///runs.db."
         ) from error
+    try:
+        url.get_dialect()
+    except (NoSuchModuleError, ImportError) as error:
+        raise _no_driver(url, error) from error
     if url.get_backend_name() == "sqlite" and url.database not in _MEMORY:
         assert url.database is not None  # narrowed by the membership test above, which mypy cannot see
         if not url.database.startswith("file:"):
@@ -46,10 +48,23 @@ def parse_url(text: str) -> URL:
     return url
 
 
+def _no_driver(url: URL, error: Exception) -> StoreError:
+    return StoreError(
+        f"The store {url.render_as_string()} needs a database driver that is not installed ({error}); "
+        "install it, or use SQLite: sqlite:///runs.db."
+    )
+
+
 def make_engine(url: URL) -> Engine:
-    """An engine with the settings that many processes on one file need. Nothing is opened yet."""
+    """An engine with the settings that many processes on one file need. Nothing is opened yet.
+
+    Raises StoreError where the database's driver is not installed.
+    """
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+        try:
+            return create_engine(url, pool_pre_ping=True)
+        except ImportError as error:
+            raise _no_driver(url, error) from error
     if url.database in _MEMORY:
         # One connection for all threads, lent to one at a time: the pool is then the lock.
         engine = create_engine(

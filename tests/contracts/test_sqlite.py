@@ -117,11 +117,14 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
         f"sqlite:///{text_file}": "is not a store of MRN Lab",
         f"sqlite:///{tmp_path / 'no' / 'folder.db'}": "cannot be opened; check that its folder exists",
         "sqlite//runs.db": "not a database URL",
-        "nosuchdb://host/name": "not a database URL",
+        "nosuchdb://me:secret@host/name": "database driver that is not installed",
+        "mysql+oursql://me:secret@host/name": "database driver that is not installed",
+        "mysql+cymysql://me:secret@host/name": "database driver that is not installed",
     }.items():
         with pytest.raises(StoreError, match=words) as told:
             Store.open(url)
         assert "\n" not in str(told.value)
+        assert "secret" not in str(told.value)
     assert text_file.read_text().startswith("These are my notes")
 
 

@@ -39,10 +39,14 @@ class TestControl:
     def test_failed_runs_are_retried_not_resumed(self, lab: Laboratory) -> None:
         run_id = claimed(lab.store, RunState.FAILED)
         checkpoint_dir(run_id).mkdir(parents=True)
+        other = checkpoint_dir(100 + run_id)
+        other.with_name(f"{other.name}.new").mkdir()
+        half_written = checkpoint_dir(run_id).with_name(f"{run_id}.new")
+        half_written.mkdir()
         assert "retry" in lab.refusal("resume", str(run_id))
         lab.answer("retry", str(run_id))
         assert lab.store.state(run_id) is RunState.QUEUED
-        assert not checkpoint_dir(run_id).exists()
+        assert [path.name for path in checkpoint_dir(run_id).parent.iterdir()] == [f"{other.name}.new"]
         done = lab.finished()
         assert "succeeded" in lab.refusal("retry", str(done))
 
