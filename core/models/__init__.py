@@ -1,1 +1,3 @@
 """Encoders, heads and the tagger that joins them. `registry` needs no torch; the other modules do."""
+
+__all__: list[str] = []

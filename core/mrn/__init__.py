@@ -2,3 +2,5 @@
 
 `registry` and `relations` need no torch; the other modules do.
 """
+
+__all__: list[str] = []

@@ -1,1 +1,3 @@
 """Training: the loop, its events, best-epoch selection, device and precision. `events` needs no torch."""
+
+__all__: list[str] = []

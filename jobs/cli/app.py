@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from core.errors import MRNLabError
 from core.store import Store
 
-__all__ = ["JSON_OPTION", "RUNS_ARGUMENT", "RUN_ARGUMENT", "app", "opened_store"]
+__all__ = ["JSON_OPTION", "RUNS_ARGUMENT", "RUN_ARGUMENT", "Chosen", "app", "opened_store"]
 
 
 # In the order of a run's life, which is also the order of the help.
@@ -21,7 +21,7 @@ _READING = ["runs", "show", "metrics", "results", "relations", "tag"]
 _VERBS = ["launch", *_READING, "stop", "resume", "retry", "delete", "worker", "doctor"]
 
 
-class Verbs(TyperGroup):
+class _Verbs(TyperGroup):
     """Tells a researcher's error in one sentence on standard error and ends with exit code 2."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -37,7 +37,7 @@ class Verbs(TyperGroup):
 
 app = typer.Typer(
     name="mrnlab",
-    cls=Verbs,
+    cls=_Verbs,
     help="A laboratory for multi-task sequence labelling with Multilinear Relationship Networks.",
     no_args_is_help=True,
     add_completion=False,
@@ -58,7 +58,7 @@ class Chosen:
 
 
 @app.callback()
-def choose(
+def _choose(
     ctx: typer.Context,
     db: Annotated[
         str | None,

@@ -17,7 +17,7 @@ from jobs.results import ResultTable, tabulate
 __all__ = ["results"]
 
 
-class Format(StrEnum):
+class _Format(StrEnum):
     """How the table is written."""
 
     TABLE = "table"
@@ -32,7 +32,7 @@ def results(
     run: Annotated[
         list[int] | None, typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How the table is written.")] = Format.TABLE,
+    format_: Annotated[_Format, typer.Option("--format", help="How the table is written.")] = _Format.TABLE,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -46,13 +46,13 @@ def results(
         table = tabulate(store, run or None, split)
     if json_:
         print_json(_long(table))
-    elif format_ is Format.CSV:
+    elif format_ is _Format.CSV:
         print_csv(_COLUMNS, [[record[column] for column in _COLUMNS] for record in _long(table)])
     elif not table.rows:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
-    elif format_ is Format.MARKDOWN:
+    elif format_ is _Format.MARKDOWN:
         typer.echo(_markdown(table))
-    elif format_ is Format.LATEX:
+    elif format_ is _Format.LATEX:
         typer.echo(_latex(table))
     else:
         cells = [[row.name, *(_told(row.cells.get(task)) for task in table.tasks)] for row in table.rows]

@@ -89,6 +89,68 @@ def test_no_folder_called_pages() -> None:
     assert (ROOT / "dashboard" / "app_pages").is_dir()
 
 
+def _bound(path: Path) -> set[str]:
+    """The public names that a file defines at its top level; of a package also those of its own modules."""
+    own = ".".join(path.parent.relative_to(ROOT).parts) if path.name == "__init__.py" else "no module"
+    bound: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            bound |= {
+                name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+            }
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(own):
+            bound |= {alias.asname or alias.name for alias in node.names}
+    return {name for name in bound if not name.startswith("_")}
+
+
+def _exported(path: Path) -> list[str]:
+    """The names in a file's `__all__`; a file without one fails."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            assert isinstance(node, ast.Assign | ast.AnnAssign)
+            assert node.value is not None
+            return list(ast.literal_eval(node.value))
+    raise AssertionError(f"{path.relative_to(ROOT)} has no __all__")
+
+
+def _library() -> list[Path]:
+    """The files of core and jobs, but for migrations, which Alembic loads by their path."""
+    return [
+        path
+        for name in ("core", "jobs")
+        for path in SOURCES[name]
+        if path.parent.name != "versions" and path.name != "env.py"
+    ]
+
+
+def test_packages_export_what_they_say() -> None:
+    packages = [path for path in _library() if path.name == "__init__.py"]
+    assert len(packages) > 10
+    for path in packages:
+        named = _exported(path)
+        public = _bound(path) | ({"__version__"} if path.parent == ROOT / "core" else set())
+        assert sorted(named) == sorted(public), path.relative_to(ROOT)
+
+
+def test_modules_name_their_functions_and_classes() -> None:
+    for path in _library():
+        if path.name == "__init__.py":
+            continue
+        named = set(_exported(path))
+        bound = _bound(path)
+        assert named <= bound, path.relative_to(ROOT)
+        callables = {
+            node.name
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        }
+        assert callables <= named, path.relative_to(ROOT)
+
+
 def test_files_stay_small() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
