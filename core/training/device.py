@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import os
+
 import torch
 
 from core.errors import TrainingError
