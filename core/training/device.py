@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import os
-
 import torch
 
 from core.errors import TrainingError
