@@ -90,7 +90,7 @@ def alignment_words(run: Run, view: RelationsView) -> None:
     """What the alignment used is, why, and what it makes impossible."""
     name, reason = run.facts.get("alignment"), run.facts.get("alignment_reason")
     if name:
-        st.caption(f"Alignment **{escape(name)}**. {escape(reason or '')}")
+        st.caption(f"Alignment **{escape(name)}**" + (f": {escape(reason.rstrip('.'))}." if reason else ""))
     if view.impossible:
         what = "tasks" if view.mode == "task" else "labels of different tasks"
         st.info(

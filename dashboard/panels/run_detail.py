@@ -137,7 +137,7 @@ def _facts(run: Run) -> dict[str, str]:
             "Device": f"{facts['device']}, {facts['precision']}, {plural(int(facts['threads']), 'thread')}",
             "Steps": f"{facts['total_steps']:,} in all, {facts['steps_per_epoch']:,} an epoch",
             **(
-                {"Alignment": f"{facts['alignment']}. {facts['alignment_reason'] or ''}"}
+                {"Alignment": f"{facts['alignment']}: {facts['alignment_reason'] or 'as asked'}"}
                 if facts.get("alignment")
                 else {}
             ),

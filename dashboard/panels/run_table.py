@@ -85,7 +85,7 @@ def _points(share: float | None) -> float | None:
 
 def _columns(tasks: Sequence[str]) -> dict[str, Any]:
     config = st.column_config
-    score = {"format": "%.2f", "width": 84}
+    score = {"format": "%.2f", "width": 76}
     return {
         "Run": config.NumberColumn(width=54, pinned=True),
         "State": config.MultiselectColumn(
@@ -93,13 +93,13 @@ def _columns(tasks: Sequence[str]) -> dict[str, Any]:
             color=[_STATE_COLOURS[look.colour] for look in STATES.values()],
             width=112,
         ),
-        "Paradigm": config.TextColumn(width=78),
+        "Paradigm": config.TextColumn(width=74),
         "λ": config.TextColumn(width=56, help="Strength of the MRN prior"),
-        "Tasks": config.TextColumn(width=120),
-        "Corpus": config.TextColumn(width=92),
-        "Encoder": config.TextColumn(width=120),
+        "Tasks": config.TextColumn(width=112),
+        "Corpus": config.TextColumn(width=84),
+        "Encoder": config.TextColumn(width=110),
         "Seed": config.NumberColumn(width=52),
-        "Done": config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=92, color="blue"),
+        "Done": config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"),
         "Dev": config.NumberColumn(help="Mean over tasks of the dev scores, in percent", **score),
         **{
             f"test {task}": config.NumberColumn(
@@ -107,5 +107,5 @@ def _columns(tasks: Sequence[str]) -> dict[str, Any]:
             )
             for task in tasks
         },
-        "Minutes": config.NumberColumn(format="%.1f", width=70, help="Wall-clock time of training"),
+        "Minutes": config.NumberColumn(format="%.1f", width=66, help="Wall-clock time of training"),
     }

@@ -1,0 +1,145 @@
+"""What journeys share: the real app as a process, a real browser, and pictures of what they saw."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from playwright.sync_api import Page, Route, sync_playwright
+
+from core.store import ACTIVE, Store
+
+ROOT = Path(__file__).resolve().parents[2]
+ARTEFACTS = Path(__file__).parent / "artefacts"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_START_S = 60.0
+_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+def browser_path() -> str:
+    """The system's Chromium, or a skip that says what is missing."""
+    for name in BROWSERS:
+        if path := shutil.which(name):
+            return path
+    pytest.skip(
+        f"no browser: none of {', '.join(BROWSERS)} is on the PATH; install chromium to run the journeys"
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running_app(home: Path) -> Iterator[str]:
+    """`streamlit run dashboard/app.py` over a laboratory of its own; gives its address.
+
+    Its workers end with it.
+    """
+    port = _free_port()
+    log = home / "app.log"
+    environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    environment.pop("MRNLAB_DB", None)
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port", str(port)]
+    command += ["--server.fileWatcherType", "none"]  # a file saved meanwhile is not this journey's business
+    with log.open("wb") as output:
+        app = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _await_health(app, address, log)
+        yield address
+    finally:
+        app.terminate()
+        app.wait(timeout=20)
+        _end_workers(home)
+
+
+def _await_health(app: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        if app.poll() is not None:
+            break
+        with contextlib.suppress(URLError, ConnectionError, TimeoutError):
+            if urlopen(f"{address}/_stcore/health", timeout=2).read() == b"ok":
+                return
+        time.sleep(0.2)
+    pytest.fail(f"the app did not start:\n{log.read_text(encoding='utf-8', errors='replace')}")
+
+
+def _end_workers(home: Path) -> None:
+    """Workers outlive the dashboard on purpose; those of this test's store are ended, by their id."""
+    store = Store.open(f"sqlite:///{home / 'runs.db'}")
+    try:
+        pids = {run.owner.pid for run in store.runs() if run.owner is not None}
+        for run in store.runs(states=ACTIVE):
+            store.request_stop(run.id)
+    finally:
+        store.close()
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            if process.environ().get("MRNLAB_HOME") == str(home):
+                process.terminate()
+                process.wait(timeout=20)
+
+
+@contextlib.contextmanager
+def browser_page(*, dark: bool = False) -> Iterator[tuple[Page, list[str], list[str]]]:
+    """A page of the real browser, with the addresses it asked for elsewhere and the errors it threw.
+
+    A request to any other machine is noted and refused: nothing leaves this one.
+    """
+    elsewhere: list[str] = []
+    errors: list[str] = []
+
+    def guard(route: Route) -> None:
+        if route.request.url.startswith(("http://127.0.0.1", "http://localhost")):
+            route.continue_()
+        else:
+            elsewhere.append(route.request.url)
+            route.abort()
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=list(_OPTIONS))
+        try:
+            context = browser.new_context(
+                viewport={"width": 1440, "height": 1000}, color_scheme="dark" if dark else "light"
+            )
+            context.route("**/*", guard)
+            page = context.new_page()
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            yield page, elsewhere, errors
+        finally:
+            browser.close()
+
+
+def picture(page: Page, name: str) -> None:
+    """The whole page as a picture among the artefacts."""
+    ARTEFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
+
+
+def go(page: Page, name: str) -> None:
+    """To another page of the app, by its link in the sidebar."""
+    page.get_by_test_id("stSidebarNav").get_by_text(name, exact=True).click()
+    page.get_by_role("heading", level=1, name=name, exact=True).wait_for()

@@ -1,0 +1,168 @@
+"""The main job in a real browser: one click trains five runs, and every page shows them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.store import RunState, Store
+from tests.journeys.browser import browser_page, browser_path, go, picture, running_app
+
+# What the README promises is a minute on two free cores; CI machines are neither two nor free.
+_PATIENCE_S = 300.0
+_LOOK_MS = 30_000
+
+_POINTS = """() => {
+    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
+    return chart ? chart._fullData.reduce((sum, trace) => sum + (trace._length ?? 0), 0) : 0
+}"""
+_ZOOM_IN = """() => {
+    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
+    chart.dataset.before = 'yes'
+    return window.Plotly.relayout(chart, { 'xaxis.range': [5, 25] }).then(() => chart.layout.xaxis.range)
+}"""
+_ZOOM = """() => {
+    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
+    return [chart.layout.xaxis.range, chart.dataset.before ?? 'no']
+}"""
+_MATRIX = """() => {
+    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
+    const matrix = chart?._fullData?.[0]?.z ?? []
+    return Array.from(matrix, (row) => Array.from(row))
+}"""
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    browser_path()  # skips where there is none
+    return tmp_path_factory.mktemp("laboratory")
+
+
+def test_try_it_from_the_click_to_the_tagged_sentence(home: Path) -> None:
+    with running_app(home) as address, browser_page() as (page, elsewhere, errors):
+        _deep_link_first(page, address)
+        started = time.monotonic()
+        _try_it(page)
+        _curves_move_and_keep_their_zoom(page)
+        store = Store.open(f"sqlite:///{home / 'runs.db'}")
+        try:
+            _await_end(store, started)
+        finally:
+            store.close()
+        _runs(page)
+        _compare(page)
+        _relations(page)
+        _tag(page)
+        assert not errors
+        assert not elsewhere, "the pages asked another machine for something"
+
+
+def _deep_link_first(page: Page, address: str) -> None:
+    """The first thing ever opened on a fresh server is a link to an inner page."""
+    page.goto(f"{address}/relations")
+    expect(page.get_by_role("heading", level=1, name="Relations")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_test_id("stSidebarNav").get_by_text("Launch", exact=True)).to_be_visible()
+    expect(page.get_by_text("No MRN run yet.")).to_be_visible()
+    picture(page, "relations-empty")
+
+
+def _try_it(page: Page) -> None:
+    go(page, "Launch")
+    expect(page.get_by_text("This makes 3 runs")).to_be_visible(timeout=_LOOK_MS)
+    picture(page, "launch")
+    page.get_by_role("button", name="Try it", exact=True).click()
+    page.get_by_role("heading", level=1, name="Runs", exact=True).wait_for(timeout=_LOOK_MS)
+    expect(page.get_by_text("5 runs chosen")).to_be_visible(timeout=_LOOK_MS)
+
+
+def _curves_move_and_keep_their_zoom(page: Page) -> None:
+    go(page, "Curves")
+    # The curve appears without a click: the page refreshes itself while something runs.
+    training_loss = page.get_by_role("radio", name="Training loss")
+    training_loss.wait_for(timeout=90_000)
+    training_loss.click()
+    page.wait_for_function(f"({_POINTS})() > 30", timeout=60_000)
+    assert page.evaluate(_ZOOM_IN) == [5, 25]
+    before = page.evaluate(_POINTS)
+    page.wait_for_function(f"({_POINTS})() > {before}", timeout=60_000)
+    assert page.evaluate(_ZOOM) == [[5, 25], "yes"]
+    picture(page, "curves-live")
+
+
+def _await_end(store: Store, started: float) -> None:
+    deadline = started + _PATIENCE_S
+    while time.monotonic() < deadline:
+        counts = store.counts()
+        assert not counts[RunState.FAILED], [run.error for run in store.runs(states={RunState.FAILED})]
+        assert not counts[RunState.LOST]
+        if counts[RunState.SUCCEEDED] == 5:
+            print(f"five runs in {time.monotonic() - started:.0f} s")
+            return
+        time.sleep(0.5)
+    pytest.fail(f"after {_PATIENCE_S:.0f} s the runs are {store.counts()}")
+
+
+def _runs(page: Page) -> None:
+    go(page, "Runs")
+    expect(page.get_by_text("Nothing runs.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("Succeeded").first).to_be_visible()
+    picture(page, "runs")
+
+
+def _compare(page: Page) -> None:
+    go(page, "Compare")
+    expect(page.get_by_text("one seed each, so no interval").first).to_be_visible(timeout=_LOOK_MS)
+    table = page.get_by_test_id("stTable")
+    for row in ("STL", "MTL", "MRN"):
+        expect(table.get_by_text(row).first).to_be_visible()
+    picture(page, "compare")
+
+
+def _relations(page: Page) -> None:
+    go(page, "Relations")
+    page.wait_for_function(f"({_MATRIX})().length === 3", timeout=_LOOK_MS)
+    tasks = page.evaluate(_MATRIX)
+    assert len(tasks) == 3
+    assert all(abs(tasks[i][i] - 1) < 1e-3 for i in range(3))
+    assert max(abs(tasks[i][j]) for i in range(3) for j in range(i)) > 0.01
+    picture(page, "relations-tasks")
+    page.get_by_role("radio", name="Labels").click()
+    page.wait_for_function(f"({_MATRIX})().length > 40", timeout=_LOOK_MS)
+    picture(page, "relations-labels")
+    step = page.get_by_test_id("stSliderThumbValue").first
+    last = step.inner_text()
+    page.get_by_role("button", name="Play").click()
+    # It begins anew and goes on by itself.
+    expect(step).not_to_have_text(last, timeout=_LOOK_MS)
+    first = step.inner_text()
+    expect(step).not_to_have_text(first, timeout=_LOOK_MS)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=_LOOK_MS)
+
+
+def _tag(page: Page) -> None:
+    go(page, "Tag")
+    field = page.get_by_label("Sentence")
+    field.fill("Anna Smith of the World Bank flew to Paris on Monday . <script>window.hacked=1</script> <b>")
+    page.get_by_text("Already split into words").click()
+    field.press("Enter")
+    block = page.locator(".block").first  # the MRN run's; a block for each of the other chosen runs follows
+    words = block.locator(".column .word")
+    expect(words.first).to_be_visible(timeout=60_000)
+    texts = words.all_inner_texts()
+    assert texts[:3] == ["Anna", "Smith", "of"]
+    assert texts[-2:] == ["<script>window.hacked=1</script>", "<b>"]
+    assert page.evaluate("() => window.hacked") is None
+    assert page.locator(".line b").count() == 0
+    assert block.locator(".legend .name span").all_inner_texts() == ["pos", "chunk", "ner"]
+    tags = block.locator(".tag").all_inner_texts()
+    assert len(tags) == len(texts)
+    assert all(tag.strip() for tag in tags)
+    assert "%" in (block.locator(".mark.plain").first.get_attribute("title") or "")
+    assert block.locator(".bar.inside").count() > 3
+    picture(page, "tag")
