@@ -6,8 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.errors import MRNLabError
 from dashboard.logo import tab_icon
 from dashboard.sidebar import sidebar
+from dashboard.states import problem
 
 st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
 
@@ -53,5 +55,9 @@ pages = [
 
 page = st.navigation(pages)
 st.html(Path(__file__).parent / "style.css")
-sidebar()
-page.run()
+try:
+    sidebar()
+    page.run()
+except MRNLabError as error:
+    # What a page does not answer itself: a store that cannot be read, a run deleted meanwhile.
+    problem(str(error))

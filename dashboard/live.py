@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from core.errors import MRNLabError
 from dashboard import resources
+from dashboard.states import problem
 
 __all__ = ["live"]
 
@@ -22,9 +24,14 @@ def live(draw: Callable[[], bool], *, active: bool, key: str, seconds: float = _
 
     @st.fragment(run_every=seconds if active else None, key=key)
     def part() -> None:
-        if active:
-            resources.keep_house()
-        if draw() != active:
-            st.rerun()
+        try:
+            if active:
+                resources.keep_house()
+            going_on = draw()
+        except MRNLabError as error:
+            problem(str(error))
+        else:
+            if going_on != active:
+                st.rerun()
 
     part()

@@ -22,6 +22,7 @@ from jobs.submit import Preflight, check
 __all__ = ["launch_plan"]
 
 _MOST_LISTED = 200
+_LAUNCHED = "launched"
 
 
 def launch_plan(planned: Plan, *, shown_beside: bool) -> None:
@@ -59,7 +60,7 @@ def launch_plan(planned: Plan, *, shown_beside: bool) -> None:
     )
     for note in ready.notes if ready else ():
         st.caption(f":material/info: {escape(note)}")
-    _launched()
+    _launched(configs)
     st.dataframe(
         _listed(configs),
         hide_index=True,
@@ -77,17 +78,19 @@ def _check(configs: tuple[str, ...]) -> Preflight:
 
 def _launch(configs: Sequence[RunConfig]) -> None:
     try:
-        st.session_state["launched"] = actions.launch(configs)
+        st.session_state[_LAUNCHED] = configs, actions.launch(configs)
     except MRNLabError as error:
-        st.session_state["launched"] = str(error)
+        st.session_state[_LAUNCHED] = configs, str(error)
 
 
-def _launched() -> None:
-    """What the last press of the button made, until the page is left."""
-    launched = st.session_state.pop("launched", None)
+def _launched(configs: Sequence[RunConfig]) -> None:
+    """What the button made of these very runs, until the form says something else."""
+    of, launched = st.session_state.get(_LAUNCHED, ((), []))
+    if of != configs:
+        return
     if isinstance(launched, str):
         problem(launched)
-    elif launched:
+    else:
         query = {"run": ",".join(map(str, launched))}
         with st.container(border=True):
             st.markdown(

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.config import RunConfig
 from core.store import RunState, Store
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import APP, Open, words
 from tests.pages.filled_store import LABELS, TASKS, Filled
 
 PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
@@ -307,3 +308,31 @@ def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Fil
 def test_unknown_runs_in_a_link_are_left_out(open_page: Open, finished: Filled) -> None:
     app = open_page("curves", run="9999,1,what")
     assert app.multiselect(key="curves_runs").value == [1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_store_that_cannot_be_opened_is_one_sentence(
+    page: str, workers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("MRNLAB_DB", f"sqlite:///{tmp_path}/none/of/this/runs.db")
+    app = AppTest.from_file(str(APP), default_timeout=30).run()
+    app.switch_page(f"app_pages/{page}.py").run()
+    assert not app.exception
+    assert len(app.warning) == 1
+    assert "runs.db" in words(app)
+
+
+def test_user_text_is_never_markdown(open_page: Open) -> None:
+    """A task, a corpus and an encoder whose names are Markdown and HTML, on every page that shows runs."""
+    evil = "<img src=x onerror=alert(1)> **b** :smile: [a](http://x.y) $x$"
+    config = RunConfig.build(corpus=evil, tasks=(evil, "pos"), encoder=evil, paradigm="mtl")
+    store = Store.open()
+    (run_id,) = store.add_runs([config])
+    for page in ("runs", "curves", "compare", "tag", "relations"):
+        app = open_page(page, run=str(run_id))
+        kinds = (app.markdown, app.caption, app.warning, app.info, app.subheader, app.title)
+        for text in [str(one.value) for kind in kinds for one in kind]:
+            bare = text.replace("\\<", "").replace("\\*", "")
+            assert "<img" not in bare
+            assert "**b**" not in bare
+            assert ":smile:" not in text
