@@ -51,7 +51,7 @@ def plan(draft: Draft) -> Plan:
             {
                 "encoder": draft.encoders,
                 "paradigm": draft.paradigms,
-                **({"lambda": numbers(draft.lambdas, "lambda")} if "mrn" in draft.paradigms else {}),
+                **_lambdas(draft),
                 "fraction": numbers(draft.fractions, "fraction"),
                 "seed": seeds(draft.seeds),
             },
@@ -59,6 +59,12 @@ def plan(draft: Draft) -> Plan:
     except ConfigError as error:
         return Plan(field=error.field, error=str(error))
     return Plan(configs=tuple(configs))
+
+
+def _lambdas(draft: Draft) -> dict[str, list[float]]:
+    """The list of λ; none where nothing has one, or where each run takes its own default."""
+    wanted = "mrn" in draft.paradigms and draft.lambdas.strip()
+    return {"lambda": numbers(draft.lambdas, "lambda")} if wanted else {}
 
 
 def _chosen(draft: Draft) -> None:

@@ -27,8 +27,6 @@ _PARADIGM_WORDS = {
     "mtl": "All tasks over one encoder, nothing more.",
     "mrn": "As MTL, and a prior on the heads that learns how tasks, labels and features relate.",
 }
-# What a run takes where the form says nothing; λ has its default only where there is a prior.
-_DEFAULTS = RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm="mrn")
 _TRAINING_WORDS = {"full": "Fine-tune all", "frozen": "Frozen features"}
 _LISTS = {
     "encoders": "encoder",
@@ -90,7 +88,7 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
     slots["tasks"] = st.empty()
 
     encoders, training = _encoder(slots)
-    paradigms, mrn = _paradigm(slots)
+    paradigms, mrn = _paradigm(slots, training)
     seeds, fractions, epochs = _budget(slots)
     lambdas = mrn.pop("lambdas", "")
     values = {"encoder_training": training, "epochs": epochs, **mrn}
@@ -144,7 +142,7 @@ def _encoder(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], str]:
     return tuple(encoders), training
 
 
-def _paradigm(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _paradigm(slots: dict[str, DeltaGenerator], training: str) -> tuple[tuple[str, ...], dict[str, Any]]:
     st.subheader("Paradigm", anchor=False)
     paradigms = st.pills(
         "Paradigm",
@@ -181,7 +179,7 @@ def _paradigm(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], dict[s
         )
         lambdas = columns[2].text_input(
             "λ, strength of the prior",
-            value=number(_DEFAULTS.lambda_),
+            placeholder=f"automatic, {number(_default_strength(training))}",
             key=key_of("lambda"),
             persist_state="session",
             help="One number, or a list such as 0.01, 0.1. " + escape(FIELD_HELP["lambda"].sentence),
@@ -191,6 +189,13 @@ def _paradigm(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], dict[s
             st.caption(f"**{escape(alignment)}** {escape(ALIGNMENTS[alignment])}")
         slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
     return tuple(paradigms), {"prior": prior, "alignment": alignment, "lambdas": lambdas}
+
+
+def _default_strength(training: str) -> float | None:
+    """The λ that a run takes where the form names none."""
+    return RunConfig.build(
+        corpus="demo", tasks=("pos", "ner"), paradigm="mrn", encoder_training=training
+    ).lambda_
 
 
 def _budget(slots: dict[str, DeltaGenerator]) -> tuple[str, str, int]:
@@ -207,7 +212,7 @@ def _budget(slots: dict[str, DeltaGenerator]) -> tuple[str, str, int]:
         "Epochs",
         min_value=1,
         max_value=1000,
-        value=_DEFAULTS.epochs,
+        value=int(RunConfig.model_fields["epochs"].default),
         key=key_of("epochs"),
         persist_state="session",
         help=escape(FIELD_HELP["epochs"].sentence),

@@ -115,7 +115,11 @@ def _scores(detail: RunDetail) -> None:
                 alt="Scores of this run by task and split",
             )
         else:
-            st.caption("Scores come when training ends; until then Curves shows the dev score of each epoch.")
+            st.caption(
+                "Scores come when training ends; until then Curves shows the dev score of each epoch."
+                if detail.run.state in ACTIVE
+                else "This run ended before it had scores. Curves shows how far it came."
+            )
     right.table(_facts(detail.run), border="horizontal")
 
 

@@ -66,13 +66,13 @@ def _frame(rows: Sequence[RunRow], tasks: Sequence[str]) -> pd.DataFrame:
             "Paradigm": row.paradigm,
             "λ": number(row.strength) if row.strength is not None else "",
             "Tasks": ", ".join(row.tasks),
-            "Corpus": row.corpus,
-            "Encoder": row.encoder,
             "Seed": row.seed,
             "Done": 100 * row.done,
             "Dev": _points(row.dev),
             **{f"test {task}": _points(row.test.get(task)) for task in tasks},
             "Minutes": row.seconds / 60 if row.seconds is not None else None,
+            "Corpus": row.corpus,
+            "Encoder": row.encoder,
         }
         for row in rows
     ]
