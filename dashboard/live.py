@@ -12,26 +12,28 @@ from dashboard.states import problem
 
 __all__ = ["live"]
 
-_SECONDS = 2.0
 
+def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str) -> None:
+    """Draws a part that runs by itself every `pace()` seconds; None is not at all.
 
-def live(draw: Callable[[], bool], *, active: bool, key: str, seconds: float = _SECONDS) -> None:
-    """Draws a part that runs by itself every two seconds (or so many) while `active`.
-
-    `draw` returns whether anything it shows is going on. When that is no longer what the timer was set for,
-    the page runs as a whole once more, which sets or drops the timer: `active` must be the same question.
+    When the pace is no longer the one that the timer was set for, the page runs as a whole, which sets or
+    drops the timer. That is asked first, before anything is drawn: a click on a link that comes between the
+    start of a part and such a rerun would be lost.
     """
+    seconds = pace()
 
-    @st.fragment(run_every=seconds if active else None, key=key)
+    @st.fragment(run_every=seconds, key=key)
     def part() -> None:
         try:
-            if active:
+            if seconds is not None:
                 resources.keep_house()
-            going_on = draw()
+            changed = pace() != seconds
+            if not changed:
+                draw()
         except MRNLabError as error:
             problem(str(error))
         else:
-            if going_on != active:
+            if changed:
                 st.rerun()
 
     part()

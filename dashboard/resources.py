@@ -23,14 +23,19 @@ from jobs.engines import default_engine
 from jobs.reaper import reap
 
 __all__ = [
+    "LIVE",
     "SeriesCache",
     "curve_series",
     "keep_house",
     "learned",
+    "pace",
     "store",
     "tagger",
     "task_order",
 ]
+
+LIVE = 2.0
+"""Seconds between two looks at what goes on."""
 
 _MOST_SERIES = 4000
 
@@ -58,6 +63,12 @@ def _keep_house(url: str) -> bool:
     reap(laboratory)
     default_engine().ensure_workers(laboratory)
     return True
+
+
+def pace() -> float | None:
+    """How often to look while anything runs or waits in the store; None while nothing does."""
+    counts = store().counts()
+    return LIVE if any(counts[state] for state in ACTIVE) else None
 
 
 def task_order() -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.store.states import ACTIVE, RunState
+from core.store.states import RunState
 from dashboard import actions, resources
 from dashboard.live import live
 from dashboard.logo import LOGO
@@ -21,9 +21,8 @@ def sidebar() -> None:
     st.logo(LOGO, size="large")
     actions.report()
     laboratory = resources.store()
-    active = any(laboratory.counts()[state] for state in ACTIVE)
     with st.sidebar:
-        live(_running, active=active, key="sidebar")
+        live(_running, resources.pace, key="sidebar")
         st.caption(f":material/database: {escape(_short(laboratory.name))}")
 
 
@@ -33,14 +32,14 @@ def _short(name: str) -> str:
     return f"~{path.removeprefix(str(Path.home()))}" if path.startswith(f"{Path.home()}/") else path
 
 
-def _running() -> bool:
+def _running() -> None:
     laboratory = resources.store()
     counts = laboratory.counts()
     running = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
     waiting = counts[RunState.QUEUED]
     if not running and not waiting:
         st.caption("Nothing runs.")
-        return False
+        return
     text = " and ".join(
         part
         for part in (
@@ -52,4 +51,3 @@ def _running() -> bool:
     st.page_link("app_pages/runs.py", label=text, icon="spinner" if running else ":material/schedule:")
     for run in laboratory.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
         st.progress(fraction_done(run), text=f"Run {run.id}")
-    return True

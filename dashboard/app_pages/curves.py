@@ -35,7 +35,6 @@ if not runs:
     st.stop()
 
 ids = [run.id for run in runs]
-active = any(run.state in ACTIVE for run in runs)
 found = choices(store.metric_keys(ids)) or ["loss"]
 with st.container(horizontal=True, vertical_alignment="bottom"):
     metric = st.segmented_control(
@@ -72,12 +71,16 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 settings = Settings(metric, axis, log, smoothing)
 
 
-def draw() -> bool:
-    now = store.runs(ids)
-    if active and choices(store.metric_keys(ids)) not in ([], found):
+def pace() -> float | None:
+    going_on = any(run.state in ACTIVE for run in store.runs(ids, with_facts=False))
+    return resources.LIVE if going_on else None
+
+
+def draw() -> None:
+    if choices(store.metric_keys(ids)) not in ([], found):
         st.rerun()  # a curve that was not there when the controls above were drawn
+    now = store.runs(ids, with_facts=False)
     curve_charts(sorted(now, key=lambda run: ids.index(run.id)), settings)
-    return any(run.state in ACTIVE for run in now)
 
 
-live(draw, active=active, key="curves")
+live(draw, pace, key="curves")

@@ -35,6 +35,7 @@ if run is None:
     )
     st.stop()
 
+run_id = run.id
 with st.container(horizontal=True, vertical_alignment="center"):
     mode = st.segmented_control(
         "Relations between",
@@ -59,18 +60,22 @@ with st.container(horizontal=True, vertical_alignment="center"):
     )
 
 
-def draw() -> bool:
-    now = store.run(run.id)
-    going_on = now.state in ACTIVE
-    keys = store.snapshots(run.id)
+def pace() -> float | None:
+    if playing():
+        return PLAY_SECONDS
+    return resources.LIVE if store.state(run_id) in ACTIVE else None
+
+
+def draw() -> None:
+    now, keys = store.run(run_id), store.snapshots(run_id)
     if not keys:
         empty(
             "No relations yet",
             "The first snapshot comes when training begins."
-            if going_on
+            if now.state in ACTIVE
             else "This run ended before its first snapshot. Choose another run above.",
         )
-        return going_on
+        return
     left, right = st.columns([5, 3], gap="large")
     with right:
         key = player(keys)
@@ -82,22 +87,13 @@ def draw() -> bool:
             matrix_chart(drawn, colours(resources.task_order())),
             square=True,
             key=f"matrix_{mode}",
-            revision=f"{run.id} {mode}",
+            revision=f"{run_id} {mode}",
             alt=f"Correlations between {MODES[mode].lower()} at step {key.step}",
         )
     with right:
         pairs_panel(now, view, keys, clicked)
         setting_line(store, now)
-    if playing() != was_playing:
-        st.rerun()  # another pace, so another timer
-    return going_on or playing()
 
 
-was_playing = playing()
-live(
-    draw,
-    active=was_playing or run.state in ACTIVE,
-    key="relations",
-    seconds=PLAY_SECONDS if was_playing else 2.0,
-)
+live(draw, pace, key="relations")
 how_to_read()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.store.states import ACTIVE
 from dashboard import resources
 from dashboard.live import live
 from dashboard.panels.run_cards import run_cards
@@ -18,9 +17,8 @@ from jobs.estimate import eta
 
 title("Runs", "What runs now, what has run, and how it ended.")
 store = resources.store()
-counts = store.counts()
 
-if not any(counts.values()):
+if not any(store.counts().values()):
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 
@@ -35,7 +33,7 @@ by = st.segmented_control(
 )
 
 
-def draw() -> bool:
+def draw() -> None:
     running = cards(store, eta)
     if running:
         run_cards(running)
@@ -52,7 +50,6 @@ def draw() -> bool:
             "Select rows to see a run in full, to stop, resume, retry or delete runs, and to take them to "
             "the other pages."
         )
-    return bool(running)
 
 
-live(draw, active=any(counts[state] for state in ACTIVE), key="runs")
+live(draw, resources.pace, key="runs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -54,7 +55,7 @@ def matrix_chart(
         hovertemplate="%{y} and %{x}<br>%{z:.3f}<extra></extra>",
     )
     names = [plotly_text(name) for name in view.names]
-    shared = {"showgrid": False, "tickmode": "array", "tickvals": places, "ticktext": names}
+    shared: dict[str, Any] = {"showgrid": False, "tickmode": "array", "tickvals": places, "ticktext": names}
     if view.mode == "feature":
         shared["showticklabels"] = False
     tickfont = {"size": 14 if size <= _NUMBERS_UP_TO else 8, "color": TEXT}

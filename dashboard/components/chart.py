@@ -16,10 +16,10 @@ _mount = st.components.v2.component("mrnlab_chart", js=read_asset("chart.js"), i
 
 @dataclass(frozen=True)
 class Click:
-    """Where the reader clicked: the point's coordinates and the index of its trace."""
+    """Where the reader clicked: the point's coordinates (numbers in all our charts) and its trace's index."""
 
-    x: object
-    y: object
+    x: float
+    y: float
     curve: int
 
 
@@ -58,4 +58,4 @@ def chart(
         on_clicked_change=lambda: None,
     )
     clicked = result.clicked
-    return Click(clicked["x"], clicked["y"], int(clicked["curve"])) if clicked else None
+    return Click(float(clicked["x"]), float(clicked["y"]), int(clicked["curve"])) if clicked else None

@@ -63,35 +63,34 @@ def field_label(field: str) -> str:
 def field_widget(field: str) -> Any:
     """The widget of one field; None means that the field takes its default."""
     help_, default = FIELD_HELP[field], RunConfig.model_fields[field].default
-    label, shared = field_label(field), {"key": key_of(field), "persist_state": "session"}
+    label, key, words = field_label(field), key_of(field), escape(help_.sentence)
     if field == "learn":
         return st.pills(
             label,
             LEARNABLE,
             selection_mode="multi",
             default=list(LEARNABLE),
-            help=escape(help_.sentence),
-            **shared,
+            help=words,
+            key=key,
+            persist_state="session",
         )
     if isinstance(default, bool):
-        return st.toggle(label, value=default, help=escape(help_.sentence), **shared)
+        return st.toggle(label, value=default, help=words, key=key, persist_state="session")
     if "|" in help_.range:
         options = [option.strip() for option in help_.range.split("|")]
         return st.selectbox(
-            label, options, index=options.index(str(default)), help=escape(help_.sentence), **shared
+            label, options, index=options.index(str(default)), help=words, key=key, persist_state="session"
         )
     if isinstance(default, str):
-        return st.text_input(label, value=default, help=escape(help_.sentence), **shared)
-    return _number(label, default, help_.sentence, whole=_is_whole(field), shared=shared)
+        return st.text_input(label, value=default, help=words, key=key, persist_state="session")
+    return _number(label, default, words, whole=_is_whole(field), key=key)
 
 
 def _is_whole(field: str) -> bool:
     return "int" in str(RunConfig.model_fields[field].annotation)
 
 
-def _number(
-    label: str, default: Any, sentence: str, *, whole: bool, shared: dict[str, Any]
-) -> int | float | None:
+def _number(label: str, default: Any, words: str, *, whole: bool, key: str) -> int | float | str | None:
     """A number or nothing (the default). Text, since Streamlit's number field has one fixed format for 2e-4
     and 256.
     """
@@ -99,13 +98,13 @@ def _number(
         label,
         value="" if default is None else number(default),
         placeholder="automatic",
-        help=escape(sentence),
-        **shared,
+        help=words,
+        key=key,
+        persist_state="session",
     ).strip()
     if not text:
         return None
     try:
         return int(text) if whole else float(text)
     except ValueError:
-        # RunConfig says what is wrong with it, beside this field.
-        return text  # type: ignore[return-value]  # the text itself is what the error sentence must show
+        return text  # RunConfig says what is wrong with it, beside this field

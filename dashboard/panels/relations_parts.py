@@ -160,13 +160,7 @@ def _pair_selected(state: str, table: str) -> None:
 
 def _cell(view: RelationsView, clicked: Click) -> tuple[int, int] | None:
     """The rows that the clicked cell belongs to; of a block, its first features."""
-    try:
-        row, column = (
-            view.names.index(v) if isinstance(v, str) else round(float(v)) for v in (clicked.y, clicked.x)
-        )  # type: ignore[arg-type]  # what the browser sent
-    except (TypeError, ValueError):
-        return None
-    size = len(view.matrix)
+    row, column, size = round(clicked.y), round(clicked.x), len(view.matrix)
     return (row * view.block, column * view.block) if 0 <= row < size and 0 <= column < size else None
 
 

@@ -85,7 +85,7 @@ def _points(share: float | None) -> float | None:
 
 def _columns(tasks: Sequence[str]) -> dict[str, Any]:
     config = st.column_config
-    score = {"format": "%.2f", "width": 76}
+    score: dict[str, Any] = {"format": "%.2f", "width": 76}
     return {
         "Run": config.NumberColumn(width=54, pinned=True),
         "State": config.MultiselectColumn(
