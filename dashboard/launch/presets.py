@@ -1,4 +1,4 @@
-"""Named starting points of the Launch page: two that launch at once, three that fill in the form."""
+"""Named starting points of the Launch page: three that launch at once, three that fill in the form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from core.config import PRESETS, RunConfig
 
-__all__ = ["FINE_TUNE", "TABLES", "TRY_IT", "FormPreset", "LaunchPreset"]
+__all__ = ["FINE_TUNE", "SCARCE", "TABLES", "TRY_IT", "FormPreset", "LaunchPreset"]
 
 _DEMO: Mapping[str, Any] = {"corpus": "demo", "encoder": "minilm"}
 _DEMO_TASKS = ("pos", "chunk", "ner")
@@ -54,6 +54,30 @@ FINE_TUNE = LaunchPreset(
     "One MRN run that trains the whole of MiniLM on the demo corpus. About 90 s on two cores.",
     "Fine-tune",
     (RunConfig.build(**_DEMO, encoder_training="full", epochs=2, paradigm="mrn", tasks=_DEMO_TASKS),),
+)
+
+
+def _scarce() -> tuple[RunConfig, ...]:
+    shared: Mapping[str, Any] = {
+        "corpus": "demo-both-pos",
+        "tasks": ("pos-a", "pos-b"),
+        "encoder": "minilm",
+        "encoder_training": "frozen",
+        "fraction": 0.03,
+        "epochs": 30,
+    }
+    mrn = {**shared, "paradigm": "mrn", "learn": ("task",), "lambda": 0.003}
+    # Under `disjoint` the tasks cannot be related: what MRN gains there is plain shrinkage, not relations.
+    kinds = ({**shared, "paradigm": "mtl"}, {**mrn, "alignment": "disjoint"}, {**mrn, "alignment": "exact"})
+    return tuple(RunConfig.build(**kind, seed=seed) for kind in kinds for seed in range(1, 6))
+
+
+SCARCE = LaunchPreset(
+    "Scarce data",
+    "Two tag sets with 3% of their sentences each: MTL, MRN that cannot relate the tasks, and MRN that can. "
+    "15 runs, about 2 min.",
+    "Scarce data",
+    _scarce(),
 )
 
 _SHARED = {

@@ -1,4 +1,4 @@
-"""The cards on top of Launch: two that start at once, one that fills in the form, one for own data."""
+"""The cards on top of Launch: three that start at once, one that fills in the form, one for own data."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import streamlit as st
 
 from dashboard.launch.data import OWN
 from dashboard.launch.form import fill
-from dashboard.launch.presets import FINE_TUNE, TABLES, TRY_IT
+from dashboard.launch.presets import FINE_TUNE, SCARCE, TABLES, TRY_IT
 from dashboard.panels.try_it import launch_button
 
 __all__ = ["preset_cards"]
 
 
 def preset_cards() -> None:
-    """Four cards of one height."""
-    one, two, three, four = st.columns(4, gap="small")
-    for column, preset in ((one, TRY_IT), (two, FINE_TUNE)):
+    """Five cards of one height."""
+    one, two, three, four, five = st.columns(5, gap="small")
+    for column, preset in ((one, TRY_IT), (two, SCARCE), (three, FINE_TUNE)):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{preset.title}**")
             st.caption(preset.words)
             st.space("stretch")
             launch_button(preset, primary=preset is TRY_IT)
-    with three.container(border=True, height="stretch"):
+    with four.container(border=True, height="stretch"):
         st.markdown("**Tables of the dissertation**")
         st.caption(
             "Fills in the form: encoders × paradigms × 5 seeds, with all of the dissertation's settings."
@@ -36,7 +36,7 @@ def preset_cards() -> None:
                     args=(table.values,),
                     key=f"fill_{table.title}",
                 )
-    with four.container(border=True, height="stretch"):
+    with five.container(border=True, height="stretch"):
         st.markdown("**Your own data**")
         st.caption("CoNLL columns or CoNLL-U, by upload or from a folder on this machine. Nothing leaves it.")
         st.space("stretch")
