@@ -73,7 +73,8 @@ class Run:
         """Wall-clock seconds of training so far or in all; None before it starts."""
         if self.started_at is None:
             return None
-        end = self.finished_at or self.progress_at or self.started_at
+        signs = (self.started_at, self.progress_at, self.heartbeat_at)
+        end = self.finished_at or max(sign for sign in signs if sign is not None)
         return (end - self.started_at).total_seconds()
 
 

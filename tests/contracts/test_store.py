@@ -198,6 +198,7 @@ class TestLife:
         run = store.run(run_id)
         assert run.heartbeat_at == datetime.fromtimestamp(clock.now, UTC)
         assert run.heartbeat_due == datetime.fromtimestamp(clock.now + 15, UTC)
+        assert run.seconds == 5  # also before its first step
         store.request_stop(run_id)
         assert store.heartbeat(run_id, OWNER, due_in=15) is RunState.CANCELLING
 

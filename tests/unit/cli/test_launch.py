@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from core.errors import MRNLabError
 from core.store import RunState, Store
 from jobs.cli import launch
 from jobs.cli.waiting import wait_for_runs
@@ -95,6 +97,13 @@ class TestWaiting:
         assert f"Run {first} running: epoch 1.0 of 5, step 5 of 20" in told.err
         assert f"Run {second} lost after" in told.err
         assert "stopped answering 70 s ago" in told.err
+
+    def test_workers_that_end_at_once_are_not_waited_for_for_ever(self, lab: Laboratory) -> None:
+        run_id = claimed(lab.store, RunState.QUEUED)
+        with pytest.raises(MRNLabError, match=r"5 workers ended .*workers\.log says why"):
+            wait_for_runs(lab.store, [run_id], sleep=lambda _: time.sleep(0.02))
+        assert lab.started == 5
+        assert lab.store.state(run_id) is RunState.QUEUED
 
     def test_ctrl_c_leaves_the_runs_alive(
         self, lab: Laboratory, corpus: Path, monkeypatch: pytest.MonkeyPatch
