@@ -109,8 +109,7 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str,
                     if scheme_of((label, "B-X")) == "plain":
                         raise CorpusError(
                             f"{name}, {split} split, sentence {number}: the {task} label '{label}' is not "
-                            "O, B- or "
-                            "I- and a type, as the labels of the training split are."
+                            "O, B- or I- and a type, as the labels of the training split are."
                         )
     return scheme
 

@@ -106,8 +106,7 @@ def _fields(path: Path) -> Iterator[tuple[int, tuple[str, ...] | None, str]]:
         elif not line.strip():
             raise CorpusError(
                 f"{path}, line {number}: holds nothing but spaces or tabs in a file whose columns are set "
-                "apart "
-                "by tabs; empty the line to end the sentence there, or delete it."
+                "apart by tabs; empty the line to end the sentence there, or delete it."
             )
         elif "\0" in line:
             raise CorpusError(f"{path}, line {number}: holds a zero byte; save the file as UTF-8 text.")

@@ -61,8 +61,7 @@ def _checked(path: Path, number: int, line: str) -> list[str]:
     if not line.strip():
         raise CorpusError(
             f"{path}, line {number}: holds nothing but spaces or tabs; empty the line to end the sentence "
-            "there, "
-            "or delete it."
+            "there, or delete it."
         )
     fields = line.split("\t")
     if len(fields) != _WIDTH:

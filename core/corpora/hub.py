@@ -42,8 +42,7 @@ def read_hub(name: str, repository: str) -> Corpus:
         # OSError covers every failure of the network; ValueError a cache without this revision.
         raise CorpusError(
             f"{name} is not on this machine and the Hugging Face Hub cannot be reached; set MRNLAB_DATA to "
-            "a folder "
-            f"that holds a folder '{name}' with its files, or give such a folder as the corpus."
+            f"a folder that holds a folder '{name}' with its files, or give such a folder as the corpus."
         ) from error
     return from_dataset(name, data)
 

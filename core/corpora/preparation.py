@@ -76,8 +76,7 @@ def _with_dev(corpus: Corpus, seed: int) -> Corpus:
         if len(sentences) < 2:
             raise CorpusError(
                 f"{part or corpus.name} has no dev split, and one training sentence is too few to set a "
-                "tenth "
-                "aside; add a dev file or use a larger fraction."
+                "tenth aside; add a dev file or use a larger fraction."
             )
         number = max(1, round(_DEV_SHARE * len(sentences)))
         aside, rest = _draw(sentences, number, _stream(seed, "dev", part))
@@ -85,8 +84,7 @@ def _with_dev(corpus: Corpus, seed: int) -> Corpus:
         train += rest
         notes.append(
             f"{part or corpus.name} has no dev split: {number:,} of its training sentences, drawn with "
-            f"seed {seed}, "
-            "serve as one."
+            f"seed {seed}, serve as one."
         )
     return replace(
         corpus,

@@ -46,8 +46,7 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
         if split is None:
             raise CorpusError(
                 f"'{base}' does not tell its split; name the files train, dev and test with an ending such "
-                "as .conll "
-                "or .conllu."
+                "as .conll or .conllu."
             )
         if split in splits:
             raise CorpusError(
