@@ -8,7 +8,10 @@ import torch
 
 from core.errors import TrainingError
 
-__all__ = ["choose_device", "computes_in_half", "make_deterministic"]
+__all__ = ["ALL_THREADS", "choose_device", "computes_in_half", "make_deterministic"]
+
+ALL_THREADS = torch.get_num_threads()
+"""Processor threads that torch would use by itself here."""
 
 
 def choose_device(name: str) -> torch.device:

@@ -26,7 +26,7 @@ from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.training.data import SplitData, encode_corpus, label_counts, task_facts
-from core.training.device import choose_device, computes_in_half, make_deterministic
+from core.training.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
 from core.training.events import Note, RunFacts, Sink, TaskFacts
 from core.training.optimiser import make_optimiser
 
@@ -59,7 +59,8 @@ class Setup:
     def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
         """Have a frozen encoder's features of every split ready; those an earlier run left are not computed.
 
-        A note says what is being computed, for it may take minutes. False where it was told to stop.
+        A note says what is being computed, for it may take minutes. False where it was told to stop. From
+        here on torch uses the run's own number of threads.
         """
         for name, split in self.splits.items():
             if self.features is None or self.features.has(split.text, split.key):
@@ -69,6 +70,7 @@ class Setup:
             )
             if not self.features.compute(split.text, split.key, should_stop):
                 return False
+        torch.set_num_threads(self.facts.threads)
         return True
 
     def enter(self, split: str) -> SplitData:
@@ -84,6 +86,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
 
     Raises MRNLabError where encoder, device or data do not allow it.
     """
+    torch.set_num_threads(ALL_THREADS)  # a run before this one in the same worker may have trained with one
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
@@ -118,7 +121,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
         facts=RunFacts(
             device=str(device),
             precision="bf16" if half else "fp32",
-            threads=torch.get_num_threads(),
+            threads=_training_threads(config),
             versions=_versions(),
             tasks=tasks,
             total_steps=total_steps,
@@ -138,6 +141,13 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
     )
+
+
+def _training_threads(config: RunConfig) -> int:
+    """One for heads alone: their matrices are too small to share, and a second thread that waits on a busy
+    machine made such a run forty times slower (on an idle one a single thread costs a sixth)."""
+    heads_alone = config.encoder_training == "frozen" and config.bilstm_hidden is None
+    return 1 if heads_alone else ALL_THREADS
 
 
 def snapshot_steps(total_steps: int, update_every: int, moments: int) -> frozenset[int]:

@@ -18,6 +18,7 @@ from core.models import checkpoint as checkpoints
 from core.models.encoders import Transformer
 from core.tagging import load_tagger
 from core.training import trainer
+from core.training.device import ALL_THREADS
 from core.training.events import (
     TOTAL,
     EpochMetrics,
@@ -190,6 +191,14 @@ def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> N
         mask = batch.mask.bool()
         torch.testing.assert_close(looked_up[mask], computed[mask], rtol=2e-3, atol=2e-3)
     assert [group["name"] for group in frozen.optimiser.param_groups] == ["heads"]
+
+
+def test_heads_alone_train_on_one_thread_and_the_next_run_has_all_again(encoder: str) -> None:
+    frozen = set_up(_config(encoder, encoder_training="frozen"), _corpus())
+    assert frozen.facts.threads == 1
+    assert frozen.compute_features(lambda event: None, lambda: False)
+    assert torch.get_num_threads() == 1
+    assert set_up(_config(encoder), _corpus()).facts.threads == torch.get_num_threads() == ALL_THREADS
 
 
 def test_frozen_features_are_computed_once(
