@@ -51,9 +51,9 @@ TRY_IT = LaunchPreset(
 
 FINE_TUNE = LaunchPreset(
     "Fine-tune on the demo",
-    "One MRN run that trains the whole of MiniLM on the demo corpus. About 90 s on two cores.",
+    "One MRN run that trains the whole of MiniLM on the demo corpus. Under a minute on two cores.",
     "Fine-tune",
-    (RunConfig.build(**_DEMO, encoder_training="full", epochs=2, paradigm="mrn", tasks=_DEMO_TASKS),),
+    (RunConfig.build(**_DEMO, encoder_training="full", epochs=3, paradigm="mrn", tasks=_DEMO_TASKS),),
 )
 
 
@@ -75,7 +75,7 @@ def _scarce() -> tuple[RunConfig, ...]:
 SCARCE = LaunchPreset(
     "Scarce data",
     "Two tag sets with 3% of their sentences each: MTL, MRN that cannot relate the tasks, and MRN that can. "
-    "15 runs, about 2 min.",
+    "15 runs, half a minute.",
     "Scarce data",
     _scarce(),
 )

@@ -11,7 +11,7 @@ from core.store.states import RunState
 from dashboard import resources
 from dashboard.published import CITATION, Published, matching
 from dashboard.queries.compare import Cell, CompareView, answers, default_pair, per_seed
-from dashboard.queries.naming import corpus_name, run_name
+from dashboard.queries.naming import confounds, corpus_name, run_name
 from dashboard.selection import choose, choose_runs, chosen
 from dashboard.text import escape, percent, plural
 from dashboard.theme import PARADIGM_NAMES, colours
@@ -81,6 +81,14 @@ def _sentences(view: CompareView, names: dict[str, str], a: str, b: str) -> None
         weight = "**" if one.holds else ""
         dot = f':color[●]{{foreground="{colour.get(one.task, "#8A939B")}"}}'
         st.markdown(f"{dot} {escape(one.task)}: {weight}{escape(one.sentence)}{weight}")
+    configs = {row.key: row.config for row in view.rows}
+    if others := confounds(configs[a], configs[b]):
+        st.caption(
+            f":material/warning: They also differ in {escape(', '.join(others))}: the difference is not the "
+            "paradigm's alone."
+            if configs[a].paradigm != configs[b].paradigm
+            else f"They differ in {escape(', '.join(others))}."
+        )
     if not found:
         st.markdown("They share no task.")
     elif any(one.holds for one in found):

@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.store.records import Run, StoredScore
-from dashboard.queries.naming import differing, kind_key
+from dashboard.queries.naming import confounds, differing, kind_key
 from dashboard.text import plural, signed_points
 
 __all__ = [
@@ -164,7 +165,8 @@ def _holds(difference: PairedDifference | None) -> bool:
 def default_pair(view: CompareView) -> tuple[str, str] | None:
     """The two rows to compare first: MRN against MTL, else against STL, else the first two.
 
-    Of several rows of one paradigm, the one with the most seeds, then the best on dev.
+    Of several pairs, the one that differs in the fewest other fields, so that the paradigm is what is
+    compared; then the one with the most seeds, then the best on dev.
     """
     if len(view.rows) < 2:
         return None
@@ -173,13 +175,15 @@ def default_pair(view: CompareView) -> tuple[str, str] | None:
         by_paradigm[row.config.paradigm].append(row)
     for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
         if by_paradigm[a] and by_paradigm[b]:
-            return _first(by_paradigm[a]).key, _first(by_paradigm[b]).key
+            pairs = itertools.product(by_paradigm[a], by_paradigm[b])
+            first, second = max(pairs, key=lambda pair: _fitness(*pair))
+            return first.key, second.key
     first, second = view.rows[:2]
     return second.key, first.key
 
 
-def _first(rows: Sequence[Row]) -> Row:
-    return max(rows, key=lambda row: (row.seeds, row.dev))
+def _fitness(a: Row, b: Row) -> tuple[int, int, float]:
+    return -len(confounds(a.config, b.config)), min(a.seeds, b.seeds), a.dev + b.dev
 
 
 def answers(view: CompareView, a: str, b: str) -> list[Answer]:

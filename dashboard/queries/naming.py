@@ -14,7 +14,7 @@ from core.store.records import Run
 from dashboard.text import number
 from dashboard.theme import PARADIGM_NAMES
 
-__all__ = ["corpus_name", "differing", "field_text", "kind_key", "kind_name", "run_name"]
+__all__ = ["confounds", "corpus_name", "differing", "field_text", "kind_key", "kind_name", "run_name"]
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior", "alignment", "corpus"}
@@ -82,6 +82,18 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
         parts += [field_text(field, values[field]) for field in shown if values.get(field) is not None]
         names.append(" · ".join(parts))
     return names
+
+
+def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
+    """The fields, in words, in which two configurations differ although both have them: what else than the
+    paradigm may cause a difference of their scores.
+    """
+    one, other = _values(a), _values(b)
+    return tuple(
+        field.replace("_", " ")
+        for field in one
+        if field != "paradigm" and None not in (one[field], other.get(field)) and one[field] != other[field]
+    )
 
 
 def _fields(all_values: Sequence[Mapping[str, Any]]) -> list[str]:

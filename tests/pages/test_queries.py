@@ -20,7 +20,7 @@ from dashboard.published import PUBLISHED, matching
 from dashboard.queries import runs as run_views
 from dashboard.queries.compare import CompareView, answers, compare, default_pair, per_seed
 from dashboard.queries.curves import METRICS, curves, legend, smooth, thin
-from dashboard.queries.naming import differing, kind_key, kind_name, run_name
+from dashboard.queries.naming import confounds, differing, kind_key, kind_name, run_name
 from dashboard.queries.relations import Block, RelationsView, pair_line, penalty_vanished, relations
 from dashboard.resources import SeriesCache
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
@@ -198,6 +198,24 @@ def test_answers_are_honest(finished: Filled) -> None:
     (answer,) = answers(one, *pair)
     assert not answer.holds
     assert answer.sentence == "+3.00; one seed each, so no interval"
+
+
+def test_the_first_comparison_is_of_like_with_like() -> None:
+    store = Store.open()
+    configs = [
+        config("mtl", encoder_training="frozen"),
+        config("mrn", encoder_training="frozen"),
+        config("mrn", encoder_training="full"),
+    ]
+    ids = store.add_runs(configs)
+    scores = [score(run_id, "ner", value) for run_id, value in zip(ids, (0.6, 0.61, 0.9), strict=True)]
+    view = compare([store.run(run_id) for run_id in ids], scores, "test", TASKS)
+    pair = default_pair(view)
+    assert pair is not None
+    rows = {row.key: row for row in view.rows}
+    assert [rows[key].config.encoder_training for key in pair] == ["frozen", "frozen"]
+    assert confounds(configs[0], configs[1]) == ()
+    assert confounds(configs[0], configs[2]) == ("encoder training", "lr heads")
 
 
 def test_no_seed_in_common(finished: Filled) -> None:
