@@ -1,0 +1,58 @@
+"""The pure parts of the training: which epoch is best, when snapshots are taken, what a step's log tells."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from core.training.events import Event, StepMetrics
+from core.training.selection import DevMetrics, best_epoch
+from core.training.setup import snapshot_steps
+from core.training.step_log import StepLog
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.1, 0.2, 0.3], 3),
+        ([0.3, 0.2, 0.1], 1),
+        ([0.2, 0.2, 0.2], 1),
+        ([math.nan, 0.1, math.nan], 2),
+        ([math.nan, math.nan], None),
+        ([], None),
+    ],
+)
+def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | None) -> None:
+    by_score = [DevMetrics(epoch, score, 0.0) for epoch, score in enumerate(scores, start=1)]
+    by_loss = [DevMetrics(epoch, 0.0, -score) for epoch, score in enumerate(scores, start=1)]
+    assert best_epoch(by_score, "score") == expected
+    assert best_epoch(by_loss, "loss") == expected
+
+
+def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
+    assert snapshot_steps(100, 10, 5) == {20, 40, 60, 80, 100}
+    assert snapshot_steps(25, 10, 50) == {10, 20, 25}
+    assert snapshot_steps(5, 10, 50) == {5}
+    assert max(snapshot_steps(1000, 10, 7)) == 1000
+    assert len(snapshot_steps(1000, 10, 7)) == 7
+
+
+def test_step_log_leaves_out_tasks_without_words() -> None:
+    events: list[Event] = []
+    log = StepLog(events.append, ["a", "b"], every=2)
+    for step in (1, 2):
+        log.add(
+            step,
+            0.1,
+            1e-3,
+            torch.tensor([0.5, 0.0]),
+            torch.tensor([7, 0]),
+            torch.tensor(0.0),
+            torch.tensor(0.25),
+        )
+        assert len(events) == (0 if step == 1 else 2)
+    (first, _) = [event for event in events if isinstance(event, StepMetrics)]
+    assert ("b", "loss") not in first.values
+    assert first.values["a", "loss"] == 0.5
