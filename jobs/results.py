@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.config import RunConfig, applicable_fields
+from core.config import RunConfig, applicable_fields, kind_key
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Run, RunState, Store, StoredScore
 
@@ -50,7 +50,7 @@ def tabulate(store: Store, run_ids: Collection[int] | None = None, split: str = 
     groups: dict[str, list[Run]] = {}
     for run in sorted(found, key=lambda run: run.id):
         if run.id in by_run:
-            groups.setdefault(_group(run.config), []).append(run)
+            groups.setdefault(kind_key(run.config), []).append(run)
     names = _names([runs[0].config for runs in groups.values()])
     tasks: dict[str, str] = {}
     rows = []
@@ -69,14 +69,6 @@ def _ordered(tasks: Iterable[str], runs: Iterable[Run]) -> tuple[str, ...]:
     """Tasks in the order of the run that names most of them, the others after them."""
     longest = max((run.config.tasks for run in runs), key=len, default=())
     return tuple(sorted(tasks, key=lambda task: (longest.index(task) if task in longest else 99, task)))
-
-
-def _group(config: RunConfig) -> str:
-    values = json.loads(config.to_json())
-    del values["seed"]
-    if config.paradigm == "stl":
-        del values["tasks"]
-    return json.dumps(values, sort_keys=True)
 
 
 def _names(configs: list[RunConfig]) -> list[str]:

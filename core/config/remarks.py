@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.config.kind import trains_heads_alone
 from core.config.run_config import RunConfig
 
 __all__ = ["remarks"]
@@ -10,7 +11,7 @@ __all__ = ["remarks"]
 def remarks(config: RunConfig) -> tuple[str, ...]:
     """Sentences for the researcher about what this description implies."""
     said = []
-    nothing_shared = config.encoder_training == "frozen" and config.bilstm_hidden is None
+    nothing_shared = trains_heads_alone(config)
     if config.paradigm == "mtl" and nothing_shared:
         said.append(
             "Over a frozen encoder without a BiLSTM, MTL shares nothing that is trained: each head learns "

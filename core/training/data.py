@@ -14,6 +14,7 @@ from core.corpora.types import Corpus, Sentence, Split
 from core.encoding.batches import IGNORED, Batches
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer
+from core.evaluation.scores import score_name
 from core.mrn.alignments import LabelCounts
 from core.paths import cache_dir
 from core.training.events import TaskFacts
@@ -86,7 +87,7 @@ def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[Tas
             name=task.name,
             scheme=task.scheme,
             labels=task.labels,
-            score_name="f1_conll" if task.scheme == "iob2" else config.pos_score,
+            score_name=score_name(task.scheme, config.pos_score),
             train_sentences=sum(task.name in sentence.labels for sentence in train.sentences),
             train_tokens=int((train.labels[:, index] != IGNORED).sum()),
             unseen=dict(task.unseen),

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from core import __version__
-from core.config import RunConfig, remarks
+from core.config import RunConfig, remarks, trains_heads_alone
 from core.corpora.types import Corpus
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
@@ -146,8 +146,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
 def _training_threads(config: RunConfig) -> int:
     """One for heads alone: their matrices are too small to share, and a second thread that waits on a busy
     machine made such a run forty times slower (on an idle one a single thread costs a sixth)."""
-    heads_alone = config.encoder_training == "frozen" and config.bilstm_hidden is None
-    return 1 if heads_alone else ALL_THREADS
+    return 1 if trains_heads_alone(config) else ALL_THREADS
 
 
 def snapshot_steps(total_steps: int, update_every: int, moments: int) -> frozenset[int]:

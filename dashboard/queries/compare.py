@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.config import RunConfig
+from core.config import RunConfig, kind_key
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.store.records import Run, StoredScore
-from dashboard.queries.naming import confounds, differing, kind_key
+from dashboard.queries.naming import confounds, differing
 from dashboard.text import plural, signed_points
 
 __all__ = [

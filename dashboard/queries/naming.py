@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from core.config import RunConfig
+from core.config import RunConfig, kind_values
 from core.store.records import Run
 from dashboard.text import number
 from dashboard.theme import PARADIGM_NAMES
 
-__all__ = ["confounds", "corpus_name", "differing", "field_text", "kind_key", "kind_name", "run_name"]
+__all__ = ["confounds", "corpus_name", "differing", "field_text", "kind_name", "run_name"]
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior", "alignment", "corpus"}
@@ -39,22 +39,6 @@ def run_name(run: Run) -> str:
     return f"{run.id} · {kind_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}"
 
 
-def _values(config: RunConfig) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(config.to_json())
-    del values["seed"]
-    if config.paradigm == "stl":
-        # The STL runs of all tasks are one row of a comparison, as in the dissertation's tables.
-        del values["tasks"]
-    return values
-
-
-def kind_key(config: RunConfig) -> str:
-    """The same for all runs that stand in one row of a comparison: the configuration, STL over all its
-    tasks.
-    """
-    return json.dumps(_values(config), sort_keys=True)
-
-
 def field_text(field: str, value: Any) -> str:
     """A field's value in few words: `λ 0.01`, `5% of the data`, `full`."""
     if field == "fraction":
@@ -72,7 +56,7 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
 
     Only what differs within a paradigm, or between paradigms that share the field, is named.
     """
-    all_values = [_values(config) for config in configs]
+    all_values = [kind_values(config) for config in configs]
     shown = [field for field in _fields(all_values) if _differs(field, configs, all_values)]
     names = []
     for config, values in zip(configs, all_values, strict=True):
@@ -88,7 +72,7 @@ def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
     """The fields, in words, in which two configurations differ although both have them: what else than the
     paradigm may cause a difference of their scores.
     """
-    one, other = _values(a), _values(b)
+    one, other = kind_values(a), kind_values(b)
     return tuple(
         field.replace("_", " ")
         for field in one

@@ -32,8 +32,8 @@ class FrozenFeatures(nn.Module):
         self.register_buffer("table", torch.zeros(0, features), persistent=False)
 
     def use(self, table: Tensor) -> None:
-        """Look states up in this table (S, D) from now on."""
-        self.table = table.to(self.table.device)
+        """Look states up in this table (S, D), on this module's device, from now on."""
+        self.table = table
 
     def forward(self, batch: Batch) -> Tensor:
         states: Tensor = self.table[batch.places].float()
@@ -67,7 +67,7 @@ class FeatureTables:
             table = _stored(self._path(text_key), (len(text.ids), self._encoder.features))
             if table is None:
                 return False
-            self._tables[text_key] = table
+            self._keep(text_key, table)
         return True
 
     def compute(
@@ -81,8 +81,12 @@ class FeatureTables:
         if table is None:
             return False
         _store(self._path(text_key), table)
-        self._tables[text_key] = table
+        self._keep(text_key, table)
         return True
+
+    def _keep(self, text_key: str, table: Tensor) -> None:
+        """On the lookup's device at once: splits change twice an epoch, tables need not move again."""
+        self._tables[text_key] = table.to(self._lookup.table.device)
 
     def _path(self, text_key: str) -> Path:
         return self._cache / f"{self._fingerprint}-{text_key}.npy"

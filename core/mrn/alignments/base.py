@@ -67,6 +67,18 @@ class LabelCounts:
         return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(starts))
 
     @property
+    def row_names(self) -> tuple[str, ...]:
+        """`task:label` for each of the r stacked rows: names where every label keeps a row of its own."""
+        return tuple(
+            f"{task}:{label}" for task, own in zip(self.names, self.labels, strict=True) for label in own
+        )
+
+    @property
+    def row_owners(self) -> tuple[tuple[str, ...], ...]:
+        """The one task of each of the r stacked rows."""
+        return tuple((task,) for task, own in zip(self.names, self.labels, strict=True) for _ in own)
+
+    @property
     def shared(self) -> NDArray[np.bool_]:
         """(T, T): whether two different tasks are annotated on some words together."""
         totals = np.array([[self.together[a, b].sum() for b in self.slices] for a in self.slices])

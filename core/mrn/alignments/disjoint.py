@@ -21,12 +21,8 @@ def align(counts: LabelCounts, reason: str) -> Alignment:
         name="disjoint",
         reason=reason,
         task_names=counts.names,
-        label_names=tuple(
-            f"{task}:{label}" for task, own in zip(counts.names, counts.labels, strict=True) for label in own
-        ),
-        label_owners=tuple(
-            (task,) for task, own in zip(counts.names, counts.labels, strict=True) for _ in own
-        ),
+        label_names=counts.row_names,
+        label_owners=counts.row_owners,
         matrix=stack_blocks([identity[:, part] for part in counts.slices]),
         impossible=("task", "label"),
     )
