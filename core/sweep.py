@@ -12,7 +12,7 @@ from core.errors import ConfigError
 
 __all__ = ["expand"]
 
-_CONTEXT = ("paradigm", "encoder", "encoder_training")
+_CONTEXT = ("paradigm", "encoder", "encoder_training", "prior")
 
 
 def expand(
@@ -59,7 +59,7 @@ def _name(field: str) -> str:
 
 def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
     defaults = RunConfig.model_fields
-    return applicable_fields(*(str(values.get(name, defaults[name].default)) for name in _CONTEXT))
+    return applicable_fields(*(values.get(name, defaults[name].default) for name in _CONTEXT))
 
 
 def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -77,7 +77,9 @@ def _names(configs: list[RunConfig]) -> list[str]:
     ignored = {"paradigm", "seed", "tasks"}
     if len({tuple(values["tasks"]) for values in listed if values["paradigm"] != "stl"}) > 1:
         ignored.remove("tasks")
-    having = [applicable_fields(one.paradigm, one.encoder, one.encoder_training) for one in configs]
+    having = [
+        applicable_fields(one.paradigm, one.encoder, one.encoder_training, one.prior) for one in configs
+    ]
     fields = [
         field
         for field in (listed[0] if listed else ())

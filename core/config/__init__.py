@@ -2,10 +2,10 @@
 
 from core.config.conditions import CONDITIONS, LEARNABLE
 from core.config.field_help import FieldHelp
-from core.config.kind import kind_key, kind_values, trains_heads_alone
+from core.config.kind import applicable_fields, kind_key, kind_values, trains_heads_alone
 from core.config.presets import PRESETS
 from core.config.remarks import remarks
-from core.config.run_config import FIELD_HELP, PARADIGMS, RunConfig, applicable_fields
+from core.config.run_config import FIELD_HELP, PARADIGMS, RunConfig
 
 __all__ = [
     "CONDITIONS",

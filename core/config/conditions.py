@@ -22,7 +22,7 @@ _FROZEN_HEAD_RATE = 2e-2
 _FROZEN_STRENGTH = 1e-3
 _STRENGTH = 1e-2
 
-CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training")
+CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training", "prior")
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Condition:
 
 def _is_mrn(values: Mapping[str, Any]) -> bool:
     return bool(values["paradigm"] == "mrn")
+
+
+def _shrinks(values: Mapping[str, Any]) -> bool:
+    return _is_mrn(values) and values["prior"] != "paper"
 
 
 def _is_finetuned(values: Mapping[str, Any]) -> bool:
@@ -65,6 +69,12 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
     Condition("lambda_", _is_mrn, _ONLY_MRN, _strength),
     Condition("learn", _is_mrn, _ONLY_MRN, lambda _: LEARNABLE),
+    Condition(
+        "shrinkage",
+        _shrinks,
+        "the paper prior draws nothing towards the identity, and without MRN there is no prior",
+        lambda _: 1.0,
+    ),
     Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
     Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),
     Condition(

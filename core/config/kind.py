@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from core.config.conditions import CONDITIONS, CONTEXT_FIELDS
 from core.config.run_config import RunConfig
 
-__all__ = ["kind_key", "kind_values", "trains_heads_alone"]
+__all__ = ["applicable_fields", "kind_key", "kind_values", "trains_heads_alone"]
 
 
 def trains_heads_alone(config: RunConfig) -> bool:
@@ -30,3 +31,15 @@ def kind_values(config: RunConfig) -> dict[str, Any]:
 def kind_key(config: RunConfig) -> str:
     """The same for all runs that stand in one row of a comparison."""
     return json.dumps(kind_values(config), sort_keys=True)
+
+
+def applicable_fields(
+    paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
+) -> frozenset[str]:
+    """The names of the fields that a run of this kind has (λ is `lambda`). No prior named: the default."""
+    values = (paradigm, encoder, encoder_training, prior)
+    context = dict(zip(CONTEXT_FIELDS, values, strict=True))
+    hidden = {c.field for c in CONDITIONS if not c.applies(context)}
+    return frozenset(
+        "lambda" if name == "lambda_" else name for name in RunConfig.model_fields if name not in hidden
+    )

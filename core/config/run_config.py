@@ -18,7 +18,7 @@ from core.config.conditions import CONDITIONS, CONTEXT_FIELDS
 from core.config.field_help import FieldHelp, error_sentence, read_schema
 from core.errors import ConfigError
 
-__all__ = ["FIELD_HELP", "PARADIGMS", "RunConfig", "applicable_fields"]
+__all__ = ["FIELD_HELP", "PARADIGMS", "RunConfig"]
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]
@@ -105,8 +105,8 @@ class RunConfig(BaseModel):
     prior: Annotated[
         str | None,
         Field(
-            description="The regulariser of MRN: 'relational' learns relations at a fixed scale, "
-            "'paper' follows the published procedure.",
+            description="The regulariser of MRN: 'relational' learns relations at a fixed scale, 'map' "
+            "the scale too, 'paper' follows the published procedure.",
             json_schema_extra=_unit("choice"),
         ),
     ] = None
@@ -134,6 +134,16 @@ class RunConfig(BaseModel):
             min_length=1,
             description="Which covariances MRN learns; the others stay the identity.",
             json_schema_extra=_unit("task, label, feature"),
+        ),
+    ] = None
+    shrinkage: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1e6,
+            description="How strongly each learned covariance is drawn towards the identity, in "
+            "pseudo-observations for each of its rows; it matters most to features.",
+            json_schema_extra=_unit("factor", "κ"),
         ),
     ] = None
     update_every: Annotated[
@@ -382,15 +392,6 @@ class RunConfig(BaseModel):
         del values["seed"]
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
-
-
-def applicable_fields(paradigm: str, encoder: str, encoder_training: str) -> frozenset[str]:
-    """The names of the fields that a run of this kind has (λ is `lambda`)."""
-    context = {"paradigm": paradigm, "encoder": encoder, "encoder_training": encoder_training}
-    hidden = {c.field for c in CONDITIONS if not c.applies(context)}
-    return frozenset(
-        "lambda" if name == "lambda_" else name for name in RunConfig.model_fields if name not in hidden
-    )
 
 
 FIELD_HELP: dict[str, FieldHelp] = read_schema(RunConfig.model_json_schema(by_alias=True)["properties"])

@@ -9,6 +9,7 @@ __all__ = ["ALIGNMENTS", "PRIORS"]
 
 PRIORS: dict[str, str] = {
     "relational": "Learns how tasks, labels and features relate, at a fixed scale. Nothing can collapse.",
+    "map": "The joint estimate of relations and scale. Keep λ small: near 1 all shrinks to nothing.",
     "paper": "The published procedure, kept for comparison. Its penalty can vanish.",
 }
 

@@ -176,6 +176,7 @@ def _prior(
         strength=config.lambda_,
         tokens=sum(task.train_tokens for task in tasks),
         learn=config.learn,
+        shrinkage=config.shrinkage or 1.0,
     )
     return make_prior(config.prior, alignment, settings, device), alignment, counts
 

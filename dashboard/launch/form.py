@@ -92,7 +92,7 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
     seeds, fractions, epochs = _budget(slots)
     lambdas = mrn.pop("lambdas", "")
     values = {"encoder_training": training, "epochs": epochs, **mrn}
-    values |= _rare(slots, encoders, paradigms, training)
+    values |= _rare(slots, encoders, paradigms, training, values.get("prior"))
     draft = Draft(
         corpus=data.corpus,
         columns=data.columns,
@@ -230,14 +230,18 @@ def _budget(slots: dict[str, DeltaGenerator]) -> tuple[str, str, int]:
 
 
 def _rare(
-    slots: dict[str, DeltaGenerator], encoders: tuple[str, ...], paradigms: tuple[str, ...], training: str
+    slots: dict[str, DeltaGenerator],
+    encoders: tuple[str, ...],
+    paradigms: tuple[str, ...],
+    training: str,
+    prior: str | None,
 ) -> dict[str, Any]:
     """The other fields that at least one of the runs has."""
     applicable = {
         field
         for encoder in encoders
         for paradigm in paradigms
-        for field in applicable_fields(paradigm, encoder, training)
+        for field in applicable_fields(paradigm, encoder, training, prior)
     }
     values: dict[str, Any] = {}
     with st.expander("More settings", icon=":material/tune:"):

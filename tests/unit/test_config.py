@@ -59,7 +59,7 @@ def test_the_dissertation_preset_sets_all_of_its_values() -> None:
         ({"paradigm": "mtl", "alignment": "exact"}, "alignment", "only MRN has a prior"),
         ({"lambda": -1}, "lambda", "-1 is not possible.*> 0"),
         ({"lambda": float("nan")}, "lambda", "nan is not possible"),
-        ({"prior": "none"}, "prior", "not one of relational, paper"),
+        ({"prior": "none"}, "prior", "not one of relational, map, paper"),
         ({"alignment": "magic"}, "alignment", "not one of auto, disjoint"),
         ({"paradigm": "other"}, "paradigm", "stl | mtl | mrn"),
         ({"fraction": 0}, "fraction", "> 0, ≤ 1"),

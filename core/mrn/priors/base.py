@@ -19,14 +19,16 @@ class PriorSettings:
     """What every prior is told.
 
     `features` is D; `strength` is λ; `tokens` is N, the labelled training words of all tasks together, a
-    word counted once for each task that labels it; `learn` names the covariances to learn, the others stay
-    the identity.
+    word counted once for each task that labels it; `learn` names the covariances to learn, the others keep
+    their first value; `shrinkage` is κ, the weight of that first value in pseudo-observations for each row
+    of a covariance.
     """
 
     features: int
     strength: float
     tokens: float
     learn: tuple[str, ...] = MODES
+    shrinkage: float = 1.0
 
 
 class Prior(Protocol):
@@ -38,6 +40,10 @@ class Prior(Protocol):
 
     def update(self, heads: Tensor) -> None:
         """Learn the covariances anew from the heads as they are. No gradients."""
+        ...
+
+    def objective(self, heads: Tensor) -> Tensor | None:
+        """J, twice the negative log posterior of heads and covariances up to a constant; None without."""
         ...
 
     def relations(self) -> Relations | None:
@@ -58,6 +64,9 @@ class NoPrior:
         return torch.zeros((), device=heads.device)
 
     def update(self, heads: Tensor) -> None:
+        pass
+
+    def objective(self, heads: Tensor) -> None:
         pass
 
     def relations(self) -> Relations | None:

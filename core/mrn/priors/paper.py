@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from core.mrn.alignments.base import Alignment
-from core.mrn.lowrank import semidefinite_root
+from core.mrn.lowrank import semidefinite_factor
 from core.mrn.priors.base import PriorSettings
 from core.mrn.relations import MODES, Relations
 
@@ -80,6 +80,16 @@ class Prior:
             ridge = EPSILON * torch.eye(len(scatter), device=scatter.device)
             self._precision[mode] = _precision(scatter + ridge)
 
+    @torch.no_grad()
+    def objective(self, heads: Tensor) -> Tensor:
+        """J = <W, P W> − Σ_u n_u ln|P_u|: no hyperprior, as published. Infinite for a singular precision."""
+        weights = (self._align @ heads.detach()).double()
+        value = (weights * self._times(weights.float(), MODES)).sum()
+        for precision in self._precision.values():
+            columns = weights.numel() // len(precision)
+            value = value - columns * torch.linalg.slogdet(precision.double()).logabsdet
+        return value
+
     def _times(self, weights: Tensor, modes: tuple[str, ...] | list[str]) -> Tensor:
         """W ×_u P_u over the given modes, (T, C, D) → (T, C, D)."""
         if "task" in modes:
@@ -96,7 +106,7 @@ class Prior:
             "st,bc,tcr->sbr", self._precision["task"], self._precision["label"], self._align
         )
         coupling = torch.einsum("sbq,sbr->qr", self._align, lifted)
-        factor: Tensor = rows.T.to(torch.float64) @ semidefinite_root(coupling.to(torch.float64))
+        factor: Tensor = rows.T.to(torch.float64) @ semidefinite_factor(coupling.to(torch.float64))
         return factor.to(rows.dtype)
 
     def relations(self) -> Relations:

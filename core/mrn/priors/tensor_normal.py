@@ -1,0 +1,192 @@
+"""The tensor-normal prior that `relational` and `map` share: vec W ~ N(0, s · Ω_task ⊗ Ω_label ⊗ Ω_feature).
+
+Dissertation, equations (5) and (6), with covariance updates after (7) to (9), taken one after the other:
+feature, label, task, each from the newest others. What a scatter becomes is the subclass's to say.
+
+| symbol   | shape        | meaning                                                              |
+|----------|--------------|----------------------------------------------------------------------|
+| H        | (r, D)       | heads stacked                                                        |
+| B        | (T, C, r)    | alignment; W = B H is (T, C, D) and is never formed                  |
+| d_u, n_u | int          | size of mode u; columns of its unfolding, n_u = T·C·D / d_u          |
+| m_u      | float        | κ·d_u pseudo-observations of τ_u·I, an inverse-Wishart hyperprior    |
+| ρ_u      | float        | m_u / (n_u + m_u), the share of τ_u·I in an update                   |
+| Ω_f      | (D, D)       | a·I + F Fᵀ, F (D, r): S_feature = Hᵀ Q H has rank ≤ r                |
+| K        | (r, r)       | H Ω_f^-1 Hᵀ                                                          |
+| A        | (T, C, r)    | B with Ω_task^-1/2 on its first mode                                 |
+| Q        | (r, r)       | Σ_tu (Ω_task^-1)_tu B_tᵀ Ω_label^-1 B_u                              |
+
+Because W = B H, everything happens among the r rows of the heads: <W, Ω^-1 W> = <Q, K>, and each scatter
+is a product of matrices no larger than C or r. A penalty costs O(r² D). State in float64, the penalty in the
+dtype of the heads; neither penalty nor update waits for the device.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from core.mrn.alignments.base import Alignment
+from core.mrn.lowrank import LowRankCovariance, semidefinite_factor
+from core.mrn.priors.base import PriorSettings
+from core.mrn.relations import Relations
+
+__all__ = ["TensorNormal", "initial_variance"]
+
+
+def initial_variance(features: int) -> float:
+    """The variance of an nn.Linear's initial weights over D features, 1/(3D)."""
+    return 1.0 / (3.0 * features)
+
+
+class TensorNormal(ABC):
+    """Three covariances learned from the heads, and the penalty λ / (2N) · r / ‖B‖² · <W, Ω^-1 W> / s.
+
+    N counts the words of all tasks because the loss is the mean over tasks of means over words; so λ = 1 is
+    the estimate itself, however many tasks and words there are. r / ‖B‖² (1 for `disjoint` and `exact`) takes
+    back that `cooccurrence` writes a head's row into W many times over: λ means the same in every alignment.
+    """
+
+    def __init__(self, alignment: Alignment, settings: PriorSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._align = torch.as_tensor(alignment.matrix, dtype=torch.float64, device=device)
+        tasks, labels, rank = self._align.shape
+        self._sizes = {"task": tasks, "label": labels, "feature": settings.features}
+        self._means, self._scale = self._first_values(settings.features)
+        self._task = self._means["task"] * torch.eye(tasks, dtype=torch.float64, device=device)
+        self._label = self._means["label"] * torch.eye(labels, dtype=torch.float64, device=device)
+        self._feature = LowRankCovariance.identity(
+            settings.features, value=self._means["feature"], dtype=torch.float64, device=device
+        )
+        copies = float(self._align.square().sum()) / rank
+        self._weight = settings.strength / (2.0 * max(settings.tokens, 1.0) * copies * self._scale)
+        self._refresh()
+
+    @abstractmethod
+    def _first_values(self, features: int) -> tuple[Mapping[str, float], float]:
+        """τ_u of each mode, the multiple of I that its covariance begins with, and the fixed scale s."""
+
+    @abstractmethod
+    def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
+        """(c, b) of the update Ω_u ← c · S_u + b · I for a scatter of this trace (a scalar)."""
+
+    def penalty(self, heads: Tensor) -> Tensor:
+        """λ·L_reg of equation (23), scaled as the class says: <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W> = <Q, K>."""
+        inner = self._feature.inverse_inner(heads)
+        return self._weight * (self._coupling.to(inner.dtype) * inner).sum()
+
+    @torch.no_grad()
+    def objective(self, heads: Tensor) -> Tensor:
+        """J = <W, Ω^-1 W> / s + Σ_u [(n_u + m_u) ln|Ω_u| + m_u τ_u tr(Ω_u^-1)].
+
+        Equation (6) prints a minus before the log-determinants; the posterior has a plus. Covariances that
+        are not learned add a constant, which is counted.
+        """
+        rows = heads.detach().to(torch.float64)
+        value = (self._coupling * self._feature.inverse_inner(rows)).sum() / self._scale
+        for mode, (logdet, inverse_trace) in self._determinants().items():
+            pseudo = self._pseudo_observations(mode)
+            value = value + (self._columns(mode) + pseudo) * logdet
+            value = value + pseudo * self._means[mode] * inverse_trace
+        return value
+
+    @torch.no_grad()
+    def update(self, heads: Tensor) -> None:
+        """Equations (7), (8), (9), one after the other, on heads H (r, D)."""
+        rows = heads.detach().to(torch.float64)
+        if "feature" in self._settings.learn:
+            factor = rows.T @ semidefinite_factor(self._coupling)  # F Fᵀ = S_feature
+            share, multiple = self._blend("feature", factor.square().sum())
+            self._feature = LowRankCovariance(multiple, factor * share.sqrt())
+        inner = self._feature.inverse_inner(rows)
+        if "label" in self._settings.learn:
+            self._label = self._estimate("label", self._label_scatter(inner))
+        if "task" in self._settings.learn:
+            self._task = self._estimate("task", self._task_scatter(inner))
+        self._refresh()
+
+    def _label_scatter(self, inner: Tensor) -> Tensor:
+        """S_label (C, C) = Σ_s A_s K A_sᵀ, from K (r, r)."""
+        white = _whiten(self._task, self._align.flatten(1)).reshape(self._align.shape)
+        scatter: Tensor = (white @ inner).transpose(0, 1).flatten(1) @ white.transpose(0, 1).flatten(1).T
+        return scatter
+
+    def _task_scatter(self, inner: Tensor) -> Tensor:
+        """S_task (T, T) with entries <Ω_label^-1 B_t K, B_u>, from K (r, r)."""
+        tasks, labels, rank = self._align.shape
+        white = _whiten(self._label, self._align.transpose(0, 1).flatten(1))
+        white = white.reshape(labels, tasks, rank).transpose(0, 1)
+        scatter: Tensor = (white @ inner).flatten(1) @ white.flatten(1).T
+        return scatter
+
+    def _estimate(self, mode: str, scatter: Tensor) -> Tensor:
+        share, multiple = self._blend(mode, torch.trace(scatter))
+        covariance = share * (scatter + scatter.T) / 2
+        covariance.diagonal().add_(multiple)
+        return covariance
+
+    def _columns(self, mode: str) -> int:
+        """n_u."""
+        return math.prod(self._sizes.values()) // self._sizes[mode]
+
+    def _pseudo_observations(self, mode: str) -> float:
+        """m_u = κ d_u."""
+        return self._settings.shrinkage * self._sizes[mode]
+
+    def _shrinkage(self, mode: str) -> float:
+        """ρ_u."""
+        pseudo = self._pseudo_observations(mode)
+        return pseudo / (self._columns(mode) + pseudo)
+
+    def _determinants(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """ln|Ω_u| and tr(Ω_u^-1) of each mode."""
+        found = {"feature": (self._feature.logdet(), self._feature.inverse_trace())}
+        for mode, covariance in (("task", self._task), ("label", self._label)):
+            chol = torch.linalg.cholesky_ex(covariance).L
+            inverse = torch.linalg.solve_triangular(chol, torch.eye(len(chol)).to(chol), upper=False)
+            found[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), inverse.square().sum())
+        return found
+
+    def _refresh(self) -> None:
+        """Q from the newest Ω_task and Ω_label."""
+        tasks, labels, rank = self._align.shape
+        white = _whiten(self._label, self._align.transpose(0, 1).flatten(1))
+        white = _whiten(self._task, white.reshape(labels, tasks, rank).transpose(0, 1).flatten(1))
+        columns = white.reshape(tasks * labels, rank)
+        self._coupling = columns.T @ columns
+
+    def relations(self) -> Relations:
+        """The three covariances; the fixed scale s is not in them."""
+        return Relations(
+            task=self._task.cpu().numpy(),
+            label=self._label.cpu().numpy(),
+            feature_factor=self._feature.factor.cpu().numpy(),
+            feature_diagonal=float(self._feature.diagonal),
+        )
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {
+            "task": self._task,
+            "label": self._label,
+            "feature_factor": self._feature.factor,
+            "feature_diagonal": self._feature.diagonal,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        device = self._task.device
+        self._task = state["task"].to(device)
+        self._label = state["label"].to(device)
+        self._feature = LowRankCovariance(
+            state["feature_diagonal"].to(device), state["feature_factor"].to(device)
+        )
+        self._refresh()
+
+
+def _whiten(covariance: Tensor, columns: Tensor) -> Tensor:
+    """L^-1 X for Ω = L Lᵀ, (d, d) and (d, n) → (d, n)."""
+    chol = torch.linalg.cholesky_ex(covariance).L
+    white: Tensor = torch.linalg.solve_triangular(chol, columns, upper=False)
+    return white
