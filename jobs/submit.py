@@ -14,7 +14,7 @@ from core.models.sources import check_available, check_max_length
 from core.store import Store
 from jobs.engines import Engine, default_engine
 
-__all__ = ["Preflight", "check", "submit"]
+__all__ = ["Preflight", "check", "placed", "submit"]
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ def submit(
     `tell` is given each note of the check.
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
-    placed = [_placed(config) for config in configs]
-    for note in check(placed).notes:
+    runs = [placed(config) for config in configs]
+    for note in check(runs).notes:
         tell(note)
-    ids = store.add_runs(placed, sweep)
+    ids = store.add_runs(runs, sweep)
     (engine or default_engine()).ensure_workers(store)
     return ids
 
@@ -87,8 +87,8 @@ def _selections(configs: Sequence[RunConfig]) -> list[RunConfig]:
     ]
 
 
-def _placed(config: RunConfig) -> RunConfig:
-    """The same run with folders by their whole path: a worker starts elsewhere."""
+def placed(config: RunConfig) -> RunConfig:
+    """The same run with folders by their whole path, as it is queued: a worker starts elsewhere."""
     changes = {}
     if config.corpus not in CATALOGUE:
         changes["corpus"] = str(locate(config.corpus).resolve())
