@@ -29,4 +29,4 @@ class Prior(TensorNormal):
         mean, shrinkage = trace / self._sizes[mode], self._shrinkage(mode)
         speaks = trace > 0
         share = torch.where(speaks, (1 - shrinkage) / mean, torch.zeros_like(mean))
-        return share, torch.where(speaks, shrinkage, 1.0).to(trace)
+        return share, torch.where(speaks, torch.full_like(trace, shrinkage), torch.ones_like(trace))
