@@ -41,6 +41,6 @@ class Tender:
         """
         if self._vain_starts >= _MOST_VAIN_STARTS:
             raise MRNLabError(
-                f"The runs are queued, but {self._vain_starts} workers ended as soon as they had started; the "
-                f"end of {home() / 'logs' / 'workers.log'} says why."
+                f"The runs are queued, but {self._vain_starts} workers ended as soon as they had started; "
+                f"the end of {home() / 'logs' / 'workers.log'} says why."
             )

@@ -2,13 +2,14 @@
 
 from core.evaluation.scores import PlainScore, score_name, score_task
 from core.evaluation.spans import Span, spans
-from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
 
 __all__ = [
     "MeanSD",
     "PairedDifference",
     "PlainScore",
     "Span",
+    "holm",
     "paired_difference",
     "score_name",
     "score_task",

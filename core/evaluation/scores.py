@@ -2,6 +2,7 @@
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.
+They are counted by `core.evaluation.span_counts`, and equal to seqeval's in default and strict mode.
 `seqeval_f1` is what seqeval makes of POS tags (it reads NNP as prefix N and type NP); the dissertation's POS
 tables hold it, and it serves for nothing else.
 """
@@ -9,15 +10,16 @@ tables hold it, and it serves for nothing else.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora.types import Scheme
 from core.errors import MRNLabError
+from core.evaluation.span_counts import SpanCounts, f1_of, span_counts
 from core.training.events import TaskScore
 
 __all__ = ["PlainScore", "score_name", "score_task"]
@@ -56,13 +58,14 @@ def score_task(
     precision = recall = f1_conll = f1_strict = seqeval_f1 = None
     report: Report = {}
     if scheme == "iob2":
-        precision, recall, f1_conll = _span_scores(gold, predicted)
+        counts = span_counts(gold, predicted)
+        precision, recall, f1_conll = f1_of(_all(counts))
         if details:
-            f1_strict = _strict_f1(gold, predicted)
-            report = _span_report(gold, predicted)
+            f1_strict = f1_of(_all(span_counts(gold, predicted, strict=True)))[2]
+            report = _report(counts)
     else:
         if details or plain_score == "seqeval_f1":
-            precision, recall, seqeval_f1 = _span_scores(gold, predicted)
+            precision, recall, seqeval_f1 = _seqeval(gold, predicted)
             if plain_score == "accuracy":
                 precision = recall = None
         if details:
@@ -95,34 +98,16 @@ def _check_lengths(task: str, gold: Labels, predicted: Labels) -> None:
             )
 
 
-def _span_scores(gold: Labels, predicted: Labels) -> tuple[float, float, float]:
-    """Micro-averaged precision, recall and F1 over spans, in seqeval's default (conlleval) mode."""
-    if not any(map(len, gold)):
-        return 0.0, 0.0, 0.0
-    precision, recall, f1, _ = _seqeval(gold, predicted, average="micro")
-    return float(precision), float(recall), float(f1)
+def _all(counts: Mapping[str, SpanCounts]) -> SpanCounts:
+    return sum(counts.values(), SpanCounts(0, 0, 0))
 
 
-def _strict_f1(gold: Labels, predicted: Labels) -> float:
-    if not any(map(len, gold)):
-        return 0.0
-    _need_seqeval()
-    from seqeval.metrics import f1_score
-    from seqeval.scheme import IOB2
-
-    return float(f1_score(_lists(gold), _lists(predicted), mode="strict", scheme=IOB2, zero_division=0))
-
-
-def _span_report(gold: Labels, predicted: Labels) -> Report:
+def _report(counts: Mapping[str, SpanCounts]) -> Report:
     """A row per span type that is annotated or predicted, in the order of their names."""
-    everything = {label for column in (gold, predicted) for labels in column for label in labels}
-    types = sorted({label.partition("-")[2] for label in everything} - {""})
-    if not types:
-        return {}
-    columns = _seqeval(gold, predicted, average=None)
+    rows = {type_: (f1_of(own), own.gold) for type_, own in counts.items()}
     return {
-        type_: {"precision": float(p), "recall": float(r), "f1": float(f1), "support": int(n)}
-        for type_, p, r, f1, n in zip(types, *columns, strict=True)
+        type_: {"precision": precision, "recall": recall, "f1": f1, "support": support}
+        for type_, ((precision, recall, f1), support) in rows.items()
     }
 
 
@@ -150,18 +135,20 @@ def _label_report(gold: NDArray[np.object_], predicted: NDArray[np.object_]) -> 
     }
 
 
-def _seqeval(gold: Labels, predicted: Labels, average: str | None) -> tuple[Any, Any, Any, Any]:
-    """Precision, recall, F1 and support of spans in default mode; arrays by type for no average."""
+def _seqeval(gold: Labels, predicted: Labels) -> tuple[float, float, float]:
+    """Micro-averaged precision, recall and F1 of what seqeval takes for spans, in default mode."""
+    if not any(map(len, gold)):
+        return 0.0, 0.0, 0.0
     _need_seqeval()
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
     with warnings.catch_warnings():
         # It warns of each POS tag; that it misreads them is known, and wanted here.
         warnings.filterwarnings("ignore", message=".* seems not to be NE tag", category=UserWarning)
-        result: tuple[Any, Any, Any, Any] = precision_recall_fscore_support(
-            _lists(gold), _lists(predicted), average=average, zero_division=0
+        precision, recall, f1, _ = precision_recall_fscore_support(
+            _lists(gold), _lists(predicted), average="micro", zero_division=0
         )
-    return result
+    return float(precision), float(recall), float(f1)
 
 
 def _need_seqeval() -> None:

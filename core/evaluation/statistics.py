@@ -7,10 +7,10 @@ interval: where a number cannot be known it is None, never 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["CONFIDENCE", "MeanSD", "PairedDifference", "paired_difference", "summary"]
+__all__ = ["CONFIDENCE", "MeanSD", "PairedDifference", "holm", "paired_difference", "summary"]
 
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
@@ -79,6 +79,19 @@ def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> PairedD
     differences = [a[seed] - b[seed] for seed in seeds]
     found = summary(differences)
     return PairedDifference(found.mean, found.sd, found.n, found.low, found.high, _p(found))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values corrected for being several, in their order (Holm 1979).
+
+    Calling those under 0.05 differences is then wrong, even once, in at most one family of tests in twenty.
+    """
+    corrected = [0.0] * len(p_values)
+    least = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = least
+    return corrected
 
 
 def _p(differences: MeanSD) -> float | None:

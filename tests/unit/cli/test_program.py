@@ -18,7 +18,7 @@ from tests.making import (
 )
 from tests.unit.cli.terminal import Laboratory
 
-VERBS = ["launch", "runs", "show", "metrics", "results", "relations", "tag"]
+VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
 VERBS += ["stop", "resume", "retry", "delete", "worker", "doctor"]
 
 

@@ -1,0 +1,142 @@
+"""What a setting's runs say: scores on the test sentences, and differences to the reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from core.config import RunConfig
+from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
+from core.studies.plan import Arm, DevScores, Layout, chosen_arm
+from core.studies.study import Family, Setting
+
+__all__ = ["HELPS", "HURTS", "MEAN", "NOT_SHOWN", "Difference", "FinalScores", "Outcome", "Result", "analyse"]
+
+MEAN = "mean"
+"""The name of the mean over a setting's targets, beside the targets' own."""
+
+HELPS, HURTS, NOT_SHOWN = "helps", "hurts", "no difference shown"
+
+
+@dataclass(frozen=True)
+class FinalScores:
+    """What runs scored on the test sentences: by run and task, in [0, 1]."""
+
+    by_run: Mapping[RunConfig, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A family less the reference, seed by seed. `p_holm` is corrected for the families of the setting."""
+
+    paired: PairedDifference
+    p_holm: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What the 95% interval says; a single seed shows nothing."""
+        low, high = self.paired.low, self.paired.high
+        if low is not None and low > 0:
+            return HELPS
+        return HURTS if high is not None and high < 0 else NOT_SHOWN
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One family in one setting: the arm that dev chose, and what it scored per target and in the mean.
+
+    `arm` is None while that is open, or where every arm failed. `differences` is empty for the reference.
+    """
+
+    family: Family
+    arm: Mapping[str, Any] | None
+    dev: MeanSD | None
+    by_seed: Mapping[str, Mapping[int, float]]
+    scores: Mapping[str, MeanSD]
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    failed: int = 0
+    """How many of the family's runs failed."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else is told of the chosen arm, such as quantities that it learned."""
+
+    @property
+    def arm_told(self) -> str:
+        """The chosen arm in words; empty where there was no choice."""
+        return "" if self.arm is None else self.family.told(self.arm)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One setting: its families in order, the reference among them."""
+
+    setting: Setting
+    reference: str
+    outcomes: tuple[Outcome, ...]
+
+    def outcome(self, family: str) -> Outcome:
+        """That family's. Raises KeyError."""
+        return {one.family.name: one for one in self.outcomes}[family]
+
+
+def analyse(
+    layout: Layout, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
+) -> Result:
+    """The setting as far as it is known: arms are chosen by dev alone, then read off the test sentences."""
+    outcomes = [_outcome(layout, family, dev, test, failed) for family in layout.arms]
+    reference = next(one for one in outcomes if one.family.name == layout.study.reference)
+    for target in (*layout.setting.targets, MEAN):
+        _compare(outcomes, reference, target)
+    return Result(layout.setting, layout.study.reference, tuple(outcomes))
+
+
+def _outcome(
+    layout: Layout, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
+) -> Outcome:
+    family, targets, seeds = layout.study.family(name), layout.setting.targets, layout.study.seeds
+    lost = len({run for arm in layout.arms[name] for run in arm.of(seeds) if run in failed})
+    arm = chosen_arm(layout, name, dev, failed)
+    if arm is None:
+        return Outcome(family, None, None, {}, {}, failed=lost)
+    on_dev = _by_seed(arm, targets, dev.by_run).get(MEAN)
+    by_seed = _by_seed(arm, targets, test.by_run)
+    return Outcome(
+        family,
+        arm.values,
+        summary(on_dev.values()) if on_dev else None,
+        by_seed,
+        {target: summary(scores.values()) for target, scores in by_seed.items()},
+        failed=lost,
+    )
+
+
+def _by_seed(
+    arm: Arm, targets: tuple[str, ...], scores: Mapping[RunConfig, Mapping[str, float]]
+) -> dict[str, dict[int, float]]:
+    """Per target, and for their mean, the score of each seed; the mean where a seed has all targets."""
+    found: dict[str, dict[int, float]] = {}
+    for seed, runs in arm.runs.items():
+        scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
+        for target in targets:
+            if target in scored:
+                found.setdefault(target, {})[seed] = scored[target]
+        if set(targets) <= scored.keys():
+            mean = math.fsum(scored[target] for target in targets) / len(targets)
+            found.setdefault(MEAN, {})[seed] = mean
+    return found
+
+
+def _compare(outcomes: list[Outcome], reference: Outcome, target: str) -> None:
+    """Adds the differences on this target, with p-values corrected over the families, to the outcomes."""
+    found: dict[int, Difference] = {}
+    for place, one in enumerate(outcomes):
+        if one.family != reference.family and target in one.by_seed and target in reference.by_seed:
+            paired = paired_difference(one.by_seed[target], reference.by_seed[target])
+            if paired is not None:
+                found[place] = Difference(paired)
+    tested = {place: one.paired.p for place, one in found.items() if one.paired.p is not None}
+    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
+    for place, difference in found.items():
+        known = {target: replace(difference, p_holm=corrected.get(place))}
+        outcomes[place] = replace(outcomes[place], differences={**outcomes[place].differences, **known})

@@ -1,0 +1,147 @@
+"""Which runs a study makes next: first every arm with few seeds, then the arm that dev chose with all.
+
+Pure functions of what is known. Only scores on dev can enter: `DevScores` is made from nothing else, so that
+what is later told of the test sentences was not chosen by them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.config import RunConfig
+from core.studies.study import Setting, Study
+from core.sweep import expand
+
+__all__ = ["Arm", "DevScores", "Layout", "chosen_arm", "dev_mean", "lay_out", "next_runs", "remaining"]
+
+
+@dataclass(frozen=True)
+class DevScores:
+    """What runs scored on the development sentences: by run and task, in [0, 1]."""
+
+    by_run: Mapping[RunConfig, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One candidate of a family: its own fields, and its runs by seed. STL has a run for each target."""
+
+    values: Mapping[str, Any]
+    runs: Mapping[int, tuple[RunConfig, ...]]
+
+    def of(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
+        """The runs with these seeds."""
+        return (run for seed in seeds for run in self.runs[seed])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A setting with the runs of all arms spelled out, by family in the setting's order."""
+
+    study: Study
+    setting: Setting
+    arms: Mapping[str, tuple[Arm, ...]]
+
+    def runs(self) -> Iterator[RunConfig]:
+        """Every run that any stage may ask for."""
+        return (run for arms in self.arms.values() for arm in arms for run in arm.of(self.study.seeds))
+
+
+def lay_out(
+    study: Study, setting: Setting, place: Callable[[RunConfig], RunConfig] = lambda run: run
+) -> Layout:
+    """The setting's arms as runs. `place` is applied to each, for folders by their whole path.
+
+    Raises ConfigError where an arm does not make a run.
+    """
+    arms = {
+        name: tuple(_arm(study, setting, values, place) for values in study.family(name).arms)
+        for name in setting.families
+    }
+    return Layout(study, setting, arms)
+
+
+def _arm(
+    study: Study, setting: Setting, values: Mapping[str, Any], place: Callable[[RunConfig], RunConfig]
+) -> Arm:
+    runs: dict[int, list[RunConfig]] = {seed: [] for seed in study.seeds}
+    for run in expand(values, {"seed": study.seeds}, preset=setting.base):
+        if not set(setting.targets).isdisjoint(run.tasks):  # STL of another task would count for nothing
+            runs[run.seed].append(place(run))
+    return Arm(values, {seed: tuple(found) for seed, found in runs.items()})
+
+
+def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
+    """The arm's mean dev score over seeds and targets; None where one of them is missing."""
+    found = []
+    for seed in seeds:
+        scored: dict[str, float] = {}
+        for run in arm.runs[seed]:
+            scored |= dev.by_run.get(run, {})
+        if not set(targets) <= scored.keys():
+            return None
+        found += [scored[target] for target in targets]
+    return math.fsum(found) / len(found)
+
+
+def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[RunConfig]) -> Arm | None:
+    """The arm with the best dev mean over the search seeds, the first of equals; None while that is open.
+
+    An arm that failed with one of them is out; where all are, there is nothing to choose. A single arm is
+    chosen from the start.
+    """
+    arms = layout.arms[family]
+    if len(arms) == 1:
+        return arms[0]
+    if any(_open(arm.of(layout.study.search_seeds), dev, failed) for arm in arms):
+        return None
+    scored = [
+        (mean, arm)
+        for arm in arms
+        if (mean := dev_mean(arm, layout.study.search_seeds, layout.setting.targets, dev)) is not None
+    ]
+    return max(scored, key=lambda one: one[0])[1] if scored else None
+
+
+def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+    """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
+
+    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait.
+    """
+    wanted: dict[RunConfig, None] = {}
+    for family, arms in layout.arms.items():
+        chosen = chosen_arm(layout, family, dev, failed)
+        if chosen is not None:
+            wanted |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
+        else:
+            for arm in arms:
+                wanted |= dict.fromkeys(_open(arm.of(layout.study.search_seeds), dev, failed))
+    return list(wanted)
+
+
+def remaining(
+    layout: Layout, dev: DevScores, failed: Collection[RunConfig]
+) -> tuple[list[RunConfig], list[RunConfig]]:
+    """What is still to be run in the search and after it. Where an arm is yet to be chosen, the first one
+    stands for it.
+    """
+    search: dict[RunConfig, None] = {}
+    final: dict[RunConfig, None] = {}
+    for family, arms in layout.arms.items():
+        if len(arms) > 1:
+            for arm in arms:
+                search |= dict.fromkeys(_open(arm.of(layout.study.search_seeds), dev, failed))
+        chosen = chosen_arm(layout, family, dev, failed)
+        if chosen is None and not search.keys().isdisjoint(run for arm in arms for run in arm.of(arm.runs)):
+            chosen = arms[0]
+        if chosen is not None:
+            final |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
+    return list(search), [run for run in final if run not in search]
+
+
+def _open(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+    """Those of which nothing is known yet."""
+    return [run for run in runs if run not in dev.by_run and run not in failed]

@@ -1,0 +1,96 @@
+"""What a study is: settings, the families of methods compared in them, and the one they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+__all__ = ["Family", "Setting", "Study"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One method with its candidates. An arm maps fields of a run to values; dev chooses among the arms."""
+
+    name: str
+    title: str
+    arms: tuple[Mapping[str, Any], ...]
+
+    def told(self, arm: Mapping[str, Any]) -> str:
+        """What sets this arm apart from the others, such as `λ=0.01`; empty for a single arm."""
+        fields = dict.fromkeys(field for one in self.arms for field in one)
+        differing = [field for field in fields if any(one.get(field) != arm.get(field) for one in self.arms)]
+        return ", ".join(
+            f"{'λ' if field == 'lambda' else field}={_plain(arm.get(field))}" for field in differing
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One comparison: the fields common to all of its runs, the tasks whose scores count, who takes part.
+
+    A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
+    settings; what is learned in one part may not hold in another.
+    """
+
+    name: str
+    title: str
+    part: str
+    base: Mapping[str, Any]
+    targets: tuple[str, ...]
+    families: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A sweep plus its analysis. The arms are chosen with `search_seeds`, what is told rests on all `seeds`.
+
+    Raises ValueError where it contradicts itself.
+    """
+
+    name: str
+    title: str
+    question: str
+    settings: tuple[Setting, ...]
+    families: tuple[Family, ...]
+    reference: str
+    search_seeds: tuple[int, ...] = (1, 2)
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+
+    def __post_init__(self) -> None:
+        known = [family.name for family in self.families]
+        for names in (known, [setting.name for setting in self.settings]):
+            if len(set(names)) < len(names):
+                raise ValueError(f"{self.name}: a name is given twice among {', '.join(names)}")
+        for family in self.families:
+            if not family.arms:
+                raise ValueError(f"{self.name}: the family {family.name} has no arm")
+        for setting in self.settings:
+            if unknown := set(setting.families) - set(known):
+                raise ValueError(f"{self.name}/{setting.name}: no family is called {', '.join(unknown)}")
+            if self.reference not in setting.families:
+                raise ValueError(f"{self.name}/{setting.name}: the reference {self.reference} is missing")
+            if not setting.targets:
+                raise ValueError(f"{self.name}/{setting.name}: no target is named")
+        if not self.search_seeds or not set(self.search_seeds) <= set(self.seeds):
+            raise ValueError(f"{self.name}: the seeds of the search must be some of all seeds")
+
+    def family(self, name: str) -> Family:
+        """The family of that name. Raises KeyError."""
+        return {family.name: family for family in self.families}[name]
+
+    def parts(self) -> tuple[str, ...]:
+        """The parts in the order of the settings."""
+        return tuple(dict.fromkeys(setting.part for setting in self.settings))
+
+    def with_seeds(self, count: int) -> Study:
+        """The same study with its first `count` seeds; beyond its own, seeds go on counting."""
+        further = range(max(self.seeds) + 1, max(self.seeds) + 1 + count)
+        seeds = (*self.seeds, *further)[:count]
+        search = tuple(seed for seed in self.search_seeds if seed in seeds) or seeds[:1]
+        return replace(self, seeds=seeds, search_seeds=search)
+
+
+def _plain(value: object) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,146 @@
+"""What a study says, as a table for the terminal, as Markdown for the docs, and as one JSON document."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import typer
+
+from core.evaluation.statistics import MeanSD
+from core.studies import Study
+from core.studies.analysis import MEAN, NOT_SHOWN, Difference, Outcome, Result
+from jobs.cli.output import print_table
+
+__all__ = ["document", "markdown", "table"]
+
+_NONE = "–"
+
+
+def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
+    """All that is known, scores in [0, 1]. `mean` is the mean over a setting's targets."""
+    return {
+        "study": study.name,
+        "question": study.question,
+        "reference": study.reference,
+        "settings": [
+            {
+                "name": result.setting.name,
+                "title": result.setting.title,
+                "part": result.setting.part,
+                "targets": list(result.setting.targets),
+                "families": [_family(one) for one in result.outcomes],
+            }
+            for result in results
+        ],
+    }
+
+
+def _family(one: Outcome) -> dict[str, Any]:
+    return {
+        "name": one.family.name,
+        "arm": one.arm,
+        "dev": None if one.dev is None else dataclasses.asdict(one.dev),
+        "test": {target: dataclasses.asdict(scores) for target, scores in one.scores.items()},
+        "by_seed": one.by_seed,
+        "differences": {
+            target: {
+                **dataclasses.asdict(found.paired),
+                "p_holm": found.p_holm,
+                "verdict": found.verdict,
+            }
+            for target, found in one.differences.items()
+        },
+        "failed": one.failed,
+        "extra": one.extra,
+    }
+
+
+def table(results: Sequence[Result]) -> None:
+    """A table for each setting on standard output, scores in percent, differences in points."""
+    for place, result in enumerate(results):
+        if place:
+            typer.echo()
+        typer.echo(f"{result.setting.name}: {result.setting.title}")
+        print_table(_headers(result), _rows(result))
+
+
+def markdown(study: Study, results: Sequence[Result]) -> str:
+    """All tables: for each part an overview of families and settings, then the settings one by one."""
+    lines = []
+    for part, group in groupby(results, key=lambda result: result.setting.part):
+        of_part = list(group)
+        lines += [f"## {part.capitalize()}", "", *_overview(study, of_part), ""]
+        for result in of_part:
+            lines += [f"### {result.setting.title} (`{result.setting.name}`)", ""]
+            lines += [*_table(_headers(result), list(_rows(result))), ""]
+    lines += [
+        "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
+        f"{study.family(study.reference).title}, paired by seed, with their 95% interval; p corrected for "
+        "the families of a setting (Holm). Arms were chosen on the development sentences.",
+    ]
+    return "\n".join(lines)
+
+
+def _overview(study: Study, results: Sequence[Result]) -> list[str]:
+    """Families × settings: the mean difference, in bold where its interval leaves zero out."""
+    names = dict.fromkeys(
+        one.family.name for result in results for one in result.outcomes if one.family.name != study.reference
+    )
+    rows = []
+    for name in names:
+        cells = []
+        for result in results:
+            known = {one.family.name: one for one in result.outcomes}
+            found = known[name].differences.get(MEAN) if name in known else None
+            bold = "**" if found is not None and found.verdict != NOT_SHOWN else ""
+            cells.append(_NONE if found is None else f"{bold}{_points(found.paired.mean)}{bold}")
+        rows.append([study.family(name).title, *cells])
+    return _table([f"less {study.family(study.reference).title}", *(r.setting.name for r in results)], rows)
+
+
+def _headers(result: Result) -> list[str]:
+    targets = result.setting.targets
+    mean = [MEAN] if len(targets) > 1 else []
+    return ["family", "chosen", "dev", *targets, *mean, "difference", "p", "verdict"]
+
+
+def _rows(result: Result) -> Iterator[list[str]]:
+    several = len(result.setting.targets) > 1
+    for one in result.outcomes:
+        targets = [*result.setting.targets, *([MEAN] if several else [])]
+        found = one.differences.get(MEAN)
+        yield [
+            one.family.title,
+            one.arm_told or ("" if one.arm is not None else "open"),
+            _NONE if one.dev is None else f"{100 * one.dev.mean:.2f}",
+            *(_scores(one.scores.get(target)) for target in targets),
+            *(["", "", ""] if found is None else _difference(found)),
+        ]
+
+
+def _difference(found: Difference) -> list[str]:
+    low, high = found.paired.low, found.paired.high
+    interval = "" if low is None or high is None else f" [{_points(low)}, {_points(high)}]"
+    p_value = "" if found.p_holm is None else "< 0.001" if found.p_holm < 0.001 else f"{found.p_holm:.3f}"
+    return [_points(found.paired.mean) + interval, p_value, found.verdict]
+
+
+def _scores(cell: MeanSD | None) -> str:
+    if cell is None:
+        return _NONE
+    spread = "" if cell.sd is None else f" ± {100 * cell.sd:.2f}"
+    return f"{100 * cell.mean:.2f}{spread} ({cell.n})"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.2f}".replace("-", "−")
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    def row(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return [row(headers), row(["---", *["---:"] * (len(headers) - 1)]), *map(row, rows)]

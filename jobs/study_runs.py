@@ -1,0 +1,134 @@
+"""The runs of a study in the store: ordinary runs, found by their description, whoever launched them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.config import RunConfig
+from core.errors import MRNLabError
+from core.store import ACTIVE, Run, RunState, Store
+from core.studies.analysis import FinalScores, Result, analyse
+from core.studies.plan import DevScores, Layout, lay_out, remaining
+from core.studies.study import Setting, Study
+from jobs.estimate import estimate
+from jobs.submit import placed
+
+__all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "outstanding", "results"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of a study's runs: what they scored on dev, which failed, which wait or run."""
+
+    dev: DevScores
+    failed: Mapping[RunConfig, Run]
+    active: Mapping[RunConfig, Run]
+    succeeded: Mapping[RunConfig, Run]
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """How many runs of a setting are to come before an arm is chosen and after, and for how long."""
+
+    setting: str
+    search: int
+    final: int
+    seconds: float | None
+    problem: str
+
+
+def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
+    """These settings with their runs as the store has them."""
+    return [lay_out(study, setting, placed) for setting in settings]
+
+
+class StudyRuns:
+    """The runs of these layouts in the store, whoever launched them.
+
+    A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
+    Looked at again and again, it reads only what is new.
+    """
+
+    def __init__(self, store: Store, layouts: Sequence[Layout]) -> None:
+        self._store = store
+        self._wanted = {run: run for layout in layouts for run in layout.runs()}
+        self._ours: dict[int, RunConfig | None] = {}
+        self._scores: dict[tuple[str, int], dict[str, float]] = {}
+        self._states: dict[int, RunState] | None = None
+        self._progress = Progress(DevScores({}), {}, {}, {})
+
+    def look(self) -> Progress:
+        """What has become of them by now; the same object where no run has changed its state."""
+        ours = [
+            (description, run)
+            for run in self._store.runs(with_facts=False)
+            if (description := self._description(run)) is not None
+        ]
+        states = {run.id: run.state for _, run in ours}
+        if states != self._states:
+            self._states = states
+            self._progress = self._sorted(ours)
+        return self._progress
+
+    def _sorted(self, ours: Sequence[tuple[RunConfig, Run]]) -> Progress:
+        best: dict[RunConfig, Run] = {}
+        for description, run in ours:  # the newest first
+            if description not in best or _rank(run) > _rank(best[description]):
+                best[description] = run
+        succeeded, active, failed = (
+            {description: run for description, run in best.items() if _rank(run) == rank}
+            for rank in (2, 1, 0)
+        )
+        return Progress(DevScores(self._scored("dev", succeeded)), failed, active, succeeded)
+
+    def final(self, succeeded: Mapping[RunConfig, Run]) -> FinalScores:
+        """What these runs scored on the test sentences."""
+        return FinalScores(self._scored("test", succeeded))
+
+    def _description(self, run: Run) -> RunConfig | None:
+        if run.id not in self._ours:  # a run's description never changes
+            self._ours[run.id] = None if run.config_problem else self._wanted.get(run.config)
+        return self._ours[run.id]
+
+    def _scored(self, split: str, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
+        unread = [run.id for run in runs.values() if (split, run.id) not in self._scores]
+        for run_id in unread:
+            self._scores[split, run_id] = {}
+        for score in self._store.scores(unread, split) if unread else ():
+            if math.isfinite(score.score):
+                self._scores[split, score.run_id][score.task] = score.score
+        return {description: self._scores[split, run.id] for description, run in runs.items()}
+
+
+def _rank(run: Run) -> int:
+    return 2 if run.state is RunState.SUCCEEDED else int(run.state in ACTIVE)
+
+
+def results(store: Store, layouts: Sequence[Layout]) -> list[Result]:
+    """What these settings say as far as they have been run."""
+    runs = StudyRuns(store, layouts)
+    found = runs.look()
+    final = runs.final(found.succeeded)
+    return [analyse(layout, found.dev, final, found.failed) for layout in layouts]
+
+
+def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:
+    """What is still to be run, setting by setting. A run of several settings counts in the first."""
+    found = StudyRuns(store, layouts).look()
+    counted: set[RunConfig] = set()
+    plan = []
+    for layout in layouts:
+        search, final = (
+            [run for run in runs if run not in counted] for runs in remaining(layout, found.dev, found.failed)
+        )
+        counted.update(search, final)
+        seconds: float | None = None
+        problem = ""
+        try:
+            seconds = estimate(store, search + final).seconds
+        except MRNLabError as error:
+            problem = f"{layout.setting.name}: {error}"
+        plan.append(Outstanding(layout.setting.name, len(search), len(final), seconds, problem))
+    return plan
