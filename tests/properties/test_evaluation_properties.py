@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.corpora.schemes import convert, notation, violations
 from core.evaluation import Span, score_task, spans, summary
 
-pytest.importorskip("seqeval", reason="the package seqeval is not installed here")
+pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-A-B", "I-A-B"]
 label_rows = st.lists(st.sampled_from(LABELS), max_size=12)
@@ -45,6 +45,27 @@ def test_scores_are_shares_and_perfect_only_when_right(pairs: list[tuple[list[st
     assert score.f1_conll == pytest.approx(
         2 * both / (len(gold_spans) + len(found)) if gold_spans or found else 0
     )
+
+
+@given(st.lists(label_rows, max_size=6), st.randoms(use_true_random=False))
+def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance: object) -> None:
+    from seqeval.metrics import f1_score
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+    from seqeval.scheme import IOB2
+
+    predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    score = score_task("ner", "iob2", gold, predicted)
+    if not any(gold):
+        assert score.f1_conll == score.f1_strict == 0
+        return
+    expected = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
+    assert (score.precision, score.recall, score.f1_conll) == pytest.approx(expected[:3])
+    strict = f1_score(gold, predicted, mode="strict", scheme=IOB2, zero_division=0)
+    assert score.f1_strict == pytest.approx(strict)
+    if score.report:
+        columns = precision_recall_fscore_support(gold, predicted, average=None, zero_division=0)
+        for row, (p, r, f1, n) in zip(score.report.values(), zip(*columns, strict=True), strict=True):
+            assert list(row.values()) == pytest.approx([p, r, f1, n])
 
 
 @st.composite

@@ -172,7 +172,7 @@ def test_without_seqeval_the_answer_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "seqeval.metrics", None)
     monkeypatch.setitem(sys.modules, "seqeval.metrics.sequence_labeling", None)
     with pytest.raises(MRNLabError, match="pip install seqeval"):
-        score_task("ner", "iob2", [["B-X"]], [["B-X"]])
+        score_task("pos", "plain", [["NN"]], [["NN"]], plain_score="seqeval_f1")
 
 
 def test_score_names() -> None:
