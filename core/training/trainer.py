@@ -6,19 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from torch import Tensor
 from torch.autograd import backward
 
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.encoding.batches import Batch
 from core.errors import TrainingError
 from core.models import checkpoint as checkpoints
 from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
 from core.training.prediction import Predicted, predict, score
+from core.training.relation_metrics import relation_metrics
 from core.training.selection import DevMetrics, best_epoch
 from core.training.setup import Setup, set_up, snapshot_steps
 from core.training.step_log import StepLog
 
-__all__ = ["Outcome", "train"]
+__all__ = ["Outcome", "train", "train_step"]
 
 _VANISHED = 1e-6
 """Share of the total loss under which a penalty no longer does anything."""
@@ -65,14 +68,7 @@ def train(
             if should_stop():
                 log.flush()
                 return Outcome(True, best_epoch(history, config.select_by), step)
-            batch = batch.to(run.device)
-            sums, counts = model.losses(model(batch), batch.labels)
-            losses = sums / counts.clamp_min(1)  # L_t, (21)
-            penalty = prior.penalty(heads.weight)  # λ · L_reg, (23)
-            total = losses.mean() + penalty  # (22), (23); the mean, as the program has it
-            run.optimiser.zero_grad(set_to_none=True)
-            backward(total)
-            run.optimiser.step()
+            losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
             step += 1
             log.add(step, step / run.facts.steps_per_epoch, _rate(run), losses, counts, penalty, total)
             run.schedule.step()
@@ -80,7 +76,9 @@ def train(
                 log.flush()
                 prior.update(heads.weight)  # (24) to (26)
             if step in moments and (relations := prior.relations()) is not None:
-                sink(Snapshot(step, step / run.facts.steps_per_epoch, relations))
+                epoch_done = step / run.facts.steps_per_epoch
+                sink(Snapshot(step, epoch_done, relations))
+                sink(relation_metrics(step, epoch_done, log.seconds, relations))
         log.flush()
         metrics, predicted = _evaluate(run, sink, epoch, step, log.seconds)
         history.append(metrics)
@@ -101,6 +99,19 @@ def train(
     on_test = predict(model, run.enter("test"), run.device)
     sink(score(config, "test", run.splits["test"], run.tasks, on_test, best))
     return Outcome(False, best, step)
+
+
+def train_step(run: Setup, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """One step of the optimiser: the tasks' losses and word counts (T,), penalty and total loss (scalars)."""
+    batch = batch.to(run.device)
+    sums, counts = run.model.losses(run.model(batch), batch.labels)
+    losses = sums / counts.clamp_min(1)  # L_t, (21)
+    penalty = run.prior.penalty(run.model.heads.weight)  # λ · L_reg, (23)
+    total = losses.mean() + penalty  # (22), (23); the mean, as the program has it
+    run.optimiser.zero_grad(set_to_none=True)
+    backward(total)
+    run.optimiser.step()
+    return losses, counts, penalty, total
 
 
 def _rate(run: Setup) -> float:
