@@ -58,8 +58,8 @@ def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Map
     guess = _spans(prefix[codes[half:]], kind[codes[half:]], first, strict)
     # A span is its first word, one past its last, and its type, as one number.
     size, count = half + 1, len(types)
-    keys = [(start * size + end) * count + type_ for start, end, type_ in (true, guess)]
-    both = np.intersect1d(*keys, assume_unique=True) % count if count else keys[0]
+    there, found = ((start * size + end) * count + type_ for start, end, type_ in (true, guess))
+    both = np.intersect1d(there, found, assume_unique=True) % max(count, 1)
     numbers = [np.bincount(one, minlength=count) for one in (true[2], guess[2], both)]
     return {type_: SpanCounts(*(int(one[place]) for one in numbers)) for place, type_ in enumerate(types)}
 
