@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +11,17 @@ from core.corpora import CATALOGUE, prepare
 from core.corpora.loading import locate
 from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
+from core.mrn.alignments.kept_mappings import keep_mapping
+from core.mrn.alignments.mapping import fit
+from core.mrn.alignments.mapping_file import read_mapping
+from core.mrn.registry import parse_alignment
 from core.store import Store
 from jobs.engines import Engine, default_engine
 
 __all__ = ["Preflight", "check", "placed", "submit"]
+
+_Share = tuple[str, tuple[str, ...] | None, float]
+"""What the sentences of a run are drawn from: corpus, columns, fraction."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Preflight:
 
 def check(configs: Sequence[RunConfig]) -> Preflight:
     """Whether these runs can be trained here: encoders are to be had and read windows as long as asked for,
-    corpora can be read and have the tasks.
+    corpora can be read and have the tasks, mappings can be read and fit their labels.
 
     Each share of each corpus is read once. Raises MRNLabError at the first problem.
     """
@@ -35,10 +42,16 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
     for config in configs:
         check_max_length(config)
     notes: dict[str, None] = {}
-    for selection in _selections(configs):
-        notes |= dict.fromkeys(prepare(selection).notes)
+    labels: dict[_Share, dict[str, tuple[str, ...]]] = {}
+    for share, selection in _selections(configs).items():
+        corpus = prepare(selection)
+        notes |= dict.fromkeys(corpus.notes)
+        labels[share] = {task.name: task.labels for task in corpus.tasks}
     for config in configs:
         notes |= dict.fromkeys(remarks(config))
+    for share, file, tasks in dict.fromkeys(_mappings(configs)):
+        fitted = fit(read_mapping(file), tasks, [labels[share][task] for task in tasks])
+        notes |= dict.fromkeys(fitted.notes)
     return Preflight(tuple(notes))
 
 
@@ -63,19 +76,22 @@ def submit(
     return ids
 
 
-def _selections(configs: Sequence[RunConfig]) -> list[RunConfig]:
+def _share(config: RunConfig) -> _Share:
+    return config.corpus, config.columns, config.fraction
+
+
+def _selections(configs: Sequence[RunConfig]) -> dict[_Share, RunConfig]:
     """One description for each share of each corpus, with all tasks that any of the runs has on it.
 
     The share of one seed stands for those of all.
     """
-    tasks: dict[tuple[object, ...], dict[str, None]] = {}
-    first: dict[tuple[object, ...], RunConfig] = {}
+    tasks: dict[_Share, dict[str, None]] = {}
+    first: dict[_Share, RunConfig] = {}
     for config in configs:
-        share = (config.corpus, config.columns, config.fraction)
-        tasks.setdefault(share, {}).update(dict.fromkeys(config.tasks))
-        first.setdefault(share, config)
-    return [
-        RunConfig.build(
+        tasks.setdefault(_share(config), {}).update(dict.fromkeys(config.tasks))
+        first.setdefault(_share(config), config)
+    return {
+        share: RunConfig.build(
             corpus=config.corpus,
             columns=config.columns,
             fraction=config.fraction,
@@ -84,15 +100,26 @@ def _selections(configs: Sequence[RunConfig]) -> list[RunConfig]:
             paradigm="stl" if len(tasks[share]) == 1 else "mtl",
         )
         for share, config in first.items()
-    ]
+    }
+
+
+def _mappings(configs: Sequence[RunConfig]) -> Iterator[tuple[_Share, str, tuple[str, ...]]]:
+    """The mapping files of these runs, each with the share and the tasks that it must fit."""
+    for config in configs:
+        if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
+            yield _share(config), file, config.tasks
 
 
 def placed(config: RunConfig) -> RunConfig:
-    """The same run with folders by their whole path, as it is queued: a worker starts elsewhere."""
+    """The same run as it is queued: folders by their whole path, since a worker starts elsewhere, and a
+    mapping by the copy that the laboratory keeps, since the file may change later.
+    """
     changes = {}
     if config.corpus not in CATALOGUE:
         changes["corpus"] = str(locate(config.corpus).resolve())
     encoder = Path(base_name(config.encoder)).expanduser()
     if encoder.is_dir():
         changes["encoder"] = str(encoder.resolve()) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
+    if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
+        changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
     return config.with_(**changes) if changes else config

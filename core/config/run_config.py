@@ -114,7 +114,8 @@ class RunConfig(BaseModel):
         str | None,
         Field(
             description="How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' "
-            "joins equal names, 'cooccurrence' relates labels that stand on the same tokens, 'auto' chooses.",
+            "joins equal names, 'cooccurrence' relates labels that stand on the same tokens, 'mapping:FILE' "
+            "follows a CSV file, 'auto' chooses.",
             json_schema_extra=_unit("choice"),
         ),
     ] = None
@@ -346,14 +347,12 @@ class RunConfig(BaseModel):
                 "columns", "columns: one of the names must be 'tokens', the column of the words."
             )
         # Imported here: the registries of priors and alignments name themselves, and need no torch.
-        from core.mrn.registry import ALIGNMENTS, PRIORS
+        from core.mrn.registry import PRIORS, parse_alignment
 
         if self.prior is not None and self.prior not in PRIORS:
             raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
-        if self.alignment is not None and self.alignment not in ALIGNMENTS:
-            raise ConfigError(
-                "alignment", f"alignment: '{self.alignment}' is not one of {', '.join(ALIGNMENTS)}."
-            )
+        if self.alignment is not None:
+            parse_alignment(self.alignment)
         return self
 
     @classmethod

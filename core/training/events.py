@@ -48,9 +48,10 @@ class RunFacts:
 
     `label_names` are the C rows of the general label space, each `task:label` where tasks keep their own
     rows, or the bare label where they share one. `label_owners` gives for each row the tasks that have it.
-    `impossible` names the modes whose off-diagonal the alignment forces to zero (the task mode under
-    `disjoint`). `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or
-    empty where tasks share no words.
+    `meet` (T, T) says which tasks have weights in a row together; `impossible` names the modes whose
+    correlations between tasks the alignment forces to zero, all of them (where no two tasks meet).
+    `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or empty where tasks
+    share no words.
     """
 
     device: str
@@ -66,6 +67,7 @@ class RunFacts:
     alignment_reason: str | None = None
     label_names: tuple[str, ...] = ()
     label_owners: tuple[tuple[str, ...], ...] = ()
+    meet: tuple[tuple[bool, ...], ...] = ()
     impossible: tuple[str, ...] = ()
     cooccurrence: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
@@ -75,7 +77,8 @@ class RunFacts:
 class StepMetrics:
     """Training metrics after one step: (task, name) → value; task is TOTAL for the whole.
 
-    Names: `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`. Values may be NaN.
+    At every step `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`; at every snapshot
+    the numbers of `core.training.relation_metrics`. Values may be NaN or infinite.
     """
 
     step: int

@@ -128,7 +128,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             steps_per_epoch=steps_per_epoch,
             features=encoder.features,
             dev_from_train=corpus.dev_from_train,
-            notes=(*corpus.notes, *remarks(config)),
+            notes=(*corpus.notes, *remarks(config), *(alignment.notes if alignment else ())),
             **_alignment_facts(alignment, counts),
         ),
         device=device,
@@ -184,15 +184,14 @@ def _prior(
 def _alignment_facts(alignment: Alignment | None, counts: LabelCounts | None) -> dict[str, Any]:
     if alignment is None or counts is None:
         return {}
-    own_rows = len(alignment.label_names) == len(counts.together)
-    gold = (
-        np.round(counts.indicator_correlation(), 4) if own_rows and counts.shared.any() else np.zeros((0, 0))
-    )
+    comparable = alignment.keeps_rows(counts) and counts.shared.any()
+    gold = np.round(counts.indicator_correlation(), 4) if comparable else np.zeros((0, 0))
     return {
         "alignment": alignment.name,
         "alignment_reason": alignment.reason,
         "label_names": alignment.label_names,
         "label_owners": alignment.label_owners,
+        "meet": tuple(map(tuple, alignment.meet.tolist())),
         "impossible": alignment.impossible,
         "cooccurrence": tuple(map(tuple, gold.tolist())),
     }

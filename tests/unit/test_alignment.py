@@ -1,4 +1,4 @@
-"""The three alignments, by hand."""
+"""The alignments, by hand. Mappings have tests of their own."""
 
 from __future__ import annotations
 
@@ -79,3 +79,58 @@ def test_indicator_correlation_is_that_of_the_one_hot_columns() -> None:
     one_hot = np.concatenate([np.eye(2)[shared[:, 0]], np.eye(2)[shared[:, 1]]], axis=1)
     expected = np.corrcoef(one_hot.T)
     np.testing.assert_allclose(COUNTS.indicator_correlation()[:2, 2:], expected[:2, 2:])
+
+
+# Two corpora: the first annotates pos-a and chunk, the second pos-b and ner. No word has labels of both.
+TWO_CORPORA = LabelCounts.from_words(
+    ["pos-a", "chunk", "pos-b", "ner"],
+    [["N", "V"], ["O", "B-NP"], ["N", "J"], ["O", "B-PER"]],
+    np.array([[0, 0, -1, -1], [1, 1, -1, -1], [-1, -1, 0, 0], [-1, -1, 1, 1]]),
+)
+
+
+def test_cooccurrence_of_tasks_without_common_words_goes_by_names() -> None:
+    alignment = align("cooccurrence", TWO_CORPORA)
+    pos_a, chunk, pos_b, ner = TWO_CORPORA.slices
+    # pos-a in the rows of pos-b: N is N, J has no partner.
+    np.testing.assert_array_equal(alignment.matrix[0, pos_b, pos_a], [[1, 0], [0, 0]])
+    np.testing.assert_array_equal(alignment.matrix[2, pos_a, pos_b], [[1, 0], [0, 0]])
+    # `O` is no name in common: chunk and ner stay apart, as do tasks with nothing in common at all.
+    assert not alignment.matrix[1, ner].any()
+    assert not alignment.matrix[0, ner].any()
+    # Tasks of one corpus go by their words still.
+    np.testing.assert_allclose(alignment.matrix[0, chunk].sum(axis=1), 1.0)
+    assert (alignment.matrix[0, chunk, pos_a] > 0).all()
+
+
+def test_which_tasks_meet_is_read_from_the_rows() -> None:
+    # chunk meets pos-b in the rows that both know pos-a from, N; ner meets chunk nowhere but through pos.
+    assert align("cooccurrence", TWO_CORPORA).meet.tolist() == [
+        [True, True, True, True],
+        [True, True, True, False],
+        [True, True, True, True],
+        [True, False, True, True],
+    ]
+    assert align("exact", TWO_CORPORA).meet.tolist() == [
+        [True, False, True, False],
+        [False, True, False, True],
+        [True, False, True, False],
+        [False, True, False, True],
+    ]
+    assert align("exact", TWO_CORPORA).impossible == ()
+    assert (align("disjoint", TWO_CORPORA).meet == np.eye(4, dtype=bool)).all()
+
+
+def test_tasks_with_nothing_in_common_cannot_relate_under_cooccurrence() -> None:
+    apart = LabelCounts.from_words(["a", "b"], [["O", "N"], ["O", "V"]], np.array([[1, -1], [-1, 1]]))
+    alignment = align("cooccurrence", apart)
+    assert alignment.impossible == ("task", "label")
+    np.testing.assert_array_equal(alignment.matrix, align("disjoint", apart).matrix)
+
+
+@pytest.mark.parametrize("name", ["disjoint", "cooccurrence"])
+def test_rows_of_their_own_can_be_compared_with_counts(name: str) -> None:
+    assert align(name, COUNTS).keeps_rows(COUNTS)
+    assert not align("exact", TWO_CORPORA).keeps_rows(TWO_CORPORA)
+    # Without common names, `exact` keeps every label apart too.
+    assert align("exact", COUNTS).keeps_rows(COUNTS)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alignment", "LabelCounts", "stack_blocks"]
+__all__ = ["Alignment", "LabelCounts", "names_in_common", "stack_blocks"]
 
 Matrix = NDArray[np.float64]
 
@@ -112,8 +112,8 @@ class LabelCounts:
 class Alignment:
     """A general label space: the matrix B (T, C, r), and what its rows are called.
 
-    `label_owners` names for each of the C rows the tasks that have that label. `impossible` names the modes
-    whose correlations between tasks this alignment forces to zero, whatever is learned.
+    `label_owners` names for each of the C rows the tasks that have that label. `notes` are sentences for the
+    researcher on what became of the labels.
     """
 
     name: str
@@ -122,7 +122,26 @@ class Alignment:
     label_names: tuple[str, ...]
     label_owners: tuple[tuple[str, ...], ...]
     matrix: Matrix
-    impossible: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meet(self) -> NDArray[np.bool_]:
+        """(T, T): whether two tasks both have weights in some row; a task meets itself."""
+        present = (self.matrix != 0).any(axis=2)
+        return np.asarray(present @ present.T)
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """The modes whose correlations between tasks are all forced to zero, whatever is learned."""
+        apart = not self.meet[~np.eye(len(self.task_names), dtype=bool)].any()
+        return ("task", "label") if apart else ()
+
+    def keeps_rows(self, counts: LabelCounts) -> bool:
+        """Whether row i of the general space is label i of the stacked heads, as in `counts.row_names`."""
+        rows = self.matrix.sum(axis=0)
+        return self.label_owners == counts.row_owners and all(
+            np.array_equal(rows[own, own], np.eye(own.stop - own.start)) for own in counts.slices
+        )
 
 
 def stack_blocks(blocks: Sequence[Matrix]) -> Matrix:
@@ -133,3 +152,8 @@ def stack_blocks(blocks: Sequence[Matrix]) -> Matrix:
     for t, block in enumerate(blocks):
         matrix[t, :, starts[t] : starts[t + 1]] = block
     return matrix
+
+
+def names_in_common(first: Sequence[str], second: Sequence[str]) -> frozenset[str]:
+    """The label names that two tasks share. `O` says only what a label is not, so it is none of them."""
+    return (frozenset(first) & frozenset(second)) - {"O"}

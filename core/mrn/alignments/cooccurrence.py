@@ -1,15 +1,21 @@
 """Labels of different tasks meet as often as they stand on the same words.
 
 Row (u, c') of task t is Σ_c P(c | c') W_t[c]: what task t's head says, on average, of words that task u
-labels c'. For t = u it is the head's own row. No row is zero, so relations between tasks can be learned
-where label sets have nothing in common but the text.
+labels c'. For t = u it is the head's own row. So relations between tasks can be learned where label sets
+have nothing in common but the text.
+
+Tasks that never stand on the same words (those of two corpora, say) give no counts to estimate P from. There
+labels of equal name correspond, as under `exact`; a label without such a partner, and every label of tasks
+that have no name in common, keeps a zero row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from core.mrn.alignments.base import Alignment, LabelCounts, Matrix, stack_blocks
+from core.mrn.alignments.base import Alignment, LabelCounts, Matrix, names_in_common, stack_blocks
 
 __all__ = ["SMOOTHING", "align"]
 
@@ -17,25 +23,14 @@ SMOOTHING = 1.0
 """Pseudo-words, spread as the task's labels are, added to each row of counts: one sighting is no proof."""
 
 
-def _conditional(together: Matrix, marginal: Matrix) -> Matrix:
-    """P(c | c') (C_u, C_t) from counts (C_u, C_t), drawn towards the marginal P(c) (C_t,)."""
-    return np.asarray(
-        (together + SMOOTHING * marginal) / (together.sum(axis=1, keepdims=True) + SMOOTHING),
-        dtype=np.float64,
-    )
-
-
 def align(counts: LabelCounts, reason: str) -> Alignment:
     """Rows as under `disjoint`; A_t holds P(c | c') for the rows of other tasks, the identity for its own."""
+    shared = counts.shared
     blocks = []
-    for t, own in enumerate(counts.slices):
-        seen = np.diagonal(counts.together)[own]
-        marginal = (seen + SMOOTHING) / (seen + SMOOTHING).sum()
+    for t, own in enumerate(counts.labels):
         rows = [
-            np.eye(own.stop - own.start)
-            if u == t
-            else _conditional(counts.together[other, own], np.asarray(marginal))
-            for u, other in enumerate(counts.slices)
+            np.eye(len(own)) if u == t else _by_words(counts, u, t) if shared[u, t] else _by_names(other, own)
+            for u, other in enumerate(counts.labels)
         ]
         blocks.append(np.concatenate(rows))
     return Alignment(
@@ -46,3 +41,21 @@ def align(counts: LabelCounts, reason: str) -> Alignment:
         label_owners=counts.row_owners,
         matrix=stack_blocks(blocks),
     )
+
+
+def _by_words(counts: LabelCounts, u: int, t: int) -> Matrix:
+    """P(c | c') (C_u, C_t) from the words of both tasks, drawn towards the marginal P(c) (C_t,)."""
+    together = counts.together[counts.slices[u], counts.slices[t]]
+    seen = np.diagonal(counts.together)[counts.slices[t]]
+    marginal = (seen + SMOOTHING) / (seen + SMOOTHING).sum()
+    return np.asarray(
+        (together + SMOOTHING * marginal) / (together.sum(axis=1, keepdims=True) + SMOOTHING),
+        dtype=np.float64,
+    )
+
+
+def _by_names(other: Sequence[str], own: Sequence[str]) -> Matrix:
+    """(C_u, C_t): 1 where labels have the same name; zero throughout where no name but `O` is in common."""
+    if not names_in_common(other, own):
+        return np.zeros((len(other), len(own)))
+    return np.asarray(np.array(other)[:, None] == np.array(own), dtype=np.float64)

@@ -24,5 +24,4 @@ def align(counts: LabelCounts, reason: str) -> Alignment:
         label_names=counts.row_names,
         label_owners=counts.row_owners,
         matrix=stack_blocks([identity[:, part] for part in counts.slices]),
-        impossible=("task", "label"),
     )

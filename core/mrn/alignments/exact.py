@@ -22,7 +22,6 @@ def align(counts: LabelCounts, reason: str) -> Alignment:
         tuple(task for task, own in zip(counts.names, counts.labels, strict=True) if label in own)
         for label in names
     )
-    apart = all(len(tasks) == 1 for tasks in owners)
     return Alignment(
         name="exact",
         reason=reason,
@@ -30,5 +29,4 @@ def align(counts: LabelCounts, reason: str) -> Alignment:
         label_names=tuple(names),
         label_owners=owners,
         matrix=stack_blocks(blocks),
-        impossible=("task", "label") if apart else (),
     )

@@ -1,0 +1,173 @@
+"""A mapping of labels to general labels, as a CSV file has it.
+
+    task,label,general,weight
+    chunk,B-NP,NP,0.5
+    chunk,I-NP,NP,0.5
+    ner,B-PER,NP,1
+
+The weight may be left away and is then 1. A label may go to several general labels and a general label may
+come of several labels, of one task or of many.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import ConfigError
+
+__all__ = ["Correspondence", "MappingFile", "parse_mapping", "read_mapping", "template"]
+
+_COLUMNS = ("task", "label", "general", "weight")
+_NEEDED = _COLUMNS[:3]
+# Outside these bounds a weight squared, as a penalty has it, leaves the range of 32-bit floats.
+_LEAST, _MOST = 1e-6, 1e6
+
+
+@dataclass(frozen=True)
+class Correspondence:
+    """One row: the label of the task goes to the general label with this weight. The header is row 1."""
+
+    row: int
+    task: str
+    label: str
+    general: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class MappingFile:
+    """The name of a file, what it holds, and the correspondences that this says."""
+
+    name: str
+    content: bytes
+    rows: tuple[Correspondence, ...]
+
+
+def read_mapping(path: str | Path) -> MappingFile:
+    """The mapping in that file. Raises ConfigError in one sentence: file, row, and what to do."""
+    path = Path(path).expanduser()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError("alignment", f"There is no file {path}; check the name of the mapping.") from None
+    except OSError as error:
+        raise ConfigError("alignment", f"{path} cannot be read: {error.strerror}.") from error
+    return parse_mapping(content, path.name)
+
+
+def parse_mapping(content: bytes, name: str) -> MappingFile:
+    """The mapping in that content of a file called `name`. Raises ConfigError as `read_mapping` does."""
+    rows = tuple(_correspondences(_cells(content, name), name))
+    if not rows:
+        raise ConfigError(
+            "alignment", f"{name} has no rows; write one for each label, such as chunk,B-NP,NP,1."
+        )
+    first: dict[tuple[str, str, str], int] = {}
+    for one in rows:
+        same = first.setdefault((one.task, one.label, one.general), one.row)
+        if same != one.row:
+            raise _wrong(
+                name,
+                one.row,
+                f"says again, as row {same} does, that {one.label} of {one.task} goes to {one.general}; "
+                "keep one of them",
+            )
+    return MappingFile(name, content, rows)
+
+
+def template(tasks: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A file to begin from, given tasks and their labels: every label goes to a general label of its name."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(_COLUMNS)
+    writer.writerows((task, label, label, 1) for task, labels in tasks for label in labels)
+    return text.getvalue()
+
+
+def _cells(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, with their numbers as a spreadsheet counts them."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = content.count(b"\n", 0, error.start) + 1
+        raise _wrong(
+            name, row, "is not UTF-8; save the file as UTF-8 (in a spreadsheet: CSV UTF-8)"
+        ) from None
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    number = 0
+    while True:
+        number += 1
+        try:
+            cells = [cell.strip() for cell in next(rows)]
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise _wrong(
+                name,
+                number,
+                f"is not proper CSV ({error}); write a cell that holds a comma or a quotation mark in "
+                'quotation marks, such as "," or """"',
+            ) from None
+        if any(cells):
+            yield number, cells
+
+
+def _correspondences(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[Correspondence]:
+    number, header = next(rows, (0, []))
+    if not header:
+        raise ConfigError(
+            "alignment", f"{name} is empty; its first row must be {','.join(_COLUMNS)}, its others labels."
+        )
+    columns = [cell.lower() for cell in header]
+    for needed in _NEEDED:
+        if needed not in columns:
+            raise _wrong(
+                name,
+                number,
+                f"has no column {needed}; the first row must be {','.join(_COLUMNS)}, with commas between",
+            )
+    for place, column in enumerate(columns):
+        if column not in _COLUMNS or column in columns[:place]:
+            raise _wrong(
+                name,
+                number,
+                f"has a column '{column}' too many; the columns are {', '.join(_COLUMNS)}, each once",
+            )
+    for number, cells in rows:
+        if len(cells) > len(columns):
+            raise _wrong(
+                name,
+                number,
+                f"has {len(cells)} cells and the first row {len(columns)}; write a cell that holds a comma "
+                'in quotation marks, such as ","',
+            )
+        values = dict(zip(columns, cells, strict=False))
+        for needed in _NEEDED:
+            if not values.get(needed):
+                raise _wrong(name, number, f"has no {needed}; fill the cell or delete the row")
+        weight = _weight(values.get("weight") or "1", name, number)
+        yield Correspondence(number, values["task"], values["label"], values["general"], weight)
+
+
+def _weight(text: str, name: str, row: int) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not _LEAST <= weight <= _MOST:  # so NaN is refused too
+        raise _wrong(
+            name,
+            row,
+            f"has the weight '{text}'; a weight is a number above 0 ({_LEAST:g} to {_MOST:,.0f}) with a "
+            "point before its decimals; to leave a label out of a general label, delete the row",
+        )
+    return weight
+
+
+def _wrong(name: str, row: int, what: str) -> ConfigError:
+    return ConfigError("alignment", f"{name}, row {row}: {what}.")

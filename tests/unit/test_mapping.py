@@ -1,0 +1,176 @@
+"""Mapping files: what they say, what is wrong with them, where they are kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.errors import ConfigError
+from core.mrn.alignments import LabelCounts, align
+from core.mrn.alignments.kept_mappings import keep_mapping
+from core.mrn.alignments.mapping import fit
+from core.mrn.alignments.mapping_file import MappingFile, parse_mapping, read_mapping, template
+
+TASKS = ("chunk", "ner")
+LABELS = (("O", "B-NP", "I-NP"), ("O", "B-PER"))
+ROWS = "task,label,general,weight\nchunk,B-NP,NP,0.5\nchunk,I-NP,NP,0.5\nner,B-PER,NP,\nner,B-PER,PER,2\n"
+
+
+def mapping(text: str) -> MappingFile:
+    return parse_mapping(text.encode(), "labels.csv")
+
+
+def counts(*labels: tuple[str, ...]) -> LabelCounts:
+    names = TASKS[: len(labels)]
+    return LabelCounts.from_words(names, labels, np.empty((0, len(labels)), dtype=int))
+
+
+def test_rows_are_read_as_written() -> None:
+    rows = mapping(ROWS).rows
+    assert [(one.row, one.task, one.label, one.general, one.weight) for one in rows] == [
+        (2, "chunk", "B-NP", "NP", 0.5),
+        (3, "chunk", "I-NP", "NP", 0.5),
+        (4, "ner", "B-PER", "NP", 1.0),
+        (5, "ner", "B-PER", "PER", 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task,label,general\nchunk,B-NP,NP\n",
+        "\ufefftask,label,general\r\nchunk,B-NP,NP\r\n",
+        "General,Label,Task\n NP , B-NP ,chunk",
+        'task,label,general,weight\n\n"chunk","B-NP","NP"\n,,,\n',
+    ],
+)
+def test_what_spreadsheets_write_is_read(text: str) -> None:
+    (one,) = mapping(text).rows
+    assert (one.task, one.label, one.general, one.weight) == ("chunk", "B-NP", "NP", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "labels.csv is empty; its first row must be task,label,general,weight"),
+        (b"\n,,\n", "labels.csv is empty"),
+        (b"task,label,general\n", "labels.csv has no rows"),
+        (b"task,label\nner,O\n", "labels.csv, row 1: has no column general"),
+        (b"task;label;general\nner;O;O\n", "row 1: has no column task; .* with commas between"),
+        (b"task,label,general,wieght\nner,O,O,1\n", "row 1: has a column 'wieght' too many"),
+        (b"task,label,general,task\nner,O,O,ner\n", "row 1: has a column 'task' too many"),
+        (b"task,label,general\nner,,,\n", "row 2: has 4 cells and the first row 3; .*quotation marks"),
+        (b"task,label,general\nner,O,O\n\nner,B-PER\n", "row 4: has no general; fill the cell"),
+        (b"task,label,general\nner,,O\n", "row 2: has no label"),
+        (b"task,label,general\n,O,O\n", "row 2: has no task"),
+        (b"task,label,general,weight\nner,O,O,much\n", "row 2: has the weight 'much'; a weight is a number"),
+        (b"task,label,general,weight\nner,O,O,0\n", "row 2: has the weight '0'.*delete the row"),
+        (b"task,label,general,weight\nner,O,O,-1\n", "row 2: has the weight '-1'"),
+        (b"task,label,general,weight\nner,O,O,nan\n", "row 2: has the weight 'nan'"),
+        (b"task,label,general,weight\nner,O,O,inf\n", "row 2: has the weight 'inf'"),
+        (b"task,label,general,weight\nner,O,O,1e-300\n", "row 2: has the weight '1e-300'"),
+        (b'task,label,general,weight\nner,O,O,"0,5"\n', "row 2: has the weight '0,5'.* point before"),
+        (
+            b"task,label,general\nner,O,O\nner,B,O\nner,O,O\n",
+            "row 4: says again, as row 2 does, that O of ner goes to O; keep one",
+        ),
+        (b"task,label,general\nner,O,O\nner,caf\xe9,O\n", "row 3: is not UTF-8; save the file as UTF-8"),
+        (b'task,label,general\npos,",X\nner,O,O\n', "row 2: is not proper CSV .*quotation marks"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_with_file_and_row(content: bytes, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as error:
+        parse_mapping(content, "labels.csv")
+    assert error.value.field == "alignment"
+    assert "\n" not in str(error.value)
+    assert str(error.value).endswith(".")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"There is no file .*nowhere\.csv; check the name"):
+        read_mapping(tmp_path / "nowhere.csv")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_mapping(tmp_path)
+
+
+def test_the_template_sends_every_label_to_its_name_whatever_it_is_called() -> None:
+    labels = ("O", ",", '"', "''", "#", "-LRB-", "B-é")
+    text = template([("pos", labels), ("ner", ("O",))])
+    assert next(csv.reader(io.StringIO(text))) == ["task", "label", "general", "weight"]
+    rows = parse_mapping(text.encode("utf-8-sig"), "labels.csv").rows
+    assert [(one.task, one.label) for one in rows] == [*(("pos", label) for label in labels), ("ner", "O")]
+    assert all(one.general == one.label and one.weight == 1 for one in rows)
+
+
+def test_labels_go_where_the_file_sends_them(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(ROWS)
+    alignment = align(f"mapping:{tmp_path / 'labels.csv'}", counts(*LABELS))
+    assert (alignment.name, alignment.label_names) == ("mapping", ("NP", "PER", "chunk:O", "ner:O"))
+    assert alignment.label_owners == (("chunk", "ner"), ("ner",), ("chunk",), ("ner",))
+    np.testing.assert_array_equal(
+        alignment.matrix[0], [[0, 0.5, 0.5, 0, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
+    )
+    np.testing.assert_array_equal(
+        alignment.matrix[1], [[0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+    )
+    assert alignment.reason == "chosen in the run's description, as labels.csv has it"
+    (told,) = alignment.notes
+    assert told == (
+        "labels.csv does not name 2 labels of this run, which keep general rows of their own: chunk:O, ner:O."
+    )
+    assert alignment.impossible == ()
+    assert not alignment.keeps_rows(counts(*LABELS))
+
+
+def test_a_label_can_join_the_own_row_of_another() -> None:
+    fitted = fit(mapping("task,label,general\nner,B-PER,chunk:B-NP\n"), TASKS, LABELS)
+    assert fitted.owners["chunk:B-NP"] == ("chunk", "ner")
+    assert fitted.weights["chunk", "B-NP", "chunk:B-NP"] == 1
+
+
+def test_what_the_run_does_not_have_is_left_out_and_told() -> None:
+    more = ROWS + "chunk,B-UCP,UCP,1\npos,NN,NP,1\npos,VB,VP,1\nner,O,O,1\nchunk,O,O,1\n"
+    fitted = fit(mapping(more), TASKS, LABELS)
+    assert list(fitted.owners) == ["NP", "PER", "O"]
+    others, absent = fitted.notes
+    assert others == "labels.csv also has rows of pos, not learned in this run; they are left out."
+    assert "B-UCP (row 6)" in absent
+    assert "Labels of chunk there are O, B-NP, I-NP." in absent
+
+
+def test_a_file_of_which_no_row_applies_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no row, from row 2 on, names a task and a label") as error:
+        fit(mapping("task,label,general\nner,B-LOC,LOC\npos,NN,N\n"), TASKS, LABELS)
+    assert "chunk has O, B-NP, I-NP; ner has O, B-PER" in str(error.value)
+
+
+def test_tasks_that_share_no_general_label_are_told_of() -> None:
+    fitted = fit(mapping("task,label,general\nner,B-PER,NP\n"), TASKS, LABELS)
+    assert "no relation between tasks can be learned" in fitted.notes[-1]
+
+
+def test_a_mapping_of_every_label_to_itself_has_rows_to_compare(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("task,label,general\nchunk,O,a\nchunk,B-NP,b\nchunk,I-NP,c\nner,O,d\n")
+    own = align(f"mapping:{tmp_path / 'a.csv'}", counts(*LABELS))
+    assert own.keeps_rows(counts(*LABELS))
+    assert own.impossible == ("task", "label")
+    (tmp_path / "b.csv").write_text("task,label,general\nchunk,B-NP,a\nchunk,O,b\nchunk,I-NP,c\nner,O,d\n")
+    assert not align(f"mapping:{tmp_path / 'b.csv'}", counts(*LABELS)).keeps_rows(counts(*LABELS))
+
+
+def test_a_kept_file_outlives_changes_of_the_own_one(laboratory: Path, tmp_path: Path) -> None:
+    own = tmp_path / "my labels ü.csv"
+    own.write_text(ROWS)
+    kept = keep_mapping(read_mapping(own))
+    own.write_text(ROWS.replace("0.5", "0.25"))
+    changed = keep_mapping(read_mapping(own))
+    assert kept.parent == changed.parent == laboratory / "uploads" / "mappings"
+    assert kept.name.startswith("my-labels-")
+    assert kept != changed
+    assert (kept.read_text(), changed.read_text()) == (ROWS, own.read_text())
+    assert keep_mapping(read_mapping(kept)) == kept
+    assert sorted(path.name for path in kept.parent.iterdir()) == sorted([kept.name, changed.name])
