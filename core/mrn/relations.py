@@ -20,8 +20,13 @@ def correlation(covariance: Array) -> Array:
     diagonal entry gives a zero row and column, never NaN.
     """
     scale = np.sqrt(np.clip(np.diagonal(covariance), 0.0, None))
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    inverse = _inverse(scale)
     return np.asarray(np.clip(covariance * inverse[:, None] * inverse[None, :], -1.0, 1.0))
+
+
+def _inverse(scale: Array) -> Array:
+    """1 / s, and 0 where s is 0."""
+    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
 
 
 @dataclass(frozen=True)
@@ -51,5 +56,28 @@ class Relations:
         raise ValueError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
 
     def correlation(self, mode: str) -> Array:
-        """The correlation matrix of `task`, `label` or `feature`, within [−1, 1]."""
-        return correlation(np.asarray(self.covariance(mode), dtype=np.float32))
+        """The correlation matrix of `task`, `label` or `feature`, within [−1, 1], in float32."""
+        if mode != "feature":
+            return correlation(np.asarray(self.covariance(mode), dtype=np.float64)).astype(np.float32)
+        scale, rows = self.unit_rows()
+        rows = rows.astype(np.float32)
+        dense = rows @ rows.T
+        np.clip(dense, -1.0, 1.0, out=dense)
+        # On the diagonal a counts too, and its correlation is 1 by definition.
+        np.fill_diagonal(dense, np.where(scale > 0, 1.0, scale))
+        return np.asarray(dense)
+
+    def unit_rows(self) -> tuple[Array, Array]:
+        """s (D,) and G (D, r) with F = diag(s) G and s_i = √Ω_ii, in float64; off the diagonal R = G Gᵀ.
+
+        A feature without variance has a zero row. Taken relative to the largest number there is, so that
+        squares of very small or large ones neither vanish nor overflow.
+        """
+        factor = np.asarray(self.feature_factor, dtype=np.float64)
+        spread = float(np.sqrt(max(self.feature_diagonal, 0.0)))
+        largest = max(float(np.max(np.abs(factor), initial=0.0)), spread)
+        if not (np.isfinite(largest) and largest > 0):
+            largest = 1.0
+        relative = factor / largest
+        scale = np.sqrt(np.einsum("dr,dr->d", relative, relative) + (spread / largest) ** 2)
+        return scale * largest, relative * _inverse(scale)[:, None]

@@ -80,7 +80,7 @@ class Run:
 
 @dataclass(frozen=True, order=True)
 class MetricKey:
-    """A curve: task (`""` for the whole), split (`train`, `dev`), name (`loss`, `score`, `penalty`, `lr`)."""
+    """A curve: task (`""` for the whole), split (`train`, `dev`), name (as `core.training.events` says)."""
 
     task: str
     split: str

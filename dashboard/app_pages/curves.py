@@ -9,10 +9,12 @@ from dashboard import resources
 from dashboard.live import live
 from dashboard.panels.curve_charts import Settings, curve_charts
 from dashboard.panels.try_it import try_it
-from dashboard.queries.curves import AXES, METRICS, choices
+from dashboard.queries.curves import AXES, METRICS, RELATION_METRICS, choices
 from dashboard.queries.naming import run_name
 from dashboard.selection import choose_runs, newest_launch
 from dashboard.states import empty, title
+
+_RELATIONS = "relations"
 
 title("Curves", "How training goes: one large chart for the run as a whole, one small chart per task.")
 store = resources.store()
@@ -35,17 +37,29 @@ if not runs:
     st.stop()
 
 ids = [run.id for run in runs]
-found = choices(store.metric_keys(ids)) or ["loss"]
+keys = store.metric_keys(ids)
+found = choices(keys) or ["loss"]
+numbers = choices(keys, RELATION_METRICS)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     metric = st.segmented_control(
         "Curve",
-        found,
+        [*found, _RELATIONS] if numbers else found,
         default="loss" if "loss" in found else found[0],
         required=True,
         key="metric",
         bind="query-params",
-        format_func=lambda name: METRICS[name].title,
+        format_func=lambda name: "Relations" if name == _RELATIONS else METRICS[name].title,
     )
+    if metric == _RELATIONS:
+        metric = st.selectbox(
+            "Number",
+            numbers,
+            key="number",
+            bind="query-params",
+            format_func=lambda name: RELATION_METRICS[name].title,
+            help="What the covariances of MRN runs hold, in numbers, at each snapshot.",
+            width=280,
+        )
     axis = st.segmented_control(
         "Over",
         list(AXES),
@@ -68,7 +82,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             help="Weight of the past in a running mean over all points. The raw line stays, faint.",
         )
 
-settings = Settings(metric, axis, log, smoothing)
+settings = Settings((METRICS | RELATION_METRICS)[metric], axis, log, smoothing)
 
 
 def pace() -> float | None:
@@ -77,7 +91,8 @@ def pace() -> float | None:
 
 
 def draw() -> None:
-    if choices(store.metric_keys(ids)) not in ([], found):
+    there = store.metric_keys(ids)
+    if choices(there) not in ([], found) or choices(there, RELATION_METRICS) != numbers:
         st.rerun()  # a curve that was not there when the controls above were drawn
     now = store.runs(ids, with_facts=False)
     curve_charts(sorted(now, key=lambda run: ids.index(run.id)), settings)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from core.mrn.rows import Block
 from dashboard.charts.base import axis, figure
-from dashboard.queries.relations import Block, PairLine, RelationsView
+from dashboard.queries.relations import PairLine, RelationsView
 from dashboard.text import plotly_text
 from dashboard.theme import BORDER, DIVERGING, MUTED, TEXT
 

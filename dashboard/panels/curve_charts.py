@@ -14,7 +14,7 @@ from dashboard import resources
 from dashboard.charts import curve_chart, small_multiples
 from dashboard.components import chart
 from dashboard.panels.run_table import state_text
-from dashboard.queries.curves import METRICS, CurvesView, curves, legend, metric_keys
+from dashboard.queries.curves import CurvesView, Metric, curves, legend, metric_keys
 from dashboard.states import empty
 from dashboard.text import escape
 from dashboard.theme import colours
@@ -28,7 +28,7 @@ _LEGEND = "curves_legend"
 class Settings:
     """What the controls above the charts say."""
 
-    metric: str
+    metric: Metric
     axis: str
     log: bool
     smoothing: float
@@ -36,7 +36,7 @@ class Settings:
 
 def curve_charts(runs: Sequence[Run], settings: Settings) -> None:
     """One large chart, its legend as a table one can click, a small chart per task."""
-    metric = METRICS[settings.metric]
+    metric = settings.metric
     laboratory = resources.store()
     keys = metric_keys(metric, laboratory.metric_keys([run.id for run in runs]))
     tasks = resources.task_order()
@@ -52,7 +52,7 @@ def curve_charts(runs: Sequence[Run], settings: Settings) -> None:
         return
     marked = _marked(runs)
     colour = colours(tasks)
-    revision = f"{settings.metric} {settings.axis} {settings.log}"
+    revision = f"{metric.split} {metric.name} {settings.axis} {settings.log}"
     if view.total:
         st.markdown(
             f"**{metric.title}**, {metric.total.lower() if metric.total != metric.title else 'whole run'}"

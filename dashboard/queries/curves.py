@@ -13,7 +13,18 @@ from core.store.records import MetricKey, MetricSeries, Run
 from core.training.events import TOTAL
 from dashboard.queries.naming import differing, run_name
 
-__all__ = ["AXES", "METRICS", "Curve", "CurvesView", "Metric", "choices", "curves", "smooth", "thin"]
+__all__ = [
+    "AXES",
+    "METRICS",
+    "RELATION_METRICS",
+    "Curve",
+    "CurvesView",
+    "Metric",
+    "choices",
+    "curves",
+    "smooth",
+    "thin",
+]
 
 Floats = NDArray[np.float64]
 
@@ -37,8 +48,23 @@ METRICS: Mapping[str, Metric] = {
     "loss": Metric("train", "loss", "Training loss", "Total"),
     "dev-loss": Metric("dev", "loss", "Dev loss", "Total"),
     "penalty": Metric("train", "penalty", "MRN penalty", "Penalty, weighted by λ"),
+    "objective": Metric("train", "objective", "Objective", "J, what heads and covariances lower together"),
     "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
 }
+
+_MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
+_NUMBERS = {
+    "effective_rank": ("effective rank", "Directions that share the variance"),
+    "trace": ("trace", "All variance together"),
+    "condition": ("condition", "Largest eigenvalue over the smallest"),
+    "strongest": ("strongest correlation", "The pair with the largest correlation in size"),
+}
+RELATION_METRICS: Mapping[str, Metric] = {
+    f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{rows}: {words}", meaning)
+    for mode, rows in _MODES.items()
+    for name, (words, meaning) in _NUMBERS.items()
+}
+"""The covariances in numbers, a value at each snapshot."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +99,10 @@ class CurvesView:
         return not self.total and not any(self.by_task.values())
 
 
-def choices(keys: Iterable[MetricKey]) -> list[str]:
+def choices(keys: Iterable[MetricKey], among: Mapping[str, Metric] = METRICS) -> list[str]:
     """Which of the metrics these runs have."""
     stored = {(key.split, key.name) for key in keys}
-    return [name for name, metric in METRICS.items() if (metric.split, metric.name) in stored]
+    return [name for name, metric in among.items() if (metric.split, metric.name) in stored]
 
 
 def metric_keys(metric: Metric, keys: Iterable[MetricKey]) -> list[MetricKey]:

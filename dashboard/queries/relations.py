@@ -4,19 +4,18 @@ learned.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.mrn.numbers import strongest_pairs
 from core.mrn.relations import Relations
+from core.mrn.rows import Block, impossible_blocks, row_names, stretches
 from core.store.records import MetricSeries, Run, SnapshotKey
 
 __all__ = [
-    "Block",
     "Pair",
     "PairLine",
     "RelationsView",
@@ -29,16 +28,6 @@ __all__ = [
 Floats = NDArray[np.floating]
 _MOST_CELLS = 256
 _VANISHED = 1e-6
-
-
-@dataclass(frozen=True)
-class Block:
-    """A rectangle of cells that the alignment forces to zero: half-open ranges of rows and columns."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
 
 
 @dataclass(frozen=True)
@@ -84,16 +73,16 @@ class RelationsView:
     @property
     def stretches(self) -> list[tuple[int, int, tuple[str, ...]]]:
         """Neighbouring rows of the same tasks: first, one past the last, the tasks."""
-        return [(top, bottom, self.owners[top]) for top, bottom in _stretches(self.owners)]
+        return [(top, bottom, self.owners[top]) for top, bottom in stretches(self.owners)]
 
 
 def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations, top: int = 12) -> RelationsView:
     """The view of one snapshot of `task`, `label` or `feature`."""
     matrix = learned.correlation(mode)
     size = len(matrix)
-    names, owners = names_of(run.facts, run.config.tasks, mode, size)
-    impossible = _impossible(run.facts, mode, owners)
-    pairs = _strongest(matrix, names, impossible, top)
+    names, owners = row_names(run.facts, run.config.tasks, mode, size)
+    impossible = impossible_blocks(run.facts, mode, owners)
+    pairs = _pairs(matrix, names, impossible, top)
     block = -(-size // _MOST_CELLS)
     drawn = _block_mean(matrix, block)
     all_names = names
@@ -103,58 +92,9 @@ def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations, top: in
     return RelationsView(mode, key, names, all_names, owners, drawn, block, impossible, pairs)
 
 
-def names_of(
-    facts: Mapping[str, Any], tasks: Sequence[str], mode: str, size: int
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The name of each row and the tasks that own it."""
-    if mode == "task":
-        names = tuple(fact["name"] for fact in facts.get("tasks", ())) or tuple(tasks)
-        return names, tuple((name,) for name in names)
-    if mode == "label":
-        names = tuple(facts["label_names"])
-        return names, tuple(tuple(owner) for owner in facts["label_owners"])
-    return tuple(f"feature {index}" for index in range(size)), ((),) * size
-
-
-def _impossible(facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]) -> tuple[Block, ...]:
-    """Where the alignment lets no relation arise.
-
-    Where tasks cannot be related, neither can labels that no task has in common: the same rows never meet.
-    """
-    forced = facts.get("impossible", ())
-    if mode == "feature" or not ({"task", mode} & set(forced)):
-        return ()
-    runs = _stretches(owners)
-    return tuple(
-        Block(a[0], a[1], b[0], b[1])
-        for a in runs
-        for b in runs
-        if a is not b and not set(owners[a[0]]) & set(owners[b[0]])
-    )
-
-
-def _stretches(owners: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
-    """Half-open ranges of neighbouring rows with the same owners."""
-    edges = [0, *(i for i in range(1, len(owners)) if owners[i] != owners[i - 1]), len(owners)]
-    return list(itertools.pairwise(edges))
-
-
-def _strongest(
-    matrix: Floats, names: Sequence[str], impossible: Iterable[Block], top: int
-) -> tuple[Pair, ...]:
-    possible = np.triu(np.ones(matrix.shape, dtype=bool), k=1)
-    for block in impossible:
-        possible[block.top : block.bottom, block.left : block.right] = False
-    rows, columns = np.nonzero(possible)
-    values = matrix[rows, columns]
-    if len(values) > top:
-        best = np.argpartition(-np.abs(values), top)[:top]
-        rows, columns, values = rows[best], columns[best], values[best]
-    order = np.argsort(-np.abs(values), kind="stable")
-    return tuple(
-        Pair(int(i), int(j), names[i], names[j], float(v))
-        for i, j, v in zip(rows[order], columns[order], values[order], strict=True)
-    )
+def _pairs(matrix: Floats, names: Sequence[str], impossible: Iterable[Block], top: int) -> tuple[Pair, ...]:
+    strongest = strongest_pairs(matrix, top, impossible)
+    return tuple(Pair(i, j, names[i], names[j], value) for i, j, value in strongest)
 
 
 def _block_mean(matrix: Floats, block: int) -> Floats:
@@ -196,7 +136,7 @@ def gold_view(run: Run, learned: RelationsView) -> RelationsView:
     To be called where the run's facts hold them (tasks that share words).
     """
     matrix = np.array(run.facts["cooccurrence"], dtype=np.float32)
-    return replace(learned, matrix=matrix, impossible=(), pairs=_strongest(matrix, learned.all_names, (), 12))
+    return replace(learned, matrix=matrix, impossible=(), pairs=_pairs(matrix, learned.all_names, (), 12))
 
 
 def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:

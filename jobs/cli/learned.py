@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from core.errors import MRNLabError
 from core.mrn.relations import MODES
+from core.mrn.rows import row_names
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say
 
@@ -37,7 +37,7 @@ def relations(
             raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
         key, learned = store.relations(run, None if step == "last" else int(step))
     matrix = learned.correlation(mode).astype(float).round(6)
-    labels = _labels(found.facts, mode, len(matrix))
+    labels, _ = row_names(found.facts, found.config.tasks, mode, len(matrix))
     if mode in found.facts.get("impossible", ()):
         say(_impossible(mode, found.facts["alignment"]))
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
@@ -61,16 +61,6 @@ def _impossible(mode: str, alignment: str) -> str:
         f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps label "
         "rows of its own, so no two tasks share one."
     )
-
-
-def _labels(facts: Mapping[str, Any], mode: str, size: int) -> list[str]:
-    if mode == "task":
-        labels = [task["name"] for task in facts.get("tasks", ())]
-    elif mode == "label":
-        labels = list(facts.get("label_names", ()))
-    else:
-        labels = [f"feature {number}" for number in range(size)]
-    return labels if len(labels) == size else [f"{mode} {number}" for number in range(size)]
 
 
 @app.command()

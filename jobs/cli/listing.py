@@ -141,7 +141,7 @@ def metrics(
     run: Annotated[int, RUN_ARGUMENT],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="loss, score, penalty or lr; without it, what there is."),
+        typer.Argument(metavar="[NAME]", help="loss, score, penalty, lr, ...; without it, what there is."),
     ] = None,
     task: Annotated[str | None, typer.Option(help="Only this task; 'total' for the whole.")] = None,
     split: Annotated[str | None, typer.Option(help="Only train or dev.")] = None,

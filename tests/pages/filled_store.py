@@ -30,6 +30,7 @@ from core.training.events import (
     TaskFacts,
     TaskScore,
 )
+from core.training.relation_metrics import relation_metrics
 
 TASKS = ("pos", "chunk", "ner")
 _POS = [
@@ -263,7 +264,16 @@ def _train(
     if config.paradigm == "mrn":
         for step in np.unique(np.linspace(1, total, 20).astype(int)):
             if step <= upto:
-                store.add_snapshot(run_id, _snapshot(config, int(step), step / total))
+                snapshot = _snapshot(config, int(step), step / total)
+                store.add_snapshot(run_id, snapshot)
+                measured = relation_metrics(
+                    snapshot.step,
+                    snapshot.epoch,
+                    0.035 * snapshot.step,
+                    snapshot.relations,
+                    objective=-1e4 * (1 - np.exp(-3 * step / total)),
+                )
+                store.add_metrics(run_id, [measured])
     clock.now = start + 0.035 * upto
     store.set_progress(run_id, upto, upto / STEPS_PER_EPOCH, total)
 

@@ -9,11 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from core.mrn.rows import Block
 from core.store import RunState
 from core.store.records import SnapshotKey
 from dashboard.charts import curve_chart, matrix_chart, pair_chart, small_multiples
 from dashboard.queries.curves import METRICS, Curve, CurvesView
-from dashboard.queries.relations import Block, PairLine, RelationsView
+from dashboard.queries.relations import PairLine, RelationsView
 from dashboard.theme import DASHES, DIVERGING, STATES, TASK_COLOURS, colours, faint, order_tasks
 
 

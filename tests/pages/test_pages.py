@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -203,6 +205,19 @@ def test_curves_draw_total_and_tasks(open_page: Open, filled: Filled) -> None:
     assert len(small) == 1 + len(TASKS)
     legend = table(app, "Line")
     assert list(legend["Run"]) == [live, done]
+
+
+def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:
+    run = str(finished.mrn[0])
+    app = open_page("curves", run=run, metric="Relations", number="Labels: effective rank")
+    assert "Labels: effective rank" in words(app)
+    (total,) = figures(app, "curve_total")
+    (line,) = total["data"]
+    steps = np.frombuffer(base64.b64decode(line["x"]["bdata"]), np.dtype(line["x"]["dtype"]))
+    assert list(steps) == [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    assert figures(open_page("curves", run=run, metric="Objective"), "curve_total")
+    mtl = next(run.id for run in Store.open().runs() if run.config.paradigm == "mtl")
+    assert "Relations" not in open_page("curves", run=str(mtl)).segmented_control(key="metric").options
 
 
 def test_curves_of_the_newest_launch_by_default(open_page: Open, finished: Filled) -> None:

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from core.config import RunConfig, kind_key
 from core.mrn.relations import Relations, correlation
+from core.mrn.rows import Block
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
 from core.training.events import TOTAL, StepMetrics
@@ -21,7 +22,7 @@ from dashboard.queries import runs as run_views
 from dashboard.queries.compare import CompareView, answers, compare, default_pair, per_seed
 from dashboard.queries.curves import METRICS, curves, legend, smooth, thin
 from dashboard.queries.naming import confounds, differing, kind_name, run_name
-from dashboard.queries.relations import Block, RelationsView, pair_line, penalty_vanished, relations
+from dashboard.queries.relations import RelationsView, pair_line, penalty_vanished, relations
 from dashboard.resources import SeriesCache
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 

@@ -114,7 +114,7 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
     assert (facts.total_steps, facts.steps_per_epoch, facts.features) == (15, 5, 16)
     assert outcome.steps == 15
     assert not outcome.stopped
-    steps = _of(events, StepMetrics)
+    steps = [event for event in _of(events, StepMetrics) if (TOTAL, "loss") in event.values]
     assert [event.step for event in steps] == list(range(1, 16))
     tasks = [task.name for task in corpus.tasks]
     for event in steps:
@@ -135,6 +135,11 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
         assert facts.alignment == "cooccurrence"
         assert snapshots[-1].relations.label.shape == (8, 8)
         assert abs(snapshots[-1].relations.correlation("task")[0, 1]) > 1e-6
+    # Beside each snapshot, what it holds in numbers.
+    measured = [event for event in _of(events, StepMetrics) if (TOTAL, "label_trace") in event.values]
+    assert [(one.step, one.epoch) for one in measured] == [(one.step, one.epoch) for one in snapshots]
+    for one, snapshot in zip(measured, snapshots, strict=True):
+        assert one.values[TOTAL, "label_trace"] == pytest.approx(np.trace(snapshot.relations.label))
 
 
 def test_same_seed_same_numbers_and_another_seed_others(encoder: str, tmp_path: Path) -> None:
@@ -282,7 +287,8 @@ def test_stop_ends_the_run_at_the_next_step(encoder: str, tmp_path: Path) -> Non
         _config(encoder), _corpus(), sink=events.append, checkpoint=tmp_path / "c", should_stop=should_stop
     )
     assert outcome == Outcome(stopped=True, best_epoch=None, steps=4)
-    assert [event.step for event in _of(events, StepMetrics)] == [1, 2, 3, 4]
+    losses = [event for event in _of(events, StepMetrics) if (TOTAL, "loss") in event.values]
+    assert [event.step for event in losses] == [1, 2, 3, 4]
     assert not _of(events, SplitResult)
 
 

@@ -1,0 +1,62 @@
+"""The rows of the three matrices: their names, their tasks, and what the alignment makes impossible, from a
+run's stored facts. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Block", "impossible_blocks", "row_names", "stretches"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of cells that the alignment forces to zero: half-open ranges of rows and columns."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+def row_names(
+    facts: Mapping[str, Any], tasks: Sequence[str], mode: str, size: int
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The name of each row and the tasks that own it; numbers where the facts do not tell."""
+    if mode == "task":
+        names = tuple(fact["name"] for fact in facts.get("tasks", ())) or tuple(tasks)
+        owners = tuple((name,) for name in names)
+    else:
+        names = tuple(facts.get("label_names", ())) if mode == "label" else ()
+        owners = tuple(tuple(owner) for owner in facts.get("label_owners", ()))
+    if len(names) == size:
+        return names, owners
+    return tuple(f"{mode} {index}" for index in range(size)), ((),) * size
+
+
+def impossible_blocks(
+    facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]
+) -> tuple[Block, ...]:
+    """Where the alignment lets no relation arise.
+
+    Where tasks cannot be related, neither can labels that no task has in common: the same rows never meet.
+    """
+    forced = facts.get("impossible", ())
+    if mode == "feature" or not ({"task", mode} & set(forced)):
+        return ()
+    runs = stretches(owners)
+    return tuple(
+        Block(a[0], a[1], b[0], b[1])
+        for a in runs
+        for b in runs
+        if a is not b and not set(owners[a[0]]) & set(owners[b[0]])
+    )
+
+
+def stretches(owners: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
+    """Half-open ranges of neighbouring rows with the same owners."""
+    edges = [0, *(i for i in range(1, len(owners)) if owners[i] != owners[i - 1]), len(owners)]
+    return list(itertools.pairwise(edges))
