@@ -1,0 +1,88 @@
+"""A step's penalty never makes the processor wait for the device, with any prior of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from core.mrn.alignments import LabelCounts, align
+from core.mrn.priors import Prior, PriorSettings, make_prior
+from core.mrn.registry import PRIORS
+
+FEATURES = 6
+WAITING = {
+    "_linalg_check_errors",  # linalg's checked functions: did it work?
+    "_local_scalar_dense",  # .item(), float(), int(), bool(), if
+    "equal",
+    "is_nonzero",
+    "masked_select",
+    "nonzero",  # where with one argument
+    "_unique2",
+}
+"""Operations whose result, or its size, the processor must read from the device."""
+INDEXING = {"index", "index_put", "index_put_"}
+"""These wait where an index is a mask."""
+
+
+class NoHostSync(TorchDispatchMode):
+    """While active, an operation that would wait for a device fails, whatever the device."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = func.overloadpacket.__name__
+        given = kwargs or {}
+        moved = name == "_to_copy" and given.get("device") is not None
+        masked = name in INDEXING and any(
+            index is not None and index.dtype == torch.bool for index in args[1]
+        )
+        if name in WAITING or moved or masked:
+            raise AssertionError(f"{func} waits for the device")
+        return func(*args, **given)
+
+
+def learned(name: str) -> tuple[Prior, Tensor]:
+    """A prior after two updates, and heads of two tasks that need a gradient."""
+    rng = np.random.default_rng(0)
+    words = np.stack([rng.integers(0, 3, 200), rng.integers(0, 4, 200)], axis=1)
+    labels = [[f"L{index}" for index in range(size)] for size in (3, 4)]
+    alignment = align("cooccurrence", LabelCounts.from_words(["a", "b"], labels, words))
+    settings = PriorSettings(FEATURES, strength=0.1, tokens=100.0)
+    prior = make_prior(name, alignment, settings, torch.device("cpu"))
+    heads = torch.from_numpy(rng.standard_normal((7, FEATURES)).astype(np.float32))
+    for _ in range(2):
+        prior.update(heads)
+    return prior, heads.requires_grad_()
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_penalty_and_gradient_do_not_wait(name: str) -> None:
+    prior, heads = learned(name)
+    with NoHostSync():
+        prior.penalty(heads).backward()
+    assert heads.grad is not None
+    assert heads.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        lambda values: values.sum().item(),
+        lambda values: bool(values.sum() > 0),
+        lambda values: values[values > 0],
+        lambda values: torch.linalg.cholesky(values @ values.T + torch.eye(len(values))),
+        lambda values: torch.linalg.solve(values @ values.T + torch.eye(len(values)), values),
+        lambda values: values.to("meta"),
+    ],
+    ids=["item", "if", "mask", "cholesky", "solve", "copy"],
+)
+def test_waiting_is_noticed(waits: Callable[[Tensor], object]) -> None:
+    _, heads = learned("relational")
+    with NoHostSync(), pytest.raises(AssertionError, match="waits for the device"):
+        waits(heads)
