@@ -1,0 +1,201 @@
+"""Every alignment against its definition written out, label by label and word by word."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from core.mrn.alignments import Alignment, LabelCounts, align
+from core.mrn.alignments.cooccurrence import SMOOTHING
+from core.mrn.groups import task_groups
+from core.mrn.priors import PriorSettings, make_prior
+
+NAMES = ("disjoint", "exact", "cooccurrence", "mapping")
+POOL = ("O", "A", "B", "C", "D")
+Entries = dict[tuple[str, str, str], float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Tasks with labels, words labelled for some of them, and rows of a mapping file."""
+
+    tasks: dict[str, tuple[str, ...]]
+    words: tuple[dict[str, str], ...]
+    rows: dict[tuple[str, str, str], float]
+
+    def counts(self, order: tuple[str, ...] | None = None) -> LabelCounts:
+        """As the program counts them, the tasks in that order."""
+        names = order or tuple(self.tasks)
+        numbers = [
+            [self.tasks[task].index(word[task]) if task in word else -1 for task in names]
+            for word in self.words
+        ]
+        table = np.asarray(numbers, dtype=np.int64).reshape(len(self.words), len(names))
+        return LabelCounts.from_words(names, [self.tasks[task] for task in names], table)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    tasks = {
+        task: tuple(draw(st.lists(st.sampled_from(POOL), min_size=1, max_size=4, unique=True)))
+        for task in ("one", "two", "three")[: draw(st.integers(2, 3))]
+    }
+    word = st.fixed_dictionaries({}, optional={task: st.sampled_from(own) for task, own in tasks.items()})
+    known = [(task, label) for task, own in tasks.items() for label in own]
+    row = st.tuples(st.sampled_from(known), st.sampled_from(("X", "Y", "one:A")))
+    rows = draw(st.dictionaries(row, st.sampled_from((0.5, 1.0, 3.0)), min_size=1, max_size=6))
+    return Case(
+        tasks,
+        tuple(draw(st.lists(word, max_size=12))),
+        {(task, label, general): weight for ((task, label), general), weight in rows.items()},
+    )
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mapping") / "labels.csv"
+
+
+def aligned(name: str, case: Case, file: Path, order: tuple[str, ...] | None = None) -> Alignment:
+    if name == "mapping":
+        with file.open("w", newline="", encoding="utf-8") as text:
+            writer = csv.writer(text)
+            writer.writerow(("task", "label", "general", "weight"))
+            writer.writerows((*key, weight) for key, weight in case.rows.items())
+        name = f"mapping:{file}"
+    return align(name, case.counts(order))
+
+
+def entries(alignment: Alignment, counts: LabelCounts) -> Entries:
+    """B by names: the weight of a task's label in a general row, where there is one."""
+    columns = [(task, label) for task, own in zip(counts.names, counts.labels, strict=True) for label in own]
+    found = {}
+    for t, c, i in zip(*np.nonzero(alignment.matrix), strict=True):
+        task, label = columns[i]
+        assert task == alignment.task_names[t], "a task's slice holds another task's labels"
+        found[task, alignment.label_names[c], label] = float(alignment.matrix[t, c, i])
+    return found
+
+
+def by_definition(name: str, case: Case) -> Entries:
+    """The same, as the module of that alignment describes it in words."""
+    labels = [(task, label) for task, own in case.tasks.items() for label in own]
+    if name == "exact":
+        return {(task, label, label): 1.0 for task, label in labels}
+    if name == "mapping":
+        named = {(task, label) for task, label, _ in case.rows}
+        own = {(task, f"{task}:{label}", label): 1.0 for task, label in labels if (task, label) not in named}
+        return own | {(task, general, label): weight for (task, label, general), weight in case.rows.items()}
+    found = {(task, f"{task}:{label}", label): 1.0 for task, label in labels}
+    if name == "cooccurrence":
+        for (task, label), (other, row) in product(labels, labels):
+            if task != other and (weight := _share(case, task, label, other, row)):
+                found[task, f"{other}:{row}", label] = weight
+    return found
+
+
+def _share(case: Case, task: str, label: str, other: str, row: str) -> float:
+    """How much of `label` there is among the words that `other` labels `row`."""
+    both = [word for word in case.words if task in word and other in word]
+    if not both:
+        common = set(case.tasks[task]) & set(case.tasks[other]) - {"O"}
+        return float(bool(common) and label == row)
+    seen = Counter(word[task] for word in case.words if task in word)
+    sizes = {one: seen[one] + SMOOTHING for one in case.tasks[task]}
+    marginal = sizes[label] / sum(sizes.values())
+    among = [word[task] for word in both if word[other] == row]
+    return (among.count(label) + SMOOTHING * marginal) / (len(among) + SMOOTHING)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=60, deadline=None)
+@given(case=cases())
+def test_an_alignment_is_its_definition(name: str, file: Path, case: Case) -> None:
+    alignment = aligned(name, case, file)
+    found, expected = entries(alignment, case.counts()), by_definition(name, case)
+    assert found.keys() == expected.keys()
+    assert list(found.values()) == pytest.approx([expected[key] for key in found])
+    # Every label is somewhere, every row is somebody's, and no row has a name twice.
+    assert (alignment.matrix != 0).any(axis=(0, 1)).all()
+    assert (alignment.matrix != 0).any(axis=(0, 2)).all()
+    assert len(set(alignment.label_names)) == len(alignment.label_names) == len(alignment.label_owners)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40, deadline=None)
+@given(case=cases(), data=st.data())
+def test_the_order_of_tasks_does_not_matter(name: str, file: Path, case: Case, data: st.DataObject) -> None:
+    order = tuple(data.draw(st.permutations(list(case.tasks))))
+    one, other = aligned(name, case, file), aligned(name, case, file, order)
+    first, second = entries(one, case.counts()), entries(other, case.counts(order))
+    assert first.keys() == second.keys()
+    assert list(first.values()) == pytest.approx([second[key] for key in first])
+    places = [order.index(task) for task in case.tasks]
+    np.testing.assert_array_equal(one.meet, other.meet[np.ix_(places, places)])
+    assert one.impossible == other.impossible
+    owners = dict(zip(other.label_names, map(set, other.label_owners), strict=True))
+    assert dict(zip(one.label_names, map(set, one.label_owners), strict=True)) == owners
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=20, deadline=None)
+@given(case=cases(), seed=st.integers(0, 1000))
+def test_an_alignment_is_linear_and_its_adjoint_is_the_transpose(
+    name: str, file: Path, case: Case, seed: int
+) -> None:
+    matrix = torch.from_numpy(aligned(name, case, file).matrix)
+    tasks, rows, rank = matrix.shape
+    stream = torch.Generator().manual_seed(seed)
+    draw = {"dtype": torch.float64, "generator": stream}
+    one, other = torch.randn(rank, 3, **draw), torch.randn(rank, 3, **draw)
+    torch.testing.assert_close(
+        matrix @ (2.5 * one - 0.5 * other), 2.5 * (matrix @ one) - 0.5 * (matrix @ other)
+    )
+    weights = torch.randn(tasks, rows, 3, **draw)
+    back = torch.einsum("tcr,tcd->rd", matrix, weights)
+    torch.testing.assert_close(((matrix @ one) * weights).sum(), (one * back).sum())
+    heads = one.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda rows: matrix @ rows, heads)
+    (gradient,) = torch.autograd.grad(((matrix @ heads) * weights).sum(), heads)
+    torch.testing.assert_close(gradient, back)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40, deadline=None)
+@given(case=cases(), seed=st.integers(0, 1000))
+def test_relations_arise_within_groups_of_tasks_and_only_there(
+    name: str, file: Path, case: Case, seed: int
+) -> None:
+    alignment = aligned(name, case, file)
+    rank = alignment.matrix.shape[2]
+    heads = torch.randn(rank, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    prior = make_prior("relational", alignment, PriorSettings(8, 1.0, 10.0), torch.device("cpu"))
+    for _ in range(4):
+        prior.update(heads)
+    relations = prior.relations()
+    assert relations is not None
+    group = _groups(alignment)
+    assert (relations.task[group[:, None] != group] == 0).all()
+    assert (np.abs(relations.task[group[:, None] == group]) > 1e-12).all()
+    present = (alignment.matrix != 0).any(axis=2)
+    row_group = group[present.argmax(axis=0)]
+    assert (relations.label[row_group[:, None] != row_group] == 0).all()
+    apart = len(set(group.tolist())) == len(group)
+    assert alignment.impossible == (("task", "label") if apart else ())
+
+
+def _groups(alignment: Alignment) -> NDArray[np.int64]:
+    """The number of each task's group."""
+    facts = {"tasks": [{"name": task} for task in alignment.task_names], "meet": alignment.meet.tolist()}
+    number = {task: index for index, tasks in enumerate(task_groups(facts)) for task in tasks}
+    return np.array([number[task] for task in alignment.task_names])
