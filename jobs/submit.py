@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.config import RunConfig, remarks
-from core.corpora import CATALOGUE, prepare
-from core.corpora.loading import locate
+from core.corpora import prepare
+from core.corpora.loading import placed_name
 from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments.kept_mappings import keep_mapping
@@ -114,12 +114,10 @@ def placed(config: RunConfig) -> RunConfig:
     """The same run as it is queued: folders by their whole path, since a worker starts elsewhere, and a
     mapping by the copy that the laboratory keeps, since the file may change later.
     """
-    changes = {}
-    if config.corpus not in CATALOGUE:
-        changes["corpus"] = str(locate(config.corpus).resolve())
+    changes = {"corpus": placed_name(config.corpus)}
     encoder = Path(base_name(config.encoder)).expanduser()
     if encoder.is_dir():
         changes["encoder"] = str(encoder.resolve()) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
-    return config.with_(**changes) if changes else config
+    return config.with_(**changes)

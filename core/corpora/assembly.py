@@ -81,16 +81,15 @@ def _described(corpus: Corpus, task: Task) -> Task:
     illegal: dict[str, int] = {}
     if task.scheme == "iob2":
         illegal = {split: violations(column) for split, column in columns.items() if column}
-    return Task(
-        task.name,
-        task.scheme,
-        label_order(labels["train"], task.scheme),
-        {
+    return replace(
+        task,
+        labels=label_order(labels["train"], task.scheme),
+        unseen={
             split: label_order(labels[split] - labels["train"], task.scheme)
             for split in SPLITS
             if labels[split] - labels["train"]
         },
-        illegal,
+        illegal=illegal,
     )
 
 

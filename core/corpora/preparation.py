@@ -1,21 +1,18 @@
 """What a run trains on: its tasks, its share of the sentences, its dev split. The same for the same seed.
 
-Every draw has a stream of its own, made from the run's seed, the draw's purpose and the part of the corpus.
-So STL, MTL and MRN runs of one seed see the same sentences, whichever tasks they learn, and their scores can
-be paired.
+No draw looks at the tasks that a run learns. So STL, MTL and MRN runs of one seed see the same sentences, and
+their scores can be paired.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
-from core.corpora.loading import read
+from core.corpora.draws import draw, parts, stream
+from core.corpora.loading import read, recipe_of
 from core.corpora.truecasing import truecase
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
@@ -31,14 +28,19 @@ def prepare(config: RunConfig) -> Corpus:
     Raises CorpusError where the corpus cannot be read, has no such task, or a split has no sentence for a
     task.
     """
-    corpus = read(config.corpus, config.columns)
-    available = [task.name for task in corpus.tasks]
+    recipe = recipe_of(config.corpus)
+    corpus = read(config.corpus if recipe is None else recipe.base, config.columns)
+    names = [task.name for task in corpus.tasks]
+    origins = {name: name for name in names} if recipe is None else recipe.tasks(names)
     for name in config.tasks:
-        if name not in available:
-            raise CorpusError(f"{corpus.name} has no task '{name}'; its tasks are {', '.join(available)}.")
-    corpus = _with_parts_for(corpus, config.tasks)
+        if name not in origins:
+            whose = corpus.name if recipe is None else recipe.name
+            raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.")
+    corpus = _with_parts_for(corpus, [origins[name] for name in config.tasks])
     # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
     corpus = _with_dev(_with_fraction(corpus, config.fraction, config.seed), config.seed)
+    if recipe is not None:
+        corpus = recipe.make(corpus, config.seed)
     corpus = _with_tasks(corpus, config.tasks)
     if config.truecase:
         corpus = _truecased(corpus)
@@ -47,8 +49,8 @@ def prepare(config: RunConfig) -> Corpus:
 
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     """Of a joined corpus, only the parts that annotate one of these tasks."""
-    parts = {one.part for one in corpus.train if not one.labels.keys().isdisjoint(tasks)}
-    kept = {split: tuple(one for one in corpus.split(split) if one.part in parts) for split in SPLITS}
+    needed = {one.part for one in corpus.train if not one.labels.keys().isdisjoint(tasks)}
+    kept = {split: tuple(one for one in corpus.split(split) if one.part in needed) for split in SPLITS}
     return replace(corpus, train=kept["train"], dev=kept["dev"], test=kept["test"])
 
 
@@ -56,9 +58,9 @@ def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:
     if fraction == 1.0:
         return corpus
     kept: list[Sentence] = []
-    for part, sentences in _parts(corpus.train):
+    for part, sentences in parts(corpus.train):
         number = max(1, round(fraction * len(sentences)))
-        kept += _draw(sentences, number, _stream(seed, "fraction", part))[0]
+        kept += draw(sentences, number, stream(seed, "fraction", part))[0]
     note = f"Trains on {len(kept):,} of {len(corpus.train):,} training sentences, drawn with seed {seed}."
     return replace(corpus, train=tuple(kept), notes=(*corpus.notes, note))
 
@@ -69,7 +71,7 @@ def _with_dev(corpus: Corpus, seed: int) -> Corpus:
     train: list[Sentence] = []
     dev = list(corpus.dev)
     notes = []
-    for part, sentences in _parts(corpus.train):
+    for part, sentences in parts(corpus.train):
         if part in with_dev:
             train += sentences
             continue
@@ -79,7 +81,7 @@ def _with_dev(corpus: Corpus, seed: int) -> Corpus:
                 "tenth aside; add a dev file or use a larger fraction."
             )
         number = max(1, round(_DEV_SHARE * len(sentences)))
-        aside, rest = _draw(sentences, number, _stream(seed, "dev", part))
+        aside, rest = draw(sentences, number, stream(seed, "dev", part))
         dev += aside
         train += rest
         notes.append(
@@ -111,12 +113,19 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
         train=kept(corpus.train),
         dev=kept(corpus.dev),
         test=kept(corpus.test),
+        planted=corpus.planted and corpus.planted.of(tasks),
     )
+    if all(task.auxiliary for task in corpus.tasks):
+        raise CorpusError(
+            f"{corpus.name}: {', '.join(tasks)} can be trained on but not scored; add a task that can be."
+        )
     for split in SPLITS:
-        for task in tasks:
-            if not any(task in sentence.labels for sentence in corpus.split(split)):
+        for task in corpus.tasks:
+            if task.auxiliary and split != "train":
+                continue
+            if not any(task.name in sentence.labels for sentence in corpus.split(split)):
                 raise CorpusError(
-                    f"{corpus.name}: no sentence of the {split} split is annotated for {task}; "
+                    f"{corpus.name}: no sentence of the {split} split is annotated for {task.name}; "
                     "leave the task out or add such sentences."
                 )
     return describe(corpus)
@@ -140,26 +149,3 @@ def _truecased(corpus: Corpus) -> Corpus:
         test=changed["test"],
         notes=(*corpus.notes, note + "."),
     )
-
-
-def _parts(sentences: Sequence[Sentence]) -> list[tuple[str, list[Sentence]]]:
-    """The sentences by the corpus they came from, in order."""
-    parts: dict[str, list[Sentence]] = {}
-    for sentence in sentences:
-        parts.setdefault(sentence.part, []).append(sentence)
-    return list(parts.items())
-
-
-def _draw(
-    sentences: Sequence[Sentence], number: int, stream: np.random.Generator
-) -> tuple[list[Sentence], list[Sentence]]:
-    """`number` sentences drawn without replacement, and the others; both in the corpus's order."""
-    drawn = np.zeros(len(sentences), dtype=bool)
-    drawn[stream.choice(len(sentences), size=number, replace=False)] = True
-    pairs = list(zip(sentences, drawn, strict=True))
-    return [one for one, taken in pairs if taken], [one for one, taken in pairs if not taken]
-
-
-def _stream(seed: int, purpose: str, part: str) -> np.random.Generator:
-    # crc32 rather than hash(): Python salts the latter anew in every process.
-    return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(f"{purpose}/{part}".encode())]))

@@ -6,14 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from core.corpora.assembly import SPLITS
-from core.corpora.catalogue import CATALOGUE
-from core.corpora.files import find_splits
-from core.corpora.loading import load, locate
+from core.corpora.loading import load, recipe_of
+from core.corpora.places import fingerprint
 from core.corpora.types import Corpus, Scheme, Sentence, Task
-from core.paths import data_dir
 
 __all__ = ["CorpusSummary", "SplitSize", "TaskSummary", "summarise"]
 
@@ -58,12 +55,14 @@ class CorpusSummary:
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
     """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
-    return _summarised(name, tuple(columns) if columns is not None else None, _fingerprint(name))
+    made_by = recipe_of(name)
+    files = fingerprint(name if made_by is None else made_by.base)
+    return _summarised(name, tuple(columns) if columns is not None else None, files)
 
 
 @lru_cache(maxsize=32)
-def _summarised(name: str, columns: tuple[str, ...] | None, fingerprint: tuple[str, ...]) -> CorpusSummary:
-    del fingerprint  # part of the cache's key only: it changes when the files do
+def _summarised(name: str, columns: tuple[str, ...] | None, files: tuple[str, ...]) -> CorpusSummary:
+    del files  # part of the cache's key only: it changes when the files do
     corpus = load(name, columns)
     return CorpusSummary(
         corpus.name,
@@ -76,24 +75,6 @@ def _summarised(name: str, columns: tuple[str, ...] | None, fingerprint: tuple[s
         _samples(corpus),
         corpus.notes,
     )
-
-
-def _fingerprint(name: str) -> tuple[str, ...]:
-    """Names, sizes and times of the files that the corpus is read from."""
-    folders: list[Path] = []
-    spec = CATALOGUE.get(name)
-    if spec is None:
-        folders = [locate(name)]
-    elif spec.needs_hub and (data := data_dir()) is not None:
-        # A corpus joined from others has no columns of its own: any of their folders may be the source.
-        parts = [name] if spec.columns else list(CATALOGUE)
-        folders = [data / part for part in parts if (data / part).is_dir()]
-    found = []
-    for folder in folders:
-        for path in find_splits(folder).values():
-            stat = path.stat()
-            found.append(f"{path}:{stat.st_size}:{stat.st_mtime_ns}")
-    return tuple(found)
 
 
 def _task_summary(corpus: Corpus, task: Task) -> TaskSummary:

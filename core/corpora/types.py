@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Corpus", "Scheme", "Sentence", "Split", "Task"]
+__all__ = ["Corpus", "Planted", "Scheme", "Sentence", "Split", "Task"]
 
 Split = Literal["train", "dev", "test"]
 Scheme = Literal["iob2", "plain"]
@@ -31,6 +31,8 @@ class Task:
     `labels` are those of the *training* sentences, `O` first, then by span type and prefix; a head has one
     row for each. `unseen` maps a split to labels that only it has: they are scored as errors.
     `illegal` counts, per split, tag sequences that the scheme forbids (an I- that continues nothing).
+    `auxiliary` says that the task is there for what others gain by it: only training sentences are annotated
+    for it, and it has no scores.
     """
 
     name: str
@@ -38,6 +40,31 @@ class Task:
     labels: tuple[str, ...]
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     illegal: Mapping[str, int] = field(default_factory=dict)
+    auxiliary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """How related the tasks of a simulated corpus are by construction.
+
+    `alphas` are the chances that a task keeps a word's real label, 1 for the real task itself. `ami` is the
+    matrix of adjusted mutual information between the tasks' labels, from about 0 (unrelated) to 1 (the same).
+    """
+
+    tasks: tuple[str, ...]
+    alphas: tuple[float, ...]
+    ami: tuple[tuple[float, ...], ...]
+
+    def of(self, tasks: Sequence[str]) -> Planted | None:
+        """What is planted among these tasks, in their order; None where there are fewer than two."""
+        places = [self.tasks.index(task) for task in tasks if task in self.tasks]
+        if len(places) < 2:
+            return None
+        return Planted(
+            tuple(self.tasks[place] for place in places),
+            tuple(self.alphas[place] for place in places),
+            tuple(tuple(self.ami[row][column] for column in places) for row in places),
+        )
 
 
 @dataclass(frozen=True)
@@ -46,7 +73,7 @@ class Corpus:
 
     `notes` are sentences for the researcher: what was converted, counted or left out at load.
     `dev_from_train` says that `dev` is a seeded tenth of the training sentences, for want of a split of its
-    own.
+    own. `planted` tells of a simulated corpus what a run should find.
     """
 
     name: str
@@ -56,6 +83,7 @@ class Corpus:
     test: tuple[Sentence, ...]
     notes: tuple[str, ...] = ()
     dev_from_train: bool = False
+    planted: Planted | None = None
 
     def split(self, name: Split) -> tuple[Sentence, ...]:
         """The sentences of that split."""

@@ -92,6 +92,7 @@ def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[Tas
             train_tokens=int((train.labels[:, index] != IGNORED).sum()),
             unseen=dict(task.unseen),
             illegal=dict(task.illegal),
+            auxiliary=task.auxiliary,
         )
         for index, task in enumerate(corpus.tasks)
     )

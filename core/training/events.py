@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.corpora.types import Planted
 from core.mrn.relations import Relations
 
 __all__ = [
@@ -30,7 +31,10 @@ TOTAL = ""
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One task as this run sees it: labels in the order of the head's rows, and what the data holds."""
+    """One task as this run sees it: labels in the order of the head's rows, and what the data holds.
+
+    An `auxiliary` task is annotated on training sentences only, and has no scores.
+    """
 
     name: str
     scheme: str
@@ -40,6 +44,7 @@ class TaskFacts:
     train_tokens: int
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     illegal: Mapping[str, int] = field(default_factory=dict)
+    auxiliary: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class RunFacts:
     correlations between tasks the alignment forces to zero, all of them (where no two tasks meet).
     `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or empty where tasks
     share no words.
+    `planted` tells how related simulated tasks are by construction.
     """
 
     device: str
@@ -71,6 +77,7 @@ class RunFacts:
     impossible: tuple[str, ...] = ()
     cooccurrence: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    planted: Planted | None = None
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,15 @@ def score(
 ) -> SplitResult:
     """The scores of a prediction, task by task, over the sentences that each task is annotated on.
 
+    Auxiliary tasks have none.
     Labels are compared by name: a gold label that training never saw is an error, whatever was predicted.
     Without `details` only the headlines, which is enough for an epoch's curve.
     """
     starts = split.text.sentences
     scores, golds, guesses = [], {}, {}
     for index, task in enumerate(facts):
+        if task.auxiliary:
+            continue
         names = np.asarray(task.labels, dtype=object)
         labelled = [k for k, sentence in enumerate(split.sentences) if task.name in sentence.labels]
         words = names[predicted.numbers[:, index]]

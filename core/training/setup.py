@@ -128,6 +128,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             steps_per_epoch=steps_per_epoch,
             features=encoder.features,
             dev_from_train=corpus.dev_from_train,
+            planted=corpus.planted,
             notes=(*corpus.notes, *remarks(config), *(alignment.notes if alignment else ())),
             **_alignment_facts(alignment, counts),
         ),

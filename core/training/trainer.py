@@ -124,11 +124,8 @@ def _evaluate(run: Setup, sink: Sink, epoch: int, step: int, seconds: float) -> 
     predicted = predict(run.model, run.enter("dev"), run.device)
     result = score(run.config, "dev", run.splits["dev"], run.tasks, predicted, epoch, details=False)
     # A task that no development sentence is annotated for has nothing to say about epochs.
-    scored = [
-        (task, loss)
-        for task, loss in zip(result.scores, predicted.losses.tolist(), strict=True)
-        if task.tokens
-    ]
+    losses = {task.name: value for task, value in zip(run.tasks, predicted.losses.tolist(), strict=True)}
+    scored = [(task, losses[task.task]) for task in result.scores if task.tokens]
     values = {(task.task, "score"): task.score for task, _ in scored}
     values |= {(task.task, "loss"): loss for task, loss in scored}
     mean = sum(task.score for task, _ in scored) / len(scored)

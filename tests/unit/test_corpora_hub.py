@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.corpora import CATALOGUE, load
+from core.corpora import CATALOGUE, load, loading
 from core.corpora.hub import from_dataset
 from core.errors import CorpusError
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
 
 ROWS = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n"
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """What came from this pretended Hub is not kept in memory for other tests."""
+    yield
+    loading._read.cache_clear()
 
 
 def small_dataset() -> Any:

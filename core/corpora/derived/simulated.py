@@ -1,0 +1,220 @@
+"""Artificial tasks beside a real one, related to it as much as one likes: ground truth for learned relations.
+
+Artificial task t labels a word whose real label is r by a draw from the row M_t[r, :]:
+
+| symbol | meaning                                                     |
+|--------|-------------------------------------------------------------|
+| c      | labels of the real task                                     |
+| α_t    | chance that task t keeps the real label: the diagonal of M_t |
+| M_t    | (c, c), α_t on the diagonal, (1 − α_t)/(c − 1) elsewhere    |
+
+At α = 1 the task is the real one, at α = 1/c its labels say nothing of the real ones. Artificial tasks are
+annotated on training sentences only: they are auxiliary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpora.derived.kind import Kind, Option, Options
+from core.corpora.derived.relatedness import relatedness
+from core.corpora.derived.sampled import sampled
+from core.corpora.derived.values import SAMPLES, choice, count, counts, share_list, text
+from core.corpora.draws import shuffled, stream, until, words_of
+from core.corpora.types import Corpus, Planted, Sentence, Task
+from core.corpora.wording import counted
+from core.errors import CorpusError
+
+__all__ = ["SIMULATED", "artificial_labels"]
+
+_TASKS = 5
+_ALPHA = 0.9
+_MOST_TASKS = 100
+
+_Value = TypeVar("_Value")
+
+
+def artificial_labels(
+    real: NDArray[np.int64], alpha: float, labels: int, numbers: np.random.Generator
+) -> NDArray[np.int64]:
+    """(N,) label numbers drawn from M for the real ones (N,), of `labels` kinds.
+
+    Two random numbers a word, whatever α is: at one seed, a task of a larger α keeps all real labels that one
+    of a smaller α keeps.
+    """
+    chance = numbers.random((len(real), 2))
+    other = (chance[:, 1] * (labels - 1)).astype(np.int64)  # which of the labels but the real one
+    return np.where(chance[:, 0] < alpha, real, other + (other >= real))
+
+
+def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
+    real = corpus.task(_real(corpus.name, [task.name for task in corpus.tasks], options))
+    if len(real.labels) < 2:
+        raise CorpusError(
+            f"{corpus.name}: {real.name} has {counted(len(real.labels), 'label')}, and artificial labels can "
+            "be drawn from two or more."
+        )
+    names = _artificial(options)
+    alphas = _in_turn(options.get("alpha", (_ALPHA,)), len(names))
+    own, others = _sentences(corpus, real.name, names, options, seed)
+    # Every drawn sentence, and the tasks that it is annotated for.
+    drawn = [(one, (real.name,) if others else (real.name, *names)) for one in own]
+    drawn += [(one, (name,)) for name, sentences in others.items() for one in sentences]
+
+    number = {label: place for place, label in enumerate(real.labels)}
+    truth = np.array([number[label] for one, _ in drawn for label in one.labels[real.name]], dtype=np.int64)
+    columns = {real.name: truth}
+    for name, alpha in zip(names, alphas, strict=True):
+        columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
+    related = np.round(relatedness(list(columns.values())), 4)
+    made = replace(
+        corpus,
+        tasks=(real, *(Task(name, "plain", real.labels, auxiliary=True) for name in names)),
+        train=_annotated(drawn, columns, real.labels),
+        dev=_only(corpus.dev, real.name),
+        test=_only(corpus.test, real.name),
+        notes=(*corpus.notes, _note(real.name, own, others, alphas, seed)),
+        planted=Planted(tuple(columns), (1.0, *alphas), tuple(map(tuple, related.tolist()))),
+    )
+    return sampled(made, options, seed)
+
+
+def _annotated(
+    drawn: Sequence[tuple[Sentence, Sequence[str]]],
+    columns: Mapping[str, NDArray[np.int64]],
+    labels: Sequence[str],
+) -> tuple[Sentence, ...]:
+    """The drawn sentences with the labels of their tasks; `columns` number them word by word."""
+    made = []
+    start = 0
+    for one, tasks in drawn:
+        stop = start + len(one.tokens)
+        named = {task: tuple(labels[place] for place in columns[task][start:stop].tolist()) for task in tasks}
+        made.append(replace(one, labels=named))
+        start = stop
+    return tuple(made)
+
+
+def _sentences(
+    corpus: Corpus, real: str, names: Sequence[str], options: Options, seed: int
+) -> tuple[list[Sentence], dict[str, list[Sentence]]]:
+    """The real task's training sentences, and those of each artificial task (none where all are the same).
+
+    Of one random order the real task takes from the front and the artificial ones, one after another, from
+    the back: none of them gets others because there are more tasks, or more words for another.
+    """
+    order = shuffled(_only(corpus.train, real), stream(seed, "simulated", ""))
+    words, tokens, samples = words_of(order), options.get("tokens"), options.get("samples")
+    others: dict[str, list[Sentence]] = {}
+    if options.get("sentences") == "same":
+        if samples is not None:
+            raise CorpusError(
+                f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
+                "samples away."
+            )
+    else:
+        budgets = _in_turn(samples or (tokens or max(1, words // (len(names) + 1)),), len(names))
+        back = len(order)
+        for name, budget in zip(names, budgets, strict=True):
+            others[name] = until(reversed(order[:back]), budget)
+            back -= len(others[name])
+        if words_of(others[names[-1]]) < budgets[-1] or not back:
+            raise _too_few(corpus.name, real, words, tokens or 1, sum(budgets), len(names))
+        order = order[:back]
+        if tokens is not None and words_of(order) < tokens:
+            raise _too_few(corpus.name, real, words, tokens, sum(budgets), len(names))
+    if tokens is not None and words_of(order) < tokens:
+        raise CorpusError(
+            f"{corpus.name}: {tokens:,} training words were asked for {real}, and there are {words:,}; ask "
+            "for fewer."
+        )
+    return (order if tokens is None else until(order, tokens)), others
+
+
+def _too_few(name: str, real: str, words: int, tokens: int, samples: int, tasks: int) -> CorpusError:
+    return CorpusError(
+        f"{name}: {tokens + samples:,} training words were asked for in whole sentences ({tokens:,} for "
+        f"{real} and {samples:,} for {counted(tasks, 'artificial task')}), and there are {words:,}; ask for "
+        "fewer."
+    )
+
+
+def _note(
+    real: str,
+    own: Sequence[Sentence],
+    others: Mapping[str, Sequence[Sentence]],
+    alphas: Sequence[float],
+    seed: int,
+) -> str:
+    told = "the same words"
+    if others:
+        sizes = [words_of(sentences) for sentences in others.values()]
+        told = (
+            f"{min(sizes):,} to {max(sizes):,} words each"
+            if min(sizes) < max(sizes)
+            else f"{sizes[0]:,} words"
+        )
+    shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
+    return (
+        f"{real} has {words_of(own):,} training words; {counted(len(alphas), 'artificial task')} on {told}, "
+        f"their labels drawn with seed {seed} at α = {shown}."
+    )
+
+
+def _real(corpus: str, tasks: Sequence[str], options: Options) -> str:
+    task: str = options.get("task", tasks[-1])
+    if task not in tasks:
+        raise CorpusError(f"{corpus} has no task '{task}'; its tasks are {', '.join(tasks)}.")
+    return task
+
+
+def _artificial(options: Options) -> list[str]:
+    return [f"sim-{number}" for number in range(1, options.get("tasks", _TASKS) + 1)]
+
+
+def _in_turn(values: Sequence[_Value], number: int) -> list[_Value]:
+    """So many of the values, dealt in turn."""
+    return [values[place % len(values)] for place in range(number)]
+
+
+def _only(sentences: Sequence[Sentence], task: str) -> tuple[Sentence, ...]:
+    """The sentences annotated for that task, with nothing but its labels."""
+    return tuple(replace(one, labels={task: one.labels[task]}) for one in sentences if task in one.labels)
+
+
+def _tasks(base: Sequence[str], options: Options) -> Mapping[str, str]:
+    real = _real("The base", base, options)
+    return dict.fromkeys((real, *_artificial(options)), real)
+
+
+SIMULATED = Kind(
+    name="simulated",
+    description="A real task beside artificial ones, related to it as much as alpha says.",
+    options={
+        "task": Option("the real task: by default the last of the base", text),
+        "tasks": Option(f"artificial tasks: by default {_TASKS}", count(_MOST_TASKS)),
+        "alpha": Option(
+            "the chance that an artificial task keeps a word's real label, dealt in turn: by default "
+            f"{_ALPHA}",
+            share_list,
+        ),
+        "samples": Option(
+            "training words of each artificial task, dealt in turn: by default as many as the real task has",
+            counts,
+        ),
+        "tokens": Option("training words of the real task: by default all that are left", count()),
+        "sentences": Option(
+            "own: every task on sentences of its own (by default); same: all on the real task's",
+            choice("own", "same"),
+        ),
+        "dev": SAMPLES["dev"],
+        "test": SAMPLES["test"],
+    },
+    tasks=_tasks,
+    derive=_derive,
+)

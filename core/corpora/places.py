@@ -1,0 +1,55 @@
+"""Where the files of a corpus are, and whether they are still the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.corpora.catalogue import CATALOGUE
+from core.corpora.files import find_splits
+from core.errors import CorpusError
+from core.paths import data_dir
+
+__all__ = ["find_folder", "fingerprint", "locate"]
+
+
+def locate(name: str) -> Path:
+    """The folder of that name: as it stands, else under MRNLAB_DATA.
+
+    Raises CorpusError where there is none.
+    """
+    folder = find_folder(name)
+    if folder is None:
+        raise CorpusError(
+            f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
+        )
+    return folder
+
+
+def find_folder(name: str) -> Path | None:
+    """As `locate`, but None where there is no such folder."""
+    folder = Path(name).expanduser()
+    data = data_dir()
+    if not folder.exists() and data is not None and (data / name).exists():
+        folder = data / name
+    return folder if folder.exists() else None
+
+
+def fingerprint(name: str) -> tuple[str, ...]:
+    """Names, sizes and times of the files that a corpus of the catalogue or a folder is read from.
+
+    None of them for one that is made here or comes from the Hub. Raises CorpusError as `locate` does.
+    """
+    folders: list[Path] = []
+    spec = CATALOGUE.get(name)
+    if spec is None:
+        folders = [locate(name)]
+    elif spec.needs_hub and (data := data_dir()) is not None:
+        # A corpus joined from others has no columns of its own: any of their folders may be the source.
+        parts = [name] if spec.columns else list(CATALOGUE)
+        folders = [data / part for part in parts if (data / part).is_dir()]
+    found = []
+    for folder in folders:
+        for path in find_splits(folder).values():
+            stat = path.stat()
+            found.append(f"{path}:{stat.st_size}:{stat.st_mtime_ns}")
+    return tuple(found)
