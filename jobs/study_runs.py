@@ -40,8 +40,18 @@ class Outstanding:
 
 
 def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
-    """These settings with their runs as the store has them."""
-    return [lay_out(study, setting, placed) for setting in settings]
+    """These settings with their runs as the store has them.
+
+    Raises ConfigError where an arm does not make a run.
+    """
+    return [lay_out(study, setting, _placed) for setting in settings]
+
+
+def _placed(run: RunConfig) -> RunConfig:
+    try:
+        return placed(run)
+    except MRNLabError:
+        return run  # its corpus is not here; told when the setting is checked, and no reason to leave others out
 
 
 class StudyRuns:
@@ -96,7 +106,7 @@ class StudyRuns:
         unread = [run.id for run in runs.values() if (split, run.id) not in self._scores]
         for run_id in unread:
             self._scores[split, run_id] = {}
-        for score in self._store.scores(unread, split) if unread else ():
+        for score in self._store.scores(unread, split, with_reports=False) if unread else ():
             if math.isfinite(score.score):
                 self._scores[split, score.run_id][score.task] = score.score
         return {description: self._scores[split, run.id] for description, run in runs.items()}

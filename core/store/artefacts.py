@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import literal, select
 
 from core.errors import StoreError
 from core.mrn.relations import Relations
@@ -57,9 +57,15 @@ class ArtefactsPart(StoreBase):
             self._upsert(connection, scores, scored, replace=True)
             self._upsert(connection, predictions, predicted, replace=True)
 
-    def scores(self, run_ids: Collection[int] | None = None, split: str | None = None) -> list[StoredScore]:
-        """Scores of these runs (of all), on one split (on all), by run, split and task."""
-        statement = select(*(scores.c[name] for name in _SCORE_FIELDS))
+    def scores(
+        self, run_ids: Collection[int] | None = None, split: str | None = None, *, with_reports: bool = True
+    ) -> list[StoredScore]:
+        """Scores of these runs (of all), on one split (on all), by run, split and task.
+
+        `with_reports`: whether `StoredScore.report` is filled; those of thousands of runs are megabytes.
+        """
+        report = scores.c.report if with_reports else literal("{}").label("report")
+        statement = select(*(report if name == "report" else scores.c[name] for name in _SCORE_FIELDS))
         if split is not None:
             statement = statement.where(scores.c.split == split)
         with self.transaction(write=False) as connection:

@@ -17,6 +17,8 @@ from jobs.cli.output import print_table
 __all__ = ["document", "markdown", "table"]
 
 _NONE = "–"
+_WORDS = ("chosen", "verdict")
+"""The columns that hold words, which stand to the left."""
 
 
 def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
@@ -143,4 +145,5 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     def row(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    return [row(headers), row(["---", *["---:"] * (len(headers) - 1)]), *map(row, rows)]
+    rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
+    return [row(headers), row(rule), *map(row, rows)]

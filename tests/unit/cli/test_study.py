@@ -1,0 +1,137 @@
+"""mrnlab study: the list, the plan, a run to the end, the reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from core.studies import STUDIES
+from jobs.cli import study as verb
+from jobs.studies import follow
+from tests.studying import Workers, setting, study
+from tests.unit.cli.terminal import Laboratory
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registered study with two settings."""
+    made = study(setting("whole"), setting("half", fraction=0.5))
+    monkeypatch.setitem(STUDIES, "toy", "Does it work?")
+    monkeypatch.setitem(sys.modules, "core.studies.toy", SimpleNamespace(STUDY=made))
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that train at once."""
+    monkeypatch.setattr(verb, "follow", partial(follow, engine=Workers(), sleep=lambda _: None))
+
+
+def test_the_list(lab: Laboratory) -> None:
+    assert "toy" in lab.answer("study")
+    assert {"name": "toy", "question": "Does it work?"} in lab.json("study")
+
+
+class TestDryRun:
+    def test_counts_and_queues_nothing(self, lab: Laboratory) -> None:
+        rows = [line.split() for line in lab.answer("study", "toy", "--dry-run").splitlines()]
+        assert [row[:3] for row in rows[1:]] == [
+            ["whole", "6", "10"], ["half", "6", "10"], ["all", "12", "20"],
+        ]  # fmt: skip
+        assert all("about" in row for row in rows[1:])
+        assert lab.store.runs() == []
+        assert lab.started == 0
+
+    def test_fewer(self, lab: Laboratory) -> None:
+        document = lab.json("study", "toy", "--setting", "half", "--seeds", "2", "--dry-run")
+        (only,) = document["settings"]
+        assert (only["setting"], only["search"], only["final"]) == ("half", 6, 6)
+        assert document["seconds"] > 0
+
+    @pytest.mark.usefixtures("workers")
+    def test_nothing_is_left_after_a_run(self, lab: Laboratory) -> None:
+        lab.answer("study", "toy")
+        document = lab.json("study", "toy", "--dry-run")
+        assert (document["search"], document["final"]) == (0, 0)
+
+
+@pytest.mark.usefixtures("workers")
+class TestRun:
+    def test_to_the_end(self, lab: Laboratory) -> None:
+        result = lab.call("study", "toy", "--setting", "whole")
+        assert result.exit_code == 0
+        assert (
+            "whole is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps)."
+            in result.stderr
+        )
+        assert "half" not in result.stdout + result.stderr
+        (mrn,) = [line for line in result.stdout.splitlines() if line.startswith("MRN")]
+        assert "λ=0.1 " in mrn
+        assert mrn.endswith("helps")
+        assert len(lab.store.runs()) == 16
+
+    def test_as_one_document(self, lab: Laboratory) -> None:
+        result = lab.call("study", "toy", "--part", "one", "--json")
+        document = json.loads(result.stdout)
+        assert [one["name"] for one in document["settings"]] == ["whole", "half"]
+        families = {one["name"]: one for one in document["settings"][0]["families"]}
+        assert families["mrn"]["arm"] == {"paradigm": "mrn", "lambda": 0.1}
+        assert families["mrn"]["test"]["pos"]["n"] == 3
+        assert families["mrn"]["by_seed"]["mean"]["1"] == pytest.approx(0.66 + 0.001)
+        difference = families["mrn"]["differences"]["mean"]
+        assert difference["verdict"] == "helps"
+        assert difference["low"] < difference["mean"] < difference["high"]
+        assert families["mtl"]["differences"] == {}
+
+
+class TestReport:
+    def test_before_any_run(self, lab: Laboratory) -> None:
+        assert "open" in lab.answer("study", "toy", "--report", "table")
+        assert lab.started == 0
+
+    @pytest.mark.usefixtures("workers")
+    def test_markdown(self, lab: Laboratory) -> None:
+        lab.answer("study", "toy", "--setting", "whole")
+        told = lab.answer("study", "toy", "--report", "markdown").splitlines()
+        assert told[:5] == [
+            "## One",
+            "",
+            "| less MTL | whole | half |",
+            "| --- | ---: | ---: |",
+            "| STL | +0.00 | – |",
+        ]
+        assert told[5].startswith("| MRN | **+5.20** |")
+        (mrn,) = [line for line in told if line.startswith("| MRN | λ=0.1 ")]
+        assert mrn.count("|") == told[told.index("### Whole (`whole`)") + 2].count("|")
+
+    @pytest.mark.usefixtures("workers")
+    def test_json_is_the_same_document(self, lab: Laboratory) -> None:
+        lab.answer("study", "toy")
+        assert json.loads(lab.answer("study", "toy", "--report", "json")) == lab.json("study", "toy")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("letters",), ["letters", "priors"]),
+            (("toy", "--part", "two"), ["part", "two", "one"]),
+            (("toy", "--setting", "whole,third"), ["third", "whole, half"]),
+        ],
+    )
+    def test_in_one_sentence(self, lab: Laboratory, arguments: tuple[str, ...], words: list[str]) -> None:
+        sentence = lab.refusal("study", *arguments)
+        assert all(word in sentence for word in words)
+
+    def test_ctrl_c(self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupt(_seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(verb, "follow", partial(follow, engine=Workers(at_once=0), sleep=interrupt))
+        result = lab.call("study", "toy")
+        assert result.exit_code == 130
+        assert "the same command goes on" in result.stderr
+        assert lab.store.runs()

@@ -1,0 +1,204 @@
+"""Studies run to their end in a real store, with workers that train at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import MRNLabError, TrainingError
+from core.store import RunState, Store
+from core.studies import Setting
+from core.studies.analysis import HELPS, MEAN
+from jobs.studies import follow
+from jobs.study_runs import StudyRuns, laid_out, outstanding, results
+from tests.small_training import Ended
+from tests.studying import Workers, finished, setting, study, train
+
+ALL = 3 + 6 + 6 + 1
+"""MTL and STL (two tasks) with three seeds, three strengths of MRN with two, one of them with the third."""
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    opened = Store.open("sqlite://")
+    yield opened
+    opened.close()
+
+
+class Terminal:
+    """Runs the toy study."""
+
+    def __init__(self, store: Store, *settings: Setting) -> None:
+        self.store = store
+        self.study = study(*settings)
+        self.layouts = laid_out(self.study, self.study.settings)
+        self.told: list[str] = []
+
+    def follow(self, **options: Any) -> bool:
+        self.told.clear()
+        defaults: dict[str, Any] = {"engine": Workers(), "sleep": lambda _: None}
+        return follow(self.store, self.layouts, self.told.append, **(defaults | options))
+
+    def descriptions(self) -> Counter[str]:
+        return Counter(run.config.to_json() for run in self.store.runs())
+
+
+class TestFollow:
+    def test_to_the_end(self, store: Store) -> None:
+        terminal = Terminal(store)
+        assert terminal.follow()
+        runs = store.runs()
+        assert len(runs) == ALL
+        assert {run.state for run in runs} == {RunState.SUCCEEDED}
+        assert {run.sweep for run in runs} == {"study toy/small"}
+        assert {run.config.seed for run in runs if run.config.lambda_ == 0.1} == {1, 2, 3}
+        (result,) = results(store, terminal.layouts)
+        mrn = result.outcome("mrn")
+        assert mrn.arm_told == "λ=0.1"  # the best on dev, not on test
+        assert mrn.differences[MEAN].verdict == HELPS
+        assert terminal.told == [
+            "small: dev chose mrn λ=0.1 (71.80%).",
+            "small is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps).",
+        ]
+
+    def test_again_makes_no_run(self, store: Store) -> None:
+        terminal = Terminal(store)
+        terminal.follow()
+        before = store.runs()
+        assert terminal.follow()
+        assert store.runs() == before
+
+    @pytest.mark.parametrize("looks", [1, 2, 5])
+    def test_killed_and_started_again_it_goes_on(self, store: Store, looks: int) -> None:
+        left = iter([None] * looks)
+
+        def interrupted(_seconds: float) -> None:
+            if next(left, "over") == "over":
+                raise KeyboardInterrupt
+
+        terminal = Terminal(store)
+        with pytest.raises(KeyboardInterrupt):
+            terminal.follow(sleep=interrupted, engine=Workers(at_once=1))
+        assert 0 < len(store.runs()) < ALL
+        assert terminal.follow()
+        assert len(store.runs()) == ALL
+        assert set(terminal.descriptions().values()) == {1}
+
+    def test_runs_launched_by_hand_count(self, store: Store) -> None:
+        terminal = Terminal(store)
+        (mtl,) = terminal.layouts[0].arms["mtl"]
+        by_hand = finished(store, mtl.runs[2][0], "mine")
+        (queued,) = store.add_runs(list(mtl.runs[3]))
+        assert terminal.follow()
+        assert len(store.runs()) == ALL
+        assert store.run(by_hand).sweep == "mine"
+        assert store.state(queued) is RunState.SUCCEEDED
+
+    def test_the_newest_of_equal_runs_counts(self, store: Store) -> None:
+        terminal = Terminal(store)
+        run = terminal.layouts[0].arms["mtl"][0].runs[1][0]
+        finished(store, run)
+        newest = finished(store, run)
+        store.add_runs([run])
+        found = StudyRuns(store, terminal.layouts).look()
+        assert found.succeeded[run].id == newest
+        assert not found.active
+
+    def test_what_fails_is_told_once_and_left(self, store: Store) -> None:
+        def fails(config: Any, *args: Any, **options: Any) -> Ended:
+            if config.lambda_ == 0.1 and config.seed == 2:
+                raise TrainingError("The loss is not a number.")
+            return train(config, *args, **options)
+
+        terminal = Terminal(store)
+        assert not terminal.follow(engine=Workers(train=fails))
+        (failed,) = store.runs(states={RunState.FAILED})
+        (told,) = [line for line in terminal.told if "not a number" in line]
+        assert f"`mrnlab retry {failed.id}`" in told
+        (result,) = results(store, terminal.layouts)
+        assert (result.outcome("mrn").arm_told, result.outcome("mrn").failed) == ("λ=0.01", 1)
+        before = len(store.runs())
+        assert not terminal.follow()
+        assert len(store.runs()) == before
+
+    def test_lost_runs_are_queued_again_but_not_for_ever(self, store: Store) -> None:
+        def dies(config: Any, *args: Any, **options: Any) -> Ended:
+            if config.lambda_ == 1:
+                (run,) = store.runs(states={RunState.RUNNING})
+                store.mark_lost(run.id, f"The worker of run {run.id} stopped answering 70 s ago.")
+            return train(config, *args, **options)
+
+        terminal = Terminal(store)
+        assert not terminal.follow(engine=Workers(train=dies))
+        lost = store.runs(states={RunState.LOST})
+        assert len(lost) == 2
+        assert {run.attempt for run in lost} == {3}
+        assert terminal.follow()  # asked for again, they are tried again
+        assert not store.runs(states={RunState.LOST})
+
+    def test_stopped_runs_are_queued_when_it_is_launched_again(self, store: Store) -> None:
+        terminal = Terminal(store)
+        (run_id,) = store.add_runs(list(terminal.layouts[0].arms["mtl"][0].runs[1]))
+        store.request_stop(run_id)
+        assert terminal.follow()
+        assert store.run(run_id).attempt == 2
+        assert len(store.runs()) == ALL
+
+    def test_a_setting_that_cannot_be_run_is_left_out(self, store: Store, tmp_path: Path) -> None:
+        terminal = Terminal(store, setting("gone", corpus=str(tmp_path / "gone")), setting("small"))
+        assert not terminal.follow()
+        assert len(store.runs()) == ALL
+        (told,) = [line for line in terminal.told if line.startswith("gone is left out")]
+        assert str(tmp_path / "gone") in told
+
+    def test_settings_are_queued_one_after_another(self, store: Store) -> None:
+        settings = [setting(f"s{place}", fraction=0.1 * place) for place in range(1, 6)]
+        terminal = Terminal(store, *settings)
+        seen = []
+
+        def look(_seconds: float) -> None:
+            seen.append(len(store.runs(states={RunState.QUEUED})))
+
+        assert terminal.follow(sleep=look)
+        assert len(store.runs()) == 5 * ALL
+        assert max(seen) < 2 * ALL
+        ended = [line.split()[0] for line in terminal.told if "is done" in line]
+        assert ended == [one.name for one in settings]
+
+    def test_settings_share_runs(self, store: Store) -> None:
+        terminal = Terminal(store, setting("one"), setting("two"))
+        assert terminal.follow()
+        assert len(store.runs()) == ALL
+
+    def test_workers_that_never_start(self, store: Store) -> None:
+        class Vain(Workers):
+            def ensure_workers(self, store: Store) -> int:
+                return 1
+
+        with pytest.raises(MRNLabError, match="workers ended as soon as they had started"):
+            Terminal(store).follow(engine=Vain())
+
+
+class TestOutstanding:
+    def test_counts_what_is_to_come(self, store: Store) -> None:
+        terminal = Terminal(store, setting("one"), setting("two"), setting("three", fraction=0.5))
+        plan = outstanding(store, terminal.layouts)
+        # The second shares all runs with the first.
+        assert [(one.setting, one.search, one.final) for one in plan] == [
+            ("one", 6, 10), ("two", 0, 0), ("three", 6, 10),
+        ]  # fmt: skip
+        assert plan[0].seconds is not None
+        assert plan[2].seconds is not None
+        assert plan[2].seconds < plan[0].seconds
+        finished(store, terminal.layouts[0].arms["mrn"][0].runs[1][0])
+        assert outstanding(store, terminal.layouts)[0].search == 5
+
+    def test_a_corpus_that_is_not_here(self, store: Store, tmp_path: Path) -> None:
+        terminal = Terminal(store, setting("gone", corpus=str(tmp_path / "gone")))
+        (one,) = outstanding(store, terminal.layouts)
+        assert (one.search, one.final, one.seconds) == (6, 10, None)
+        assert "gone" in one.problem

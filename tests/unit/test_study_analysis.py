@@ -1,0 +1,124 @@
+"""What a study says of its runs, on numbers worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import RunConfig
+from core.evaluation.statistics import holm
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, FinalScores, Outcome, Result, analyse
+from core.studies.plan import DevScores, lay_out
+from tests.studying import score_of, study
+
+DEV = {"mtl": 0.6, "stl": 0.5, "mrn": 0.7}
+# pos and ner by seed
+TEST: Mapping[str, Mapping[int, tuple[float, float]]] = {
+    "mtl": {1: (0.80, 0.60), 2: (0.82, 0.61), 3: (0.81, 0.62)},
+    "stl": {1: (0.70, 0.70), 2: (0.71, 0.50), 3: (0.72, 0.60)},
+    "mrn": {1: (0.81, 0.62), 2: (0.83, 0.64), 3: (0.82, 0.66)},
+}
+
+
+def analysed(left_out: frozenset[RunConfig] = frozenset(), **changes: Any) -> Result:
+    made = study(**changes)
+    layout = lay_out(made, made.settings[0])
+    dev, test = {}, {}
+    for run in layout.runs():
+        if run not in left_out:
+            dev[run] = dict.fromkeys(run.tasks, DEV[run.paradigm] + (run.lambda_ == 0.1) / 100)
+        if run.lambda_ in (None, 0.1) and run not in left_out:
+            both = dict(zip(("pos", "ner"), TEST[run.paradigm][run.seed], strict=True))
+            test[run] = {task: both[task] for task in run.tasks}
+    return analyse(layout, DevScores(dev), FinalScores(test), left_out)
+
+
+class TestAnalysis:
+    def test_scores(self) -> None:
+        mrn = analysed().outcome("mrn")
+        assert (mrn.arm_told, mrn.failed) == ("λ=0.1", 0)
+        assert mrn.dev is not None
+        assert (mrn.dev.mean, mrn.dev.n) == (pytest.approx(0.71), 3)
+        assert (mrn.scores["pos"].mean, mrn.scores["pos"].sd) == (pytest.approx(0.82), pytest.approx(0.01))
+        assert mrn.by_seed[MEAN] == {seed: pytest.approx(sum(TEST["mrn"][seed]) / 2) for seed in (1, 2, 3)}
+        assert mrn.scores[MEAN].n == 3
+
+    def test_differences(self) -> None:
+        result = analysed()
+        assert result.outcome("mtl").differences == {}
+        on_ner = result.outcome("mrn").differences["ner"]
+        assert on_ner.paired.mean == pytest.approx(0.03)  # of 0.02, 0.03, 0.04
+        # 0.03 / (0.01 / √3) = 5.196 with 2 degrees of freedom; the half width is 4.3027 · 0.01 / √3
+        assert on_ner.paired.p == pytest.approx(0.03509, abs=1e-5)
+        assert on_ner.paired.low == pytest.approx(0.03 - 0.024841, abs=1e-5)
+        assert on_ner.verdict == HELPS
+        assert result.outcome("stl").differences["pos"].verdict == HURTS
+        assert result.outcome("stl").differences["ner"].verdict == NOT_SHOWN
+
+    def test_stl_runs_of_several_tasks_are_one_outcome(self) -> None:
+        stl = analysed().outcome("stl")
+        assert stl.by_seed[MEAN][1] == pytest.approx(0.7)
+        assert stl.scores[MEAN].n == 3
+
+    def test_p_values_are_corrected_over_the_families(self) -> None:
+        result = analysed()
+        stl, mrn = (result.outcome(name).differences["ner"] for name in ("stl", "mrn"))
+        assert stl.paired.p is not None
+        assert mrn.paired.p is not None
+        assert mrn.p_holm == pytest.approx(2 * mrn.paired.p)  # the smaller of two
+        assert stl.p_holm == pytest.approx(stl.paired.p)
+        # On pos MRN is better by exactly one point each time: no spread, no test, nothing to correct for.
+        alike, other = (result.outcome(name).differences["pos"] for name in ("mrn", "stl"))
+        assert (alike.paired.p, alike.p_holm, alike.verdict) == (None, None, HELPS)
+        assert other.p_holm == other.paired.p
+
+    def test_what_is_missing(self) -> None:
+        made = study()
+        layout = lay_out(made, made.settings[0])
+        pos, _ner = layout.arms["stl"][0].runs[2]
+        stl = analysed(frozenset({pos})).outcome("stl")
+        assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
+        assert stl.differences[MEAN].paired.n == 2
+
+    def test_nothing_known(self) -> None:
+        made = study()
+        result = analyse(lay_out(made, made.settings[0]), DevScores({}), FinalScores({}))
+        assert [one.arm is None for one in result.outcomes] == [False, False, True]
+        assert all(not one.scores and not one.differences for one in result.outcomes)
+
+    def test_one_seed_shows_nothing(self) -> None:
+        result = analysed(seeds=(1,), search_seeds=(1,))
+        found = result.outcome("mrn").differences["ner"]
+        assert (found.verdict, found.paired.low, found.p_holm) == (NOT_SHOWN, None, None)
+
+    def test_test_scores_choose_nothing(self) -> None:
+        made = study()
+        layout = lay_out(made, made.settings[0])
+        scores = {
+            split: {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in layout.runs()}
+            for split in ("dev", "test")
+        }
+
+        def mrn(test: dict[RunConfig, dict[str, float]]) -> Outcome:
+            return analyse(layout, DevScores(scores["dev"]), FinalScores(test)).outcome("mrn")
+
+        assert mrn(scores["test"]).arm == mrn({}).arm == {"paradigm": "mrn", "lambda": 0.1}
+
+
+class TestHolm:
+    def test_by_hand(self) -> None:
+        # Smallest first: 4 · 0.01, 3 · 0.015, 2 · 0.03, then 0.055, which may not fall below the one before.
+        assert holm([0.03, 0.01, 0.055, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
+        assert holm([]) == []
+        assert holm([0.2]) == [0.2]
+
+    @given(st.lists(st.floats(0, 1), max_size=8))
+    def test_corrected_values_are_larger_and_keep_their_order(self, p_values: list[float]) -> None:
+        corrected = holm(p_values)
+        assert all(one <= other <= 1 for one, other in zip(p_values, corrected, strict=True))
+        order = sorted(range(len(p_values)), key=p_values.__getitem__)
+        assert [corrected[place] for place in order] == sorted(corrected)

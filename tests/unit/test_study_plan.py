@@ -1,0 +1,195 @@
+"""Which runs a study makes: the plan's own logic, and what holds of every plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import RunConfig
+from core.errors import ConfigError
+from core.studies import STUDIES, Family, Setting, load_study
+from core.studies.plan import DevScores, Layout, chosen_arm, dev_mean, lay_out, next_runs, remaining
+from tests.studying import FAMILIES, score_of, setting, study
+
+NOTHING = DevScores({})
+
+
+def layout(**changes: Any) -> Layout:
+    made = study(**changes)
+    return lay_out(made, made.settings[0])
+
+
+def known(*runs: RunConfig) -> DevScores:
+    return DevScores({run: dict.fromkeys(run.tasks, score_of(run, "dev")) for run in runs})
+
+
+def arm_of(run: RunConfig) -> tuple[str, float | None]:
+    return run.paradigm, run.lambda_
+
+
+class TestPlan:
+    def test_first_all_arms_with_few_seeds(self) -> None:
+        runs = next_runs(layout(), NOTHING, ())
+        seeds: dict[tuple[str, float | None], list[int]] = {}
+        for run in runs:
+            seeds.setdefault(arm_of(run), []).append(run.seed)
+        assert seeds == {
+            ("mtl", None): [1, 2, 3],  # no choice, so no search
+            ("stl", None): [1, 1, 2, 2, 3, 3],  # a run for each task
+            ("mrn", 0.01): [1, 2], ("mrn", 0.1): [1, 2], ("mrn", 1.0): [1, 2],
+        }  # fmt: skip
+        assert all(run.alignment == "exact" for run in runs if run.paradigm == "mrn")
+
+    def test_then_the_chosen_arm_with_all(self) -> None:
+        made = layout()
+        first = next_runs(made, NOTHING, ())
+        assert [(*arm_of(run), run.seed) for run in next_runs(made, known(*first), ())] == [("mrn", 0.1, 3)]
+
+    def test_a_family_waits_for_all_of_its_search(self) -> None:
+        made = layout()
+        first = next_runs(made, NOTHING, ())
+        assert next_runs(made, known(*first[:-1]), ()) == [first[-1]]
+        assert chosen_arm(made, "mrn", known(*first[:-1]), ()) is None
+
+    def test_the_first_of_equal_arms_is_chosen(self) -> None:
+        made = layout()
+        alike = DevScores({run: dict.fromkeys(run.tasks, 0.5) for run in next_runs(made, NOTHING, ())})
+        chosen = chosen_arm(made, "mrn", alike, ())
+        assert chosen is not None
+        assert chosen.values["lambda"] == 0.01
+
+    def test_only_targets_count(self) -> None:
+        only = Setting("s", "S", "one", setting().base, ("ner",), ("mtl", "stl", "mrn"))
+        made = lay_out(study(only), only)
+        assert {run.tasks for run in made.runs() if run.paradigm == "stl"} == {("ner",)}
+        (mtl,) = made.arms["mtl"]
+        scores = DevScores({run: {"pos": 0.1, "ner": 0.7} for run in mtl.of([1, 2])})
+        assert dev_mean(mtl, [1, 2], ("ner",), scores) == pytest.approx(0.7)
+        assert dev_mean(mtl, [1, 2, 3], ("ner",), scores) is None
+
+    def test_stl_of_several_tasks_is_one_arm(self) -> None:
+        made = layout()
+        (stl,) = made.arms["stl"]
+        pos, ner = stl.runs[1]
+        both = DevScores({pos: {"pos": 0.9}, ner: {"ner": 0.5}})
+        assert dev_mean(stl, [1], ("pos", "ner"), both) == pytest.approx(0.7)
+        assert dev_mean(stl, [1], ("pos", "ner"), DevScores({pos: {"pos": 0.9}})) is None
+
+    def test_an_arm_that_failed_is_out(self) -> None:
+        made = layout()
+        first = next_runs(made, NOTHING, ())
+        failed = {run for run in first if arm_of(run) == ("mrn", 0.1) and run.seed == 2}
+        (further,) = next_runs(made, known(*(set(first) - failed)), failed)
+        assert arm_of(further) == ("mrn", 0.01)
+
+    def test_a_family_whose_arms_all_failed_is_left(self) -> None:
+        made = layout()
+        first = next_runs(made, NOTHING, ())
+        failed = {run for run in first if run.paradigm == "mrn" and run.seed == 1}
+        scores = known(*(set(first) - failed))
+        assert next_runs(made, scores, failed) == []
+        assert remaining(made, scores, failed) == ([], [])
+
+    def test_what_remains(self) -> None:
+        made = layout()
+        search, final = remaining(made, NOTHING, ())
+        assert (len(search), len(final)) == (6, 3 + 6 + 1)
+        search, final = remaining(made, known(*search), ())
+        assert (len(search), len(final)) == (0, 3 + 6 + 1)
+        assert [arm_of(run) for run in final if run.paradigm == "mrn"] == [("mrn", 0.1)]
+
+    def test_an_arm_with_a_field_that_it_has_not(self) -> None:
+        wrong = (Family("mtl", "MTL", ({"paradigm": "mtl", "lambda": 0.1},)), *FAMILIES[1:])
+        with pytest.raises(ConfigError, match="lambda"):
+            layout(families=wrong)
+
+
+class TestEveryPlan:
+    @given(st.data())
+    def test_it_ends_and_never_asks_twice(self, data: st.DataObject) -> None:
+        arms = data.draw(st.integers(1, 4))
+        strengths = [0.01 * (place + 1) for place in range(arms)]
+        family = Family("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": value} for value in strengths))
+        seeds = tuple(range(1, data.draw(st.integers(1, 4)) + 1))
+        search = seeds[: data.draw(st.integers(1, len(seeds)))]
+        made = layout(families=(*FAMILIES[:2], family), seeds=seeds, search_seeds=search)
+        scores: dict[RunConfig, dict[str, float]] = {}
+        failed: set[RunConfig] = set()
+        most = len(list(made.runs()))
+        while due := next_runs(made, DevScores(scores), failed):
+            assert len(set(due)) == len(due)
+            assert not set(due) & (scores.keys() | failed)
+            for run in due[: data.draw(st.integers(1, len(due)))]:  # they end in any order, some badly
+                ending = data.draw(st.sampled_from(["succeeds", "succeeds", "succeeds", "fails", "no score"]))
+                if ending == "fails":
+                    failed.add(run)
+                else:
+                    value = data.draw(st.floats(0, 1))
+                    scores[run] = dict.fromkeys(run.tasks, value) if ending == "succeeds" else {}
+            assert len(scores) + len(failed) <= most
+        assert remaining(made, DevScores(scores), failed) == ([], [])
+        chosen = chosen_arm(made, "mrn", DevScores(scores), failed)
+        if chosen is not None:
+            assert all(run in scores or run in failed for run in chosen.of(seeds))
+
+    @given(st.lists(st.floats(0, 1), min_size=3, max_size=3), st.floats(0, 1))
+    def test_later_seeds_do_not_change_the_choice(self, means: list[float], later: float) -> None:
+        """Else a study that goes on could choose again."""
+        made = layout()
+        arms = made.arms["mrn"]
+        scores = {
+            run: dict.fromkeys(run.tasks, mean)
+            for arm, mean in zip(arms, means, strict=True)
+            for run in arm.of([1, 2])
+        }
+        before = chosen_arm(made, "mrn", DevScores(scores), ())
+        assert before is not None
+        scores |= {run: dict.fromkeys(run.tasks, later) for run in before.of([3])}
+        assert chosen_arm(made, "mrn", DevScores(scores), ()) is before
+
+
+class TestStudy:
+    @pytest.mark.parametrize("name", STUDIES)
+    def test_every_registered_study_makes_runs(self, name: str) -> None:
+        made = load_study(name)
+        assert made.name == name
+        assert made.parts()
+        for one in made.settings:
+            laid = lay_out(made, one)
+            assert next_runs(laid, NOTHING, ())
+            tasks = {task for run in laid.runs() for task in run.tasks}
+            assert set(one.targets) <= tasks
+
+    def test_a_name_that_is_none(self) -> None:
+        with pytest.raises(ConfigError, match="no study 'letters'; there is priors"):
+            load_study("letters")
+
+    def test_fewer_and_more_seeds(self) -> None:
+        made = study()
+        assert (made.with_seeds(1).seeds, made.with_seeds(1).search_seeds) == ((1,), (1,))
+        assert (made.with_seeds(5).seeds, made.with_seeds(5).search_seeds) == ((1, 2, 3, 4, 5), (1, 2))
+
+    def test_arms_are_told_by_what_differs(self) -> None:
+        family = Family(
+            "f", "F", ({"learn": ("task",), "lambda": 0.1}, {"learn": ("task", "label"), "lambda": 0.1})
+        )
+        assert [family.told(arm) for arm in family.arms] == ["learn=task", "learn=task+label"]
+        assert FAMILIES[0].told(FAMILIES[0].arms[0]) == ""
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"reference": "ridge"}, "reference ridge is missing"),
+            ({"families": FAMILIES[:2]}, "no family is called mrn"),
+            ({"families": (*FAMILIES, FAMILIES[0])}, "given twice"),
+            ({"families": (Family("mtl", "MTL", ()), *FAMILIES[1:])}, "no arm"),
+            ({"search_seeds": (7,)}, "seeds of the search"),
+            ({"settings": (setting(), setting())}, "given twice"),
+        ],
+    )
+    def test_what_contradicts_itself(self, changes: dict[str, Any], words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            study(**changes)
