@@ -26,7 +26,7 @@ def correlation(covariance: Array) -> Array:
 
 def _inverse(scale: Array) -> Array:
     """1 / s, and 0 where s is 0."""
-    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale != 0)
 
 
 @dataclass(frozen=True)

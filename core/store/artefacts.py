@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import literal, select
 
 from core.errors import StoreError
 from core.mrn.relations import Relations
 from core.store.base import StoreBase, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
+from core.store.snapshot_codec import decode, encode
 from core.store.tables import predictions, scores, snapshots
 from core.training.events import Snapshot, SplitResult
 
@@ -23,8 +21,6 @@ __all__ = ["ArtefactsPart"]
 
 Labels = Sequence[Sequence[str]]
 
-# Stored in half precision a factor may change no feature correlation by more than this.
-_CORRELATION_TOLERANCE = 1e-3
 _SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
 
 
@@ -91,24 +87,8 @@ class ArtefactsPart(StoreBase):
 
     def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:
         """The covariances at one step, replacing those of the same step. Raises as `add_result`."""
-        relations = snapshot.relations
-        factor = np.asarray(relations.feature_factor)
-        stored, scale = _halved(relations)
-        row = {
-            "run_id": run_id,
-            "step": snapshot.step,
-            "epoch": float(snapshot.epoch),
-            "tasks": relations.task.shape[0],
-            "labels": relations.label.shape[0],
-            "features": factor.shape[0],
-            "rank": factor.shape[1],
-            "task": np.asarray(relations.task, dtype="<f4").tobytes(),
-            "label": np.asarray(relations.label, dtype="<f4").tobytes(),
-            "factor": stored.tobytes(),
-            "factor_type": stored.dtype.str,
-            "factor_scale": scale,
-            "feature_diagonal": float(relations.feature_diagonal),
-        }
+        row = {"run_id": run_id, "step": snapshot.step, "epoch": float(snapshot.epoch)}
+        row |= encode(snapshot.relations)
         with self.transaction() as connection:
             self._guard(connection, run_id, owner)
             self._upsert(connection, snapshots, [row], replace=True)
@@ -134,7 +114,7 @@ class ArtefactsPart(StoreBase):
         if row is None:
             at = "" if step is None else f" at step {step}"
             raise StoreError(f"Run {run_id} has no relations stored{at}; only MRN runs that have begun do.")
-        return SnapshotKey(row.step, row.epoch), _relations_of(row._asdict())
+        return SnapshotKey(row.step, row.epoch), decode(row._asdict())
 
 
 def _packed(labels: Labels) -> bytes:
@@ -145,33 +125,3 @@ def _packed(labels: Labels) -> bytes:
 def _unpacked(blob: bytes) -> Labels:
     stored: Labels = json.loads(zlib.decompress(blob))
     return stored
-
-
-def _halved(relations: Relations) -> tuple[NDArray[np.floating[Any]], float]:
-    """The feature factor as stored, and the number it was divided by: float16 where correlations allow it.
-
-    Divided by its largest entry first, for float16 has few digits left near its smallest numbers.
-    """
-    factor = np.asarray(relations.feature_factor, dtype="<f4")
-    largest = float(np.max(np.abs(factor), initial=0.0))
-    if not np.isfinite(largest) or largest == 0.0:
-        return factor, 1.0
-    half = np.asarray(factor / np.float32(largest), dtype="<f2")
-    restored = dataclasses.replace(relations, feature_factor=half.astype("<f4") * np.float32(largest))
-    error = np.abs(restored.correlation("feature") - relations.correlation("feature"))
-    if float(np.max(error)) <= _CORRELATION_TOLERANCE:
-        return half, largest
-    return factor, 1.0
-
-
-def _relations_of(row: Mapping[str, Any]) -> Relations:
-    def matrix(name: str, shape: tuple[int, int], dtype: str = "<f4") -> NDArray[np.float32]:
-        return np.frombuffer(row[name], dtype=dtype).reshape(shape).astype(np.float32)
-
-    factor = matrix("factor", (row["features"], row["rank"]), row["factor_type"])
-    return Relations(
-        task=matrix("task", (row["tasks"], row["tasks"])),
-        label=matrix("label", (row["labels"], row["labels"])),
-        feature_factor=factor * np.float32(row["factor_scale"]),
-        feature_diagonal=row["feature_diagonal"],
-    )

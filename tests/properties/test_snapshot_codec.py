@@ -1,0 +1,150 @@
+"""Snapshots: no correlation of any mode changes by more than 1e-3, whatever was learned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from core.mrn.relations import MODES, Relations
+from core.store.snapshot_codec import decode, encode
+
+
+def dense_bytes(tasks: int, labels: int, features: int) -> int:
+    """The three covariances in float32."""
+    return 4 * (tasks**2 + labels**2 + features**2)
+
+
+def stored_bytes(relations: Relations) -> int:
+    row = encode(relations)
+    return sum(len(row[name]) for name in ("task", "label", "factor"))
+
+
+@st.composite
+def covariances(draw: st.DrawFn) -> Relations:
+    """Of any rank and scale, rows of one matrix differing by up to 1e12, some of them zero."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    features, rank = draw(st.integers(1, 24)), draw(st.integers(0, 30))
+    inner = draw(st.integers(1, 30))
+    spectrum = 10.0 ** -np.linspace(0, draw(st.floats(0, 9)), inner)
+    factor = random.normal(size=(features, inner)) * spectrum @ random.normal(size=(inner, rank))
+    factor *= _row_scales(draw, random, features)
+    diagonal = draw(st.sampled_from([0.0, 1e-6, 1.0])) * float(np.square(factor).max(initial=0.0))
+    return Relations(
+        _dense(draw, random, draw(st.integers(1, 6))),
+        _dense(draw, random, draw(st.integers(1, 12))),
+        factor.astype(draw(st.sampled_from([np.float32, np.float64]))),
+        diagonal,
+    )
+
+
+def _row_scales(draw: st.DrawFn, random: np.random.Generator, size: int) -> np.ndarray:
+    spread = draw(st.sampled_from([0.0, 2.0, 6.0]))
+    scales = 10.0 ** random.uniform(-spread, spread, size=(size, 1))
+    scales[random.random(size) < draw(st.sampled_from([0.0, 0.2, 1.0]))] = 0.0
+    return scales * 10.0 ** draw(st.integers(-12, 12))
+
+
+def _dense(draw: st.DrawFn, random: np.random.Generator, size: int) -> np.ndarray:
+    root = random.normal(size=(size, draw(st.integers(1, 12)))) * _row_scales(draw, random, size)
+    scale = 10.0 ** draw(st.sampled_from([-200, 0, 200]))
+    return np.asarray(scale * (root @ root.T))
+
+
+def worst_case() -> Relations:
+    """Entries halfway between two numbers of float16, at its lowest precision."""
+    factor = np.full((6, 2), (1 + 2.0**-11) / 2)
+    factor[::2] *= -1
+    return Relations(np.eye(1), np.eye(1), factor, 0.5)
+
+
+@settings(max_examples=300, deadline=None)
+@given(covariances())
+@example(worst_case())
+def test_correlations_are_kept(relations: Relations) -> None:
+    stored = decode(encode(relations))
+    for mode in MODES:
+        kept, original = stored.correlation(mode), relations.correlation(mode)
+        assert float(np.max(np.abs(kept - original))) <= 1e-3
+        np.testing.assert_array_equal(np.diagonal(kept), np.diagonal(original))
+
+
+@settings(max_examples=50, deadline=None)
+@given(covariances())
+def test_variances_are_kept(relations: Relations) -> None:
+    stored = decode(encode(relations))
+    for mode in ("task", "label"):
+        np.testing.assert_allclose(
+            np.diagonal(stored.covariance(mode)), np.diagonal(relations.covariance(mode)), rtol=1e-6
+        )
+    assert stored.feature_diagonal == relations.feature_diagonal
+    # A row's length to a thousandth of its standard deviation, which is all that correlations need.
+    deviations, _ = relations.unit_rows()
+    difference = stored.unit_rows()[0] - deviations
+    np.testing.assert_array_less(np.abs(difference), 1e-3 * deviations + 1e-300)
+
+
+def test_directions_that_carry_nothing_are_left_out() -> None:
+    random = np.random.default_rng(4)
+    low = random.normal(size=(200, 5)) @ random.normal(size=(5, 80))
+    relations = Relations(np.eye(2), np.eye(3), low + 1e-4 * random.normal(size=low.shape), 0.01)
+    assert encode(relations)["rank"] == 5
+    full = Relations(np.eye(2), np.eye(3), random.normal(size=(200, 80)), 0.01)
+    assert encode(full)["rank"] == 80
+
+
+@pytest.mark.parametrize(("tasks", "labels", "features"), [(3, 78, 768), (2, 47, 1536)])
+def test_a_tenth_of_dense(tasks: int, labels: int, features: int) -> None:
+    """At full rank, the largest there is: as many directions as labels."""
+    random = np.random.default_rng(0)
+    task, label = random.normal(size=(tasks, tasks)), random.normal(size=(labels, labels))
+    relations = Relations(task @ task.T, label @ label.T, random.normal(size=(features, labels)), 0.5)
+    assert encode(relations)["rank"] == labels
+    assert stored_bytes(relations) <= dense_bytes(tasks, labels, features) / 10
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_what_is_no_covariance_is_kept_as_it_is(wrong: float) -> None:
+    label = np.array([[1.0, wrong], [0.5, 2.0]], dtype=np.float32)
+    factor = np.ones((4, 2), dtype=np.float32)
+    factor[2, 1] = wrong
+    lopsided = np.array([[1.0, 0.5], [-0.5, -2.0]], dtype=np.float32)
+    stored = decode(encode(Relations(lopsided, label, factor, wrong)))
+    np.testing.assert_array_equal(stored.task, lopsided)
+    np.testing.assert_array_equal(stored.label, label)
+    if math.isinf(wrong):
+        np.testing.assert_array_equal(stored.feature_factor, factor)
+        assert stored.feature_diagonal == wrong
+    else:
+        assert np.isnan(stored.correlation("feature")).all()
+
+
+def test_nothing_learned_stays_nothing() -> None:
+    empty = Relations(np.zeros((2, 2)), np.zeros((3, 3)), np.zeros((5, 2)), 0.0)
+    stored = decode(encode(empty))
+    for mode in MODES:
+        assert not stored.correlation(mode).any()
+        assert not stored.covariance(mode).any()
+    identity = Relations(np.eye(2), np.eye(3), np.zeros((5, 0)), 1.0)
+    for mode in MODES:
+        np.testing.assert_array_equal(decode(encode(identity)).covariance(mode), identity.covariance(mode))
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("<f2", 3.0), ("<f4", 1.0)])
+def test_snapshots_of_earlier_versions(dtype: str, scale: float) -> None:
+    random = np.random.default_rng(1)
+    task, label = np.eye(2, dtype=np.float32), np.full((3, 3), 0.5, dtype=np.float32)
+    factor = random.uniform(-1, 1, size=(6, 2)).astype(dtype)
+    row = {
+        **{"tasks": 2, "labels": 3, "features": 6, "rank": 2, "feature_diagonal": 0.25},
+        **{"task": task.tobytes(), "label": label.tobytes(), "factor": factor.tobytes()},
+        **{"factor_type": dtype, "factor_scale": scale},
+    }
+    stored = decode(row)
+    np.testing.assert_array_equal(stored.task, task)
+    np.testing.assert_array_equal(stored.label, label)
+    np.testing.assert_allclose(stored.feature_factor, factor.astype(float) * scale, rtol=1e-6)
+    assert stored.feature_diagonal == 0.25
