@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.mrn.groups import task_groups
+
 __all__ = ["Block", "impossible_blocks", "row_names", "stretches"]
 
 
@@ -40,19 +42,18 @@ def row_names(
 def impossible_blocks(
     facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]
 ) -> tuple[Block, ...]:
-    """Where the alignment lets no relation arise.
-
-    Where tasks cannot be related, neither can labels that no task has in common: the same rows never meet.
-    """
-    forced = facts.get("impossible", ())
-    if mode == "feature" or not ({"task", mode} & set(forced)):
+    """Where the alignment lets no relation arise: between groups of tasks, and between their labels."""
+    groups = task_groups(facts)
+    if mode == "feature" or len(groups) == 1:
         return ()
+    number = {task: index for index, tasks in enumerate(groups) for task in tasks}
     runs = stretches(owners)
+    group = {top: {number[task] for task in owners[top]} for top, _ in runs}
     return tuple(
-        Block(a[0], a[1], b[0], b[1])
-        for a in runs
-        for b in runs
-        if a is not b and not set(owners[a[0]]) & set(owners[b[0]])
+        Block(top, bottom, left, right)
+        for top, bottom in runs
+        for left, right in runs
+        if top != left and group[top].isdisjoint(group[left])
     )
 
 

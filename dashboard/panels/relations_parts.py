@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from core.mrn.groups import task_groups
 from core.store import Store
 from core.store.records import MetricKey, Run, SnapshotKey
 from core.training.events import TOTAL
@@ -93,10 +94,16 @@ def alignment_words(run: Run, view: RelationsView) -> None:
         st.caption(f"Alignment **{escape(name)}**" + (f": {escape(reason.rstrip('.'))}." if reason else ""))
     if view.impossible:
         what = "tasks" if view.mode == "task" else "labels of different tasks"
+        groups = task_groups(run.facts)
+        if all(len(group) == 1 for group in groups):
+            which, between = "different tasks", f"between {what}"
+        else:
+            told = "; ".join(", ".join(map(escape, group)) for group in groups)
+            which, between = f"these groups of tasks ({told})", f"of {what} between groups"
+        better = "a mapping of your own" if name == "cooccurrence" else "the alignment cooccurrence"
         st.info(
-            f"Hatched: with this alignment the rows of different tasks never meet, so the relations between "
-            f"{what} stay at zero whatever the data say. Launch the run with the alignment cooccurrence to "
-            "learn them.",
+            f"Hatched: with this alignment the rows of {which} never meet, so the relations {between} "
+            f"stay at zero whatever the data say. Launch the run with {better} to learn them.",
             icon=":material/info:",
         )
     if view.mode == "feature":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from core.errors import MRNLabError
+from core.mrn.groups import task_groups
 from core.mrn.relations import MODES
 from core.mrn.rows import row_names
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
@@ -38,8 +40,9 @@ def relations(
         key, learned = store.relations(run, None if step == "last" else int(step))
     matrix = learned.correlation(mode).astype(float).round(6)
     labels, _ = row_names(found.facts, found.config.tasks, mode, len(matrix))
-    if mode in found.facts.get("impossible", ()):
-        say(_impossible(mode, found.facts["alignment"]))
+    groups = task_groups(found.facts)
+    if mode != "feature" and len(groups) > 1:
+        say(_impossible(mode, found.facts["alignment"], groups))
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
     if json_:
         document: dict[str, Any] = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
@@ -53,13 +56,19 @@ def relations(
         print_table([mode, *labels], [[row[0], *(f"{value:.3f}" for value in row[1:])] for row in rows])
 
 
-def _impossible(mode: str, alignment: str) -> str:
+def _impossible(mode: str, alignment: str, groups: Sequence[Sequence[str]]) -> str:
     which = (
         "off-diagonals of the task matrix" if mode == "task" else "correlations of labels of different tasks"
     )
+    if all(len(group) == 1 for group in groups):
+        return (
+            f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps "
+            "label rows of its own, so no two tasks share one."
+        )
+    told = "; ".join(", ".join(group) for group in groups)
     return (
-        f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps label "
-        "rows of its own, so no two tasks share one."
+        f"Under the alignment '{alignment}' the {which} cannot be other than zero between these groups of "
+        f"tasks, which share no label row: {told}."
     )
 
 

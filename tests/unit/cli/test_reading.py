@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 
 import pytest
 
 from core.paths import log_path
 from core.store import RunState
-from core.training.events import RunFacts
+from core.training.events import RunFacts, Snapshot
 from tests.making import (
     claimed,
     relations,
@@ -138,6 +139,18 @@ class TestRelations:
         assert "disjoint" in result.stderr
         labels = lab.call("relations", str(run_id), "--csv", "--mode", "label").stderr
         assert "labels of different tasks cannot be other than zero" in labels
+
+    def test_groups_of_tasks_that_cannot_be_related_are_named(self, lab: Laboratory) -> None:
+        run_id = claimed(lab.store, alignment="exact", tasks=("pos", "ner", "chunk"))
+        plain = run_facts().tasks
+        tasks = (*plain, dataclasses.replace(plain[0], name="chunk"))
+        meet = ((True, False, True), (False, True, False), (True, False, True))
+        lab.store.set_facts(run_id, run_facts(alignment="exact", tasks=tasks, meet=meet))
+        lab.store.add_snapshot(run_id, Snapshot(1, 0.1, relations(tasks=3)))
+        told = lab.call("relations", str(run_id)).stderr
+        assert "'exact'" in told
+        assert "between these groups of tasks, which share no label row: pos, chunk; ner." in told
+        assert "groups" not in lab.call("relations", str(run_id), "--mode", "feature", "--csv").stderr
         assert lab.call("relations", str(run_id), "--csv", "--mode", "feature").stderr == ""
 
     def test_refusals(self, lab: Laboratory) -> None:
