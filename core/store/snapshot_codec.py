@@ -111,14 +111,14 @@ def _principal_halves(rows: Floats) -> Floats:
     beyond = np.cumsum(np.square(principal[:, ::-1]), axis=1)[:, ::-1]
     lost = np.max(beyond, axis=0, initial=0.0)
     kept = int(np.count_nonzero(2 * (lost + moved) > _SPENT * _TOLERANCE))
-    return halves[:, :kept]
+    return np.asarray(halves[:, :kept])
 
 
 def _decoded_factor(row: Mapping[str, Any]) -> Floats:
     shape, dtype, blob = (row["features"], row["rank"]), np.dtype(row["factor_type"]), row["factor"]
     if len(blob) == shape[0] * shape[1] * dtype.itemsize:
-        factor = np.frombuffer(blob, dtype).reshape(shape).astype(np.float32)
-        return np.asarray(factor * np.float32(row["factor_scale"]))
+        earlier = np.frombuffer(blob, dtype).reshape(shape).astype(np.float32)
+        return np.asarray(earlier * np.float32(row["factor_scale"]))
     deviations = np.frombuffer(blob, "<f8", count=shape[0])
     rows = np.frombuffer(blob, dtype, offset=deviations.nbytes).reshape(shape)
     factor: Floats = rows * deviations[:, None]

@@ -2,9 +2,9 @@
 
 `python -m tests.benchmarks.snapshots` prints JSON per size (tasks, labels, features): bytes in the store,
 their ratio to the three covariances dense in float32, and milliseconds to encode, to store, and to read and
-form the feature correlations. The covariances are random and of the highest rank there is (a direction for each
-label), the hardest case: what a run learns needs fewer directions. The last line holds the ratios (a
-tenth is asked for) and the reading times (under 20 ms at 768 features).
+form the feature correlations. The covariances are random, of the highest rank there is, a direction for each
+label: the hardest case, for what a run learns needs fewer. The last line holds the ratios (a tenth is asked
+for) and the reading times (under 20 ms at 768 features).
 """
 
 from __future__ import annotations
