@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
-from core.studies.analysis import MEAN, analyse
+from core.studies.analysis import MEAN
 from core.studies.plan import Layout, chosen_arm, dev_mean, next_runs
 from jobs import control
 from jobs.engines import Engine
@@ -77,6 +77,7 @@ class _Following:
         self._layouts = list(layouts)
         self._checked: set[str] = set()
         self._told: set[str] = set()
+        self._ended: set[str] = set()
         self.well = True
 
     def at_end(self, found: Progress) -> bool:
@@ -117,6 +118,9 @@ class _Following:
         return True
 
     def _tell_stages(self, layout: Layout, found: Progress, *, at_end: bool) -> None:
+        name = layout.setting.name
+        if name in self._ended:
+            return
         searched = [family for family, arms in layout.arms.items() if len(arms) > 1]
         chosen = {family: chosen_arm(layout, family, found.dev, found.failed) for family in searched}
         if searched and all(chosen.values()):
@@ -126,16 +130,17 @@ class _Following:
                 for family, arm in chosen.items()
                 if arm is not None
             ]
-            self._once(f"{layout.setting.name}: dev chose {', '.join(told)}.")
+            self._once(f"{name}: dev chose {', '.join(told)}.")
         if at_end:
-            result = analyse(layout, found.dev, self._runs.final(found.succeeded), found.failed)
+            self._ended.add(name)
+            result = next(one for one in self._runs.results() if one.setting.name == name)
             scores = [
                 f"{one.family.name} {percent(one.scores[MEAN].mean)}"
                 + (f" ({one.differences[MEAN].verdict})" if MEAN in one.differences else "")
                 for one in result.outcomes
                 if MEAN in one.scores
             ]
-            self._once(f"{layout.setting.name} is done: {', '.join(scores) or 'no family has a score'}.")
+            self._once(f"{name} is done: {', '.join(scores) or 'no family has a score'}.")
 
     def _once(self, message: str) -> None:
         if message not in self._told:

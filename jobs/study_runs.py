@@ -15,7 +15,7 @@ from core.studies.study import Setting, Study
 from jobs.estimate import estimate
 from jobs.submit import placed
 
-__all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "outstanding", "results"]
+__all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "outstanding"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ def _placed(run: RunConfig) -> RunConfig:
     try:
         return placed(run)
     except MRNLabError:
-        return run  # its corpus is not here; told when the setting is checked, and no reason to leave others out
+        return (
+            run  # its corpus is not here; told when the setting is checked, and no reason to leave others out
+        )
 
 
 class StudyRuns:
@@ -62,12 +64,13 @@ class StudyRuns:
     """
 
     def __init__(self, store: Store, layouts: Sequence[Layout]) -> None:
-        self._store = store
+        self._store, self._layouts = store, layouts
         self._wanted = {run: run for layout in layouts for run in layout.runs()}
         self._ours: dict[int, RunConfig | None] = {}
         self._scores: dict[tuple[str, int], dict[str, float]] = {}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
+        self._results: tuple[Progress, list[Result]] | None = None
 
     def look(self) -> Progress:
         """What has become of them by now; the same object where no run has changed its state."""
@@ -93,9 +96,14 @@ class StudyRuns:
         )
         return Progress(DevScores(self._scored("dev", succeeded)), failed, active, succeeded)
 
-    def final(self, succeeded: Mapping[RunConfig, Run]) -> FinalScores:
-        """What these runs scored on the test sentences."""
-        return FinalScores(self._scored("test", succeeded))
+    def results(self) -> list[Result]:
+        """What the settings say as far as they have been run."""
+        found = self.look()
+        if self._results is None or self._results[0] is not found:
+            final = FinalScores(self._scored("test", found.succeeded))
+            analysed = [analyse(layout, found.dev, final, found.failed) for layout in self._layouts]
+            self._results = (found, analysed)
+        return self._results[1]
 
     def _description(self, run: Run) -> RunConfig | None:
         if run.id not in self._ours:  # a run's description never changes
@@ -114,14 +122,6 @@ class StudyRuns:
 
 def _rank(run: Run) -> int:
     return 2 if run.state is RunState.SUCCEEDED else int(run.state in ACTIVE)
-
-
-def results(store: Store, layouts: Sequence[Layout]) -> list[Result]:
-    """What these settings say as far as they have been run."""
-    runs = StudyRuns(store, layouts)
-    found = runs.look()
-    final = runs.final(found.succeeded)
-    return [analyse(layout, found.dev, final, found.failed) for layout in layouts]
 
 
 def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:

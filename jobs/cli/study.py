@@ -15,7 +15,7 @@ from jobs.cli.app import JSON_OPTION, app, opened_store
 from jobs.cli.output import print_json, print_table, say
 from jobs.cli.study_report import document, markdown, table
 from jobs.studies import follow
-from jobs.study_runs import Outstanding, laid_out, outstanding, results
+from jobs.study_runs import Outstanding, StudyRuns, laid_out, outstanding
 from jobs.wording import seconds_told
 
 __all__ = ["study"]
@@ -72,7 +72,7 @@ def study(
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        found = results(store, layouts)
+        found = StudyRuns(store, layouts).results()
     if json_ or report is _Report.JSON:
         print_json(document(chosen, found))
     elif report is _Report.MARKDOWN:

@@ -14,7 +14,7 @@ from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import HELPS, MEAN
 from jobs.studies import follow
-from jobs.study_runs import StudyRuns, laid_out, outstanding, results
+from jobs.study_runs import StudyRuns, laid_out, outstanding
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train
 
@@ -56,7 +56,7 @@ class TestFollow:
         assert {run.state for run in runs} == {RunState.SUCCEEDED}
         assert {run.sweep for run in runs} == {"study toy/small"}
         assert {run.config.seed for run in runs if run.config.lambda_ == 0.1} == {1, 2, 3}
-        (result,) = results(store, terminal.layouts)
+        (result,) = StudyRuns(store, terminal.layouts).results()
         mrn = result.outcome("mrn")
         assert mrn.arm_told == "λ=0.1"  # the best on dev, not on test
         assert mrn.differences[MEAN].verdict == HELPS
@@ -119,7 +119,7 @@ class TestFollow:
         (failed,) = store.runs(states={RunState.FAILED})
         (told,) = [line for line in terminal.told if "not a number" in line]
         assert f"`mrnlab retry {failed.id}`" in told
-        (result,) = results(store, terminal.layouts)
+        (result,) = StudyRuns(store, terminal.layouts).results()
         assert (result.outcome("mrn").arm_told, result.outcome("mrn").failed) == ("λ=0.01", 1)
         before = len(store.runs())
         assert not terminal.follow()
