@@ -9,6 +9,7 @@ from pathlib import Path
 from core.config import RunConfig, remarks
 from core.corpora import prepare
 from core.corpora.loading import placed_name
+from core.corpora.preparation import check_scored
 from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments.kept_mappings import keep_mapping
@@ -47,6 +48,8 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
         corpus = prepare(selection)
         notes |= dict.fromkeys(corpus.notes)
         labels[share] = {task.name: task.labels for task in corpus.tasks}
+        for tasks in dict.fromkeys(config.tasks for config in configs if _share(config) == share):
+            check_scored(corpus, tasks)
     for config in configs:
         notes |= dict.fromkeys(remarks(config))
     for share, file, tasks in dict.fromkeys(_mappings(configs)):

@@ -10,11 +10,12 @@ from core.corpora.assembly import describe, findings
 from core.corpora.catalogue import CATALOGUE
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.folder import read_folder
+from core.corpora.joined import join_all
 from core.corpora.places import find_folder, fingerprint, locate
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 
-__all__ = ["load", "placed_name", "read", "recipe_of"]
+__all__ = ["bases_of", "load", "placed_name", "read", "recipe_of"]
 
 _PREVIEW_SEED = 1
 _KEPT = 4
@@ -28,11 +29,10 @@ def load(name: str, columns: Sequence[str] | None = None) -> Corpus:
     named by what is in them. What a derived corpus draws, it draws with seed 1.
     Raises CorpusError in one sentence: what is wrong, where, and what to do.
     """
+    corpus = read(name, columns)
     made_by = recipe_of(name)
-    if made_by is None:
-        corpus = read(name, columns)
-    else:
-        corpus = describe(made_by.make(read(made_by.base, columns), _PREVIEW_SEED))
+    if made_by is not None:
+        corpus = describe(made_by.make(corpus, _PREVIEW_SEED))
     return replace(corpus, notes=corpus.notes + findings(corpus))
 
 
@@ -46,27 +46,40 @@ def recipe_of(name: str) -> Recipe | None:
     return recipe(name)
 
 
+def bases_of(name: str) -> tuple[str, ...]:
+    """The corpora of the catalogue and the folders that the sentences of this one come from."""
+    made_by = recipe_of(name)
+    return (name,) if made_by is None else made_by.bases
+
+
 def placed_name(name: str) -> str:
-    """The same corpus by a name that holds from any folder: folders by their whole path.
+    """The same corpus by a name that holds wherever one is: folders by their whole path.
 
     Raises CorpusError where there is no such corpus.
     """
     made_by = recipe_of(name)
     if made_by is not None:
-        return replace(made_by, base=placed_name(made_by.base)).name
+        return replace(made_by, bases=tuple(map(placed_name, made_by.bases))).name
     return name if name in CATALOGUE else str(locate(name).resolve())
 
 
 def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
-    """A corpus of the catalogue or a folder, without findings among the notes: those are told of the
-    sentences a run really uses. Read anew only when its files change. Raises CorpusError as `load` does.
+    """As `load`, but without findings among the notes (those are told of the sentences a run really uses),
+    and of a derived corpus its base. Read anew only when its files change.
     """
-    return _read(name, tuple(columns) if columns is not None else None, fingerprint(name))
+    bases = bases_of(name)
+    columns = tuple(columns) if columns is not None else None
+    return _read(bases, columns, tuple(map(fingerprint, bases)))
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(name: str, columns: tuple[str, ...] | None, files: tuple[str, ...]) -> Corpus:
+def _read(
+    bases: tuple[str, ...], columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
+) -> Corpus:
     del files  # part of the cache's key only: it changes when the files do
+    if len(bases) > 1:
+        return join_all([read(base, None if base in CATALOGUE else columns) for base in bases])
+    name = bases[0]
     spec = CATALOGUE.get(name)
     if spec is None:
         return read_folder(locate(name), columns)

@@ -17,7 +17,7 @@ from core.corpora.truecasing import truecase
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
 
-__all__ = ["prepare"]
+__all__ = ["check_scored", "prepare"]
 
 _DEV_SHARE = 0.1
 
@@ -29,7 +29,7 @@ def prepare(config: RunConfig) -> Corpus:
     task.
     """
     recipe = recipe_of(config.corpus)
-    corpus = read(config.corpus if recipe is None else recipe.base, config.columns)
+    corpus = read(config.corpus, config.columns)
     names = [task.name for task in corpus.tasks]
     origins = {name: name for name in names} if recipe is None else recipe.tasks(names)
     for name in config.tasks:
@@ -45,6 +45,15 @@ def prepare(config: RunConfig) -> Corpus:
     if config.truecase:
         corpus = _truecased(corpus)
     return replace(corpus, notes=corpus.notes + findings(corpus))
+
+
+def check_scored(corpus: Corpus, tasks: Sequence[str]) -> None:
+    """Raises CorpusError where all of these tasks are auxiliary: nothing could choose the best epoch."""
+    if all(corpus.task(name).auxiliary for name in tasks):
+        raise CorpusError(
+            f"{corpus.name}: a run of {', '.join(tasks)} alone cannot be scored, for only training sentences "
+            "are annotated; add a task that can be."
+        )
 
 
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
@@ -115,10 +124,7 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
         test=kept(corpus.test),
         planted=corpus.planted and corpus.planted.of(tasks),
     )
-    if all(task.auxiliary for task in corpus.tasks):
-        raise CorpusError(
-            f"{corpus.name}: {', '.join(tasks)} can be trained on but not scored; add a task that can be."
-        )
+    check_scored(corpus, tasks)
     for split in SPLITS:
         for task in corpus.tasks:
             if task.auxiliary and split != "train":

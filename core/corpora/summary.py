@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.corpora.assembly import SPLITS
-from core.corpora.loading import load, recipe_of
+from core.corpora.loading import bases_of, load
 from core.corpora.places import fingerprint
 from core.corpora.types import Corpus, Scheme, Sentence, Task
 
@@ -55,13 +55,14 @@ class CorpusSummary:
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
     """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
-    made_by = recipe_of(name)
-    files = fingerprint(name if made_by is None else made_by.base)
+    files = tuple(map(fingerprint, bases_of(name)))
     return _summarised(name, tuple(columns) if columns is not None else None, files)
 
 
 @lru_cache(maxsize=32)
-def _summarised(name: str, columns: tuple[str, ...] | None, files: tuple[str, ...]) -> CorpusSummary:
+def _summarised(
+    name: str, columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
+) -> CorpusSummary:
     del files  # part of the cache's key only: it changes when the files do
     corpus = load(name, columns)
     return CorpusSummary(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from core.corpora.derived.kind import Kind, Option, Options
+from core.corpora.derived.kind import Kind, Option, Options, same_tasks
 from core.corpora.derived.sampled import sampled
 from core.corpora.derived.values import SAMPLES, counts
 from core.corpora.draws import parts, shuffled, stream, until, words_of
@@ -63,11 +63,6 @@ def _dealt(corpus: Corpus, names: Sequence[str], seed: int) -> dict[str, list[Se
     return dealt
 
 
-def _tasks(base: Sequence[str], options: Options) -> Mapping[str, str]:
-    del options
-    return {task: task for task in base}
-
-
 APART = Kind(
     name="apart",
     description="Every task on training sentences of its own; dev and test as they are.",
@@ -78,6 +73,6 @@ APART = Kind(
         "dev": SAMPLES["dev"],
         "test": SAMPLES["test"],
     },
-    tasks=_tasks,
+    tasks=same_tasks,
     derive=_derive,
 )

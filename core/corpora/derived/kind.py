@@ -8,7 +8,7 @@ from typing import Any
 
 from core.corpora.types import Corpus
 
-__all__ = ["Kind", "Option", "Options"]
+__all__ = ["Kind", "Option", "Options", "same_tasks"]
 
 Options = Mapping[str, Any]
 """The values of the options that a name gives, read and in range."""
@@ -36,3 +36,9 @@ class Kind:
     options: Mapping[str, Option]
     tasks: Callable[[Sequence[str], Options], Mapping[str, str]]
     derive: Callable[[Corpus, Options, int], Corpus]
+
+
+def same_tasks(base: Sequence[str], options: Options) -> dict[str, str]:
+    """The `tasks` of a kind that keeps the tasks of its base."""
+    del options
+    return {task: task for task in base}

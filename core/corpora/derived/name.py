@@ -1,4 +1,4 @@
-"""Names of derived corpora: `[KIND:]BASE[?key=value&key=value]`."""
+"""Names of derived corpora: `[KIND:]BASE[?key=value&key=value]`, BASE one corpus or several joined by `+`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from core.corpora.derived.kind import Kind, Options
 from core.corpora.derived.registry import KINDS
+from core.corpora.places import find_folder
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 
@@ -19,17 +20,19 @@ _NAME = re.compile(r"(?:(?P<kind>[a-z]{2,}):)?(?P<base>[^?]*)(?:\?(?P<options>.*
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a corpus is made: of what base, by which kind, with which options (`said` as they were written)."""
+    """How a corpus is made: of which bases (joined, where there are several), by which kind, with which
+    options (`said` as they were written).
+    """
 
     kind: Kind
-    base: str
+    bases: tuple[str, ...]
     options: Options
     said: str = ""
 
     @property
     def name(self) -> str:
         """The name that says this."""
-        return (f"{self.kind.name}:" if self.kind.name else "") + self.base + self.said
+        return (f"{self.kind.name}:" if self.kind.name else "") + "+".join(self.bases) + self.said
 
     def tasks(self, base: Sequence[str]) -> dict[str, str]:
         """Each task of the made corpus and the task of the base that it comes from."""
@@ -52,7 +55,8 @@ def recipe(name: str) -> Recipe:
     Raises CorpusError where there is no such kind or option, or a value is out of range.
     """
     found = _NAME.fullmatch(name)
-    if found is None or not found["base"]:
+    bases = _bases(found["base"]) if found is not None else ()
+    if found is None or not all(bases):
         raise CorpusError(
             f"'{name}' names no corpus to derive from; write [KIND:]CORPUS[?key=value&key=value]."
         )
@@ -60,7 +64,12 @@ def recipe(name: str) -> Recipe:
         known = ", ".join(filter(None, KINDS))
         raise CorpusError(f"There is no kind of corpus '{found['kind']}'; the kinds are {known}.")
     said = "" if found["options"] is None else f"?{found['options']}"
-    return Recipe(kind, found["base"], _options(name, kind, found["options"]), said)
+    return Recipe(kind, bases, _options(name, kind, found["options"]), said)
+
+
+def _bases(text: str) -> tuple[str, ...]:
+    """The corpora named there; a folder may have a + in its name."""
+    return (text,) if find_folder(text) is not None else tuple(text.split("+"))
 
 
 def _options(name: str, kind: Kind, text: str | None) -> Options:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.corpora.assembly import SPLITS
-from core.corpora.derived.kind import Kind, Options
+from core.corpora.derived.kind import Kind, Options, same_tasks
 from core.corpora.derived.values import SAMPLES
 from core.corpora.draws import parts, stream
 from core.corpora.types import Corpus, Sentence, Split
@@ -42,15 +42,10 @@ def _sample(sentences: Sequence[Sentence], most: int, seed: int, split: Split) -
     return tuple(sample)
 
 
-def _tasks(base: Sequence[str], options: Options) -> Mapping[str, str]:
-    del options
-    return {task: task for task in base}
-
-
 SAMPLED = Kind(
     name="",
     description="The corpus as it is, or samples of its splits.",
     options=SAMPLES,
-    tasks=_tasks,
+    tasks=same_tasks,
     derive=sampled,
 )

@@ -34,7 +34,7 @@ __all__ = ["SIMULATED", "artificial_labels"]
 
 _TASKS = 5
 _ALPHA = 0.9
-_MOST_TASKS = 100
+_MOST_TASKS = 50
 
 _Value = TypeVar("_Value")
 
@@ -53,6 +53,7 @@ def artificial_labels(
 
 
 def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
+    corpus = sampled(corpus, options, seed)
     real = corpus.task(_real(corpus.name, [task.name for task in corpus.tasks], options))
     if len(real.labels) < 2:
         raise CorpusError(
@@ -72,7 +73,7 @@ def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
     for name, alpha in zip(names, alphas, strict=True):
         columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
     related = np.round(relatedness(list(columns.values())), 4)
-    made = replace(
+    return replace(
         corpus,
         tasks=(real, *(Task(name, "plain", real.labels, auxiliary=True) for name in names)),
         train=_annotated(drawn, columns, real.labels),
@@ -81,7 +82,6 @@ def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
         notes=(*corpus.notes, _note(real.name, own, others, alphas, seed)),
         planted=Planted(tuple(columns), (1.0, *alphas), tuple(map(tuple, related.tolist()))),
     )
-    return sampled(made, options, seed)
 
 
 def _annotated(
@@ -108,40 +108,33 @@ def _sentences(
     Of one random order the real task takes from the front and the artificial ones, one after another, from
     the back: none of them gets others because there are more tasks, or more words for another.
     """
-    order = shuffled(_only(corpus.train, real), stream(seed, "simulated", ""))
-    words, tokens, samples = words_of(order), options.get("tokens"), options.get("samples")
-    others: dict[str, list[Sentence]] = {}
-    if options.get("sentences") == "same":
-        if samples is not None:
-            raise CorpusError(
-                f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
-                "samples away."
-            )
-    else:
-        budgets = _in_turn(samples or (tokens or max(1, words // (len(names) + 1)),), len(names))
-        back = len(order)
-        for name, budget in zip(names, budgets, strict=True):
-            others[name] = until(reversed(order[:back]), budget)
-            back -= len(others[name])
-        if words_of(others[names[-1]]) < budgets[-1] or not back:
-            raise _too_few(corpus.name, real, words, tokens or 1, sum(budgets), len(names))
-        order = order[:back]
-        if tokens is not None and words_of(order) < tokens:
-            raise _too_few(corpus.name, real, words, tokens, sum(budgets), len(names))
-    if tokens is not None and words_of(order) < tokens:
+    annotated = [one for one in corpus.train if real in one.labels]
+    words, tokens, samples = words_of(annotated), options.get("tokens"), options.get("samples")
+    budgets: dict[str, int] = {}
+    if options.get("sentences", "own") == "own":
+        default = tokens or max(1, words // (len(names) + 1))
+        budgets = dict(zip(names, _in_turn(samples or (default,), len(names)), strict=True))
+    elif samples is not None:
         raise CorpusError(
-            f"{corpus.name}: {tokens:,} training words were asked for {real}, and there are {words:,}; ask "
-            "for fewer."
+            f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
+            "samples away."
         )
-    return (order if tokens is None else until(order, tokens)), others
-
-
-def _too_few(name: str, real: str, words: int, tokens: int, samples: int, tasks: int) -> CorpusError:
-    return CorpusError(
-        f"{name}: {tokens + samples:,} training words were asked for in whole sentences ({tokens:,} for "
-        f"{real} and {samples:,} for {counted(tasks, 'artificial task')}), and there are {words:,}; ask for "
-        "fewer."
-    )
+    order = shuffled(annotated, stream(seed, "simulated", ""))
+    others = {}
+    for name, budget in budgets.items():
+        others[name] = until(reversed(order), budget)
+        del order[len(order) - len(others[name]) :]
+    own = order if tokens is None else until(order, tokens)
+    if words_of(own) < (tokens or 1) or any(words_of(others[name]) < budgets[name] for name in others):
+        asked = [f"{tokens:,} for {real}"] if tokens else []
+        asked += (
+            [f"{sum(budgets.values()):,} for {counted(len(names), 'artificial task')}"] if budgets else []
+        )
+        raise CorpusError(
+            f"{corpus.name}: {words:,} training words are annotated for {real}, and more were asked for in "
+            f"whole sentences ({' and '.join(asked)}); ask for fewer."
+        )
+    return own, others
 
 
 def _note(
