@@ -27,8 +27,8 @@ class Draft:
     fractions: str
     seeds: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    problem: str | None = None
-    """What is wrong with the data, where it cannot be read."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """By field, what is wrong with files that cannot be read or used."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Plan:
 
 def plan(draft: Draft) -> Plan:
     """Every run of the sweep: encoders × paradigms × λ × shares × seeds, STL once per task."""
-    if draft.problem:
-        return Plan(field="corpus", error=draft.problem)
+    for name, sentence in draft.problems.items():
+        return Plan(field=name, error=sentence)
     try:
         _chosen(draft)
         configs = expand(

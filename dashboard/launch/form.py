@@ -4,19 +4,21 @@ seeds, budget.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config import FIELD_HELP, PARADIGMS, RunConfig, applicable_fields
+from core.errors import ConfigError
 from core.models.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm
 from core.mrn.registry import ALIGNMENTS, PRIORS
 from dashboard import resources
 from dashboard.launch.data import choose_data, show_samples, task_colours
 from dashboard.launch.draft import Draft
 from dashboard.launch.fields import RARE, field_widget, key_of
+from dashboard.launch.mapping import choose_mapping
 from dashboard.text import escape, number
 from dashboard.theme import PARADIGM_NAMES
 
@@ -80,15 +82,18 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
         if data.tasks
         else []
     )
+    known = {task.name: task.labels for task in data.summary.tasks} if data.summary else {}
+    labels = {task: known[task] for task in tasks if task in known}
     if not data.tasks:
         st.caption("Choose a corpus first.")
     elif data.summary:
-        labels = {task.name: len(task.labels) for task in data.summary.tasks}
-        st.caption(", ".join(f"{escape(task)} {labels[task]} labels" for task in tasks) or "None chosen.")
+        told = ", ".join(f"{escape(task)} {len(own)} labels" for task, own in labels.items())
+        st.caption(told or "None chosen.")
     slots["tasks"] = st.empty()
 
+    problems = {"corpus": data.error} if data.error else {}
     encoders, training = _encoder(slots)
-    paradigms, mrn = _paradigm(slots, training)
+    paradigms, mrn = _paradigm(slots, training, labels, problems)
     seeds, fractions, epochs = _budget(slots)
     lambdas = mrn.pop("lambdas", "")
     values = {"encoder_training": training, "epochs": epochs, **mrn}
@@ -103,7 +108,7 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
         fractions=fractions,
         seeds=seeds,
         values=values,
-        problem=data.error,
+        problems=problems,
     )
     return draft, slots
 
@@ -142,7 +147,13 @@ def _encoder(slots: dict[str, DeltaGenerator]) -> tuple[tuple[str, ...], str]:
     return tuple(encoders), training
 
 
-def _paradigm(slots: dict[str, DeltaGenerator], training: str) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _paradigm(
+    slots: dict[str, DeltaGenerator],
+    training: str,
+    labels: Mapping[str, Sequence[str]],
+    problems: dict[str, str],
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Paradigms and, where MRN is among them, the values of its fields. What is wrong goes to `problems`."""
     st.subheader("Paradigm", anchor=False)
     paradigms = st.pills(
         "Paradigm",
@@ -187,6 +198,11 @@ def _paradigm(slots: dict[str, DeltaGenerator], training: str) -> tuple[tuple[st
         with st.container(gap=None):
             st.caption(f"**{escape(prior)}** {escape(PRIORS[prior])}")
             st.caption(f"**{escape(alignment)}** {escape(ALIGNMENTS[alignment])}")
+        if alignment == "mapping":
+            try:
+                alignment = choose_mapping(labels)
+            except ConfigError as error:
+                problems["alignment"] = str(error)
         slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
     return tuple(paradigms), {"prior": prior, "alignment": alignment, "lambdas": lambdas}
 

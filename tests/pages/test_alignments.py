@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.corpora import summarise
+from core.mrn.alignments.mapping_file import template
+from core.mrn.registry import parse_alignment
 from core.store import Store
 from core.training.events import Snapshot
 from tests.making import claimed, relations, run_facts
-from tests.pages.conftest import Open
+from tests.pages.conftest import Open, words
 
 
 def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) -> None:
@@ -34,3 +41,79 @@ def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) 
     ]
     # ner with pos and with chunk, on both sides of the diagonal.
     assert len([trace for trace in matrix["data"] if trace["type"] == "bar"]) == 4
+
+
+CSV = b"task,label,general,weight\nchunk,B-NP,NP,0.5\nchunk,I-NP,NP,0.5\nner,B-PER,NP,1\n"
+
+
+@pytest.fixture
+def form(open_page: Open) -> AppTest:
+    """The launch form on the demo corpus, with the alignment mapping chosen."""
+    app = open_page("launch")
+    app.selectbox(key="launch_alignment").select("mapping").run()
+    assert not app.exception
+    return app
+
+
+def upload(app: AppTest, content: bytes, name: str = "my labels.csv") -> AppTest:
+    app.file_uploader(key="launch_mapping").set_value((name, content, "text/csv")).run()
+    assert not app.exception
+    return app
+
+
+def test_a_mapping_is_asked_for_in_its_place(form: AppTest) -> None:
+    assert "Upload the CSV file of the mapping; the template is a beginning." in words(form)
+    assert "Not ready yet" in [one.value for one in form.subheader]
+    assert not form.download_button(key="launch_template").disabled
+
+
+def test_the_template_as_it_is_fits_and_leaves_nothing_out(form: AppTest) -> None:
+    tasks = [(task.name, task.labels) for task in summarise("demo").tasks]
+    upload(form, template(tasks).encode("utf-8-sig"))
+    (table,) = [one.value for one in form.dataframe if "General label" in one.value.columns]
+    labels = dict.fromkeys(label for _, own in tasks for label in own)
+    assert list(table["General label"]) == list(labels)
+    assert "general rows of their own" not in words(form)
+    assert form.button(key="launch")
+
+
+def test_an_uploaded_mapping_is_shown_and_launched(form: AppTest, workers: list[str]) -> None:
+    upload(form, CSV)
+    (table,) = [one.value for one in form.dataframe if "General label" in one.value.columns]
+    first = dict(table.iloc[0])
+    assert (first["General label"], first["chunk"], first["ner"]) == ("NP", "0.5 B-NP + 0.5 I-NP", "B-PER")
+    assert "pos:NN" in set(table["General label"])
+    assert "keep general rows of their own" in words(form)
+    form.button(key="launch").click().run()
+    assert not form.exception
+    runs = Store.open().runs()
+    assert len(runs) == 3
+    name, file = parse_alignment(str(runs[0].config.alignment))
+    assert name == "mapping"
+    assert Path(file).read_bytes() == CSV
+    assert Path(file).name.startswith("my-labels-")
+    assert workers
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (CSV + b"ner,B-LOC,NP,none\n", "my labels.csv, row 5: has the weight 'none'"),
+        (b"task,label,general\nsrl,A0,NP\n", "no row, from row 2 on, names a task and a label of this run"),
+    ],
+)
+def test_what_is_wrong_with_a_mapping_is_said_in_its_place(form: AppTest, content: bytes, says: str) -> None:
+    upload(form, content)
+    assert words(form).count(says) == 1
+    assert "Not ready yet" in [one.value for one in form.subheader]
+    upload(form, CSV)
+    assert says not in words(form)
+    assert form.button(key="launch")
+
+
+def test_a_kept_mapping_is_there_after_another_page(form: AppTest) -> None:
+    upload(form, CSV)
+    form.switch_page("app_pages/runs.py").run()
+    form.switch_page("app_pages/launch.py").run()
+    assert form.selectbox(key="launch_alignment").value == "mapping"
+    assert any("General label" in one.value.columns for one in form.dataframe)
