@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from core.mrn.relations import MODES
 from core.mrn.rows import row_names
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say
+from jobs.cli.relation_numbers import numbers_document, print_numbers
 
 __all__ = ["relations", "tag"]
 
@@ -25,10 +26,13 @@ def relations(
     run: Annotated[int, RUN_ARGUMENT],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "task",
     step: Annotated[str, typer.Option(help="A step that was stored, or 'last'.")] = "last",
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Every mode in numbers, and its strongest pairs.")
+    ] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Print the correlations that an MRN run has learned, as a matrix with labels."""
+    """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers."""
     if mode not in MODES:
         raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(MODES)}.")
     if step != "last" and not step.isdecimal():
@@ -38,14 +42,20 @@ def relations(
         if found.config.paradigm != "mrn":
             raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
         key, learned = store.relations(run, None if step == "last" else int(step))
+        document = numbers_document(store, found, key, learned) if numbers else {}
+    groups = task_groups(found.facts)
+    if (numbers or mode != "feature") and len(groups) > 1:
+        say(_impossible("task" if numbers else mode, found.facts["alignment"], groups))
+    if numbers:
+        print_numbers(document, csv=csv, json_=json_)
+        return
+    if mode not in (found.config.learn or MODES):
+        say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
     matrix = learned.correlation(mode).astype(float).round(6)
     labels, _ = row_names(found.facts, found.config.tasks, mode, len(matrix))
-    groups = task_groups(found.facts)
-    if mode != "feature" and len(groups) > 1:
-        say(_impossible(mode, found.facts["alignment"], groups))
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
     if json_:
-        document: dict[str, Any] = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
+        document = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
         print_csv([mode, *labels], rows)

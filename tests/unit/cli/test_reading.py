@@ -6,11 +6,14 @@ import csv
 import dataclasses
 import io
 
+import numpy as np
 import pytest
 
+from core.mrn.numbers import numbers
 from core.paths import log_path
 from core.store import RunState
 from core.training.events import RunFacts, Snapshot
+from core.training.relation_metrics import relation_metrics
 from tests.making import (
     claimed,
     relations,
@@ -152,6 +155,45 @@ class TestRelations:
         assert "between these groups of tasks, which share no label row: pos, chunk; ner." in told
         assert "groups" not in lab.call("relations", str(run_id), "--mode", "feature", "--csv").stderr
         assert lab.call("relations", str(run_id), "--csv", "--mode", "feature").stderr == ""
+
+    def test_numbers_of_every_mode(self, lab: Laboratory) -> None:
+        run_id = lab.finished(learn=("task", "label"))
+        learned = relations(seed=2)
+        logged = relation_metrics(
+            2, 1.0, 1.0, dataclasses.replace(learned, task=np.ones((2, 2))), objective=-7.5
+        )
+        lab.store.add_metrics(run_id, [logged])
+        document = lab.json("relations", str(run_id), "--numbers")
+        assert (document["step"], document["objective"], document["penalty"]) == (2, -7.5, None)
+        # As logged, to the last digit; JSON has no infinity.
+        assert document["modes"]["task"]["condition"] is None
+        assert document["modes"]["task"]["strongest"] == 1.0
+        label = document["modes"]["label"]
+        assert label["effective_rank"] == numbers(learned, "label").effective_rank
+        assert label["pairs"][0]["correlation"] == pytest.approx(label["strongest"], abs=1e-3)
+        assert {label["pairs"][0][name].split(":")[0] for name in ("first", "second")} <= {"pos", "ner"}
+        assert [mode for mode, one in document["modes"].items() if not one["learned"]] == ["feature"]
+        told = lab.call("relations", str(run_id), "--numbers")
+        assert "objective J -7.5" in told.stderr
+        lines = told.stdout.splitlines()
+        assert lines[1].split() == ["task", "2", "yes", "1", "2", "inf", "1"]
+        assert not any(line.startswith("feature feature") for line in lines)
+        (first,) = csv.DictReader(io.StringIO(lab.answer("metrics", str(run_id), "task_condition", "--csv")))
+        assert (first["step"], first["task"], first["task_condition"]) == ("2", "total", "inf")
+
+    def test_numbers_of_a_step_without_logged_ones(self, lab: Laboratory) -> None:
+        run_id = str(lab.finished())
+        document = lab.json("relations", run_id, "--numbers", "--step", "1")
+        trace = float(np.trace(relations(seed=1).task))
+        assert document["modes"]["task"]["trace"] == pytest.approx(trace, rel=1e-5)
+        assert (document["objective"], document["penalty"]) == (None, None)
+        rows = list(csv.DictReader(io.StringIO(lab.answer("relations", run_id, "--numbers", "--csv"))))
+        assert [row["mode"] for row in rows] == ["task", "label", "feature"]
+
+    def test_a_mode_that_is_not_learned_is_said(self, lab: Laboratory) -> None:
+        run_id = str(lab.finished(learn=("task",)))
+        assert "label covariance is not learned" in lab.call("relations", run_id, "--mode", "label").stderr
+        assert "not learned" not in lab.call("relations", run_id).stderr
 
     def test_refusals(self, lab: Laboratory) -> None:
         run_id, mtl = str(lab.finished()), str(claimed(lab.store, paradigm="mtl"))
