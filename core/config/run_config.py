@@ -40,8 +40,8 @@ class RunConfig(BaseModel):
         str,
         Field(
             min_length=1,
-            description="The annotated sentences: a name of the catalogue or a folder of CoNLL or "
-            "CoNLL-U files.",
+            description="The annotated sentences: a name of the catalogue, a folder of CoNLL or CoNLL-U "
+            "files, or a corpus derived from such, as 'apart:demo?tokens=300'.",
             json_schema_extra=_unit("name or folder"),
         ),
     ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, save_upload, summarise
+from core.corpora.derived import KINDS
+from core.corpora.loading import recipe_of
 from core.errors import CorpusError
 from core.evaluation.spans import spans
 from core.paths import data_dir
@@ -64,7 +66,7 @@ def _own() -> ChosenData:
         path = _uploaded() if how == "Upload files" else _folder()
         if path is None:
             return ChosenData("", None, (), None, None)
-        columns = _columns(path)
+        columns = _columns(path) if recipe_of(path) is None else None
     except CorpusError as error:
         return ChosenData("", None, (), None, str(error))
     return _summarised(path, columns, ())
@@ -87,10 +89,17 @@ def _uploaded() -> str | None:
 
 def _folder() -> str | None:
     path = st.text_input(
-        "Folder",
+        "Folder, or a corpus derived from others",
         placeholder="/path/to/a/folder with train, dev and test files",
+        help="\n\n".join(
+            f"**{escape(kind.name)}:** {escape(kind.description)}" for kind in KINDS.values() if kind.name
+        ),
         key="launch_own_folder",
         persist_state="session",
+    )
+    st.caption(
+        "A corpus can be derived from others, as `demo?train=100`, `apart:demo?tokens=300` or "
+        "`simulated:conll2003?task=ner&tasks=5`."
     )
     return path.strip() or None
 

@@ -136,6 +136,21 @@ def test_launch_takes_a_folder(open_page: Open, tmp_path: Any) -> None:
     assert "nowhere" in words(app)
 
 
+def test_launch_takes_a_derived_corpus(open_page: Open) -> None:
+    app = open_page("launch")
+    app.selectbox(key="launch_corpus").select("Your own data").run()
+    app.session_state["launch_own_how"] = "A folder on this machine"
+    app.run()
+    name = "simulated:demo?tasks=2&samples=500&tokens=100"
+    app.text_input(key="launch_own_folder").set_value(name).run()
+    assert not app.exception
+    assert "2 artificial tasks on" in words(app)
+    assert app.pills(key=f"launch_tasks_{name}").value == ["ner", "sim-1", "sim-2"]
+    app.text_input(key="launch_own_folder").set_value("simulated:demo?tasks=none").run()
+    assert not app.exception
+    assert "tasks must be a whole number from 1 to 50" in words(app)
+
+
 def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
     app = open_page("runs")
     shown = words(app)

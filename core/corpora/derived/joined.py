@@ -10,8 +10,8 @@ __all__ = ["JOINED"]
 
 JOINED = Kind(
     name="joined",
-    description="All tasks of several corpora (A+B), each on the sentences of its corpus; a task that several "
-    "have is named task@corpus.",
+    description="All tasks of several corpora (A+B), each on its own sentences; a task that several have is "
+    "named task@corpus.",
     options=SAMPLES,
     tasks=same_tasks,
     derive=sampled,
