@@ -6,18 +6,22 @@ feature, label, task, each from the newest others. What a scatter becomes is the
 | symbol   | shape        | meaning                                                              |
 |----------|--------------|----------------------------------------------------------------------|
 | H        | (r, D)       | heads stacked                                                        |
-| B        | (T, C, r)    | alignment; W = B H is (T, C, D) and is never formed                  |
+| A        | (C, r)       | [A_1 … A_T], the alignments side by side                             |
+| E        | (T, r)       | 1 where a row of H is a task's; W[t] = A diag(E_t) H is never formed |
 | d_u, n_u | int          | size of mode u; columns of its unfolding, n_u = T·C·D / d_u          |
 | m_u      | float        | κ·d_u pseudo-observations of τ_u·I, an inverse-Wishart hyperprior    |
 | ρ_u      | float        | m_u / (n_u + m_u), the share of τ_u·I in an update                   |
 | Ω_f      | (D, D)       | a·I + F Fᵀ, F (D, r): S_feature = Hᵀ Q H has rank ≤ r                |
 | K        | (r, r)       | H Ω_f^-1 Hᵀ                                                          |
-| A        | (T, C, r)    | B with Ω_task^-1/2 on its first mode                                 |
-| Q        | (r, r)       | Σ_tu (Ω_task^-1)_tu B_tᵀ Ω_label^-1 B_u                              |
+| X, Y     | (r, r)       | X = Eᵀ Ω_task^-1 E and Y = Aᵀ Ω_label^-1 A                           |
+| Q        | (r, r)       | X ∘ Y                                                                |
 
-Because W = B H, everything happens among the r rows of the heads: <W, Ω^-1 W> = <Q, K>, and each scatter
-is a product of matrices no larger than C or r. A penalty costs O(r² D). State in float64, the penalty in the
-dtype of the heads; neither penalty nor update waits for the device.
+Everything happens among the r rows of the heads, each of which is one task's:
+
+    <W, Ω^-1 W> = <Q, K>    S_feature = Hᵀ Q H    S_label = A (X ∘ K) Aᵀ    S_task = E (Y ∘ K) Eᵀ
+
+A penalty costs O(r² D). State in float64, the penalty in the dtype of the heads; neither penalty nor update
+waits for the device.
 """
 
 from __future__ import annotations
@@ -43,17 +47,19 @@ def initial_variance(features: int) -> float:
 
 
 class TensorNormal(ABC):
-    """Three covariances learned from the heads, and the penalty λ / (2N) · r / ‖B‖² · <W, Ω^-1 W> / s.
+    """Three covariances learned from the heads, and the penalty λ / (2N) · r / ‖A‖² · <W, Ω^-1 W> / s.
 
     N counts the words of all tasks because the loss is the mean over tasks of means over words; so λ = 1 is
-    the estimate itself, however many tasks and words there are. r / ‖B‖² (1 for `disjoint` and `exact`) takes
+    the estimate itself, however many tasks and words there are. r / ‖A‖² (1 for `disjoint` and `exact`) takes
     back that `cooccurrence` writes a head's row into W many times over: λ means the same in every alignment.
     """
 
     def __init__(self, alignment: Alignment, settings: PriorSettings, device: torch.device) -> None:
         self._settings = settings
-        self._align = torch.as_tensor(alignment.matrix, dtype=torch.float64, device=device)
-        tasks, labels, rank = self._align.shape
+        tasks, labels = len(alignment.task_names), len(alignment.label_names)
+        self._align = torch.as_tensor(alignment.matrix.sum(axis=0), dtype=torch.float64, device=device)
+        owners = (alignment.matrix != 0).any(axis=1)
+        self._owners = torch.as_tensor(owners, dtype=torch.float64, device=device)
         self._sizes = {"task": tasks, "label": labels, "feature": settings.features}
         self._means, self._scale = self._first_values(settings.features)
         self._task = self._means["task"] * torch.eye(tasks, dtype=torch.float64, device=device)
@@ -61,9 +67,9 @@ class TensorNormal(ABC):
         self._feature = LowRankCovariance.identity(
             settings.features, value=self._means["feature"], dtype=torch.float64, device=device
         )
-        copies = float(self._align.square().sum()) / rank
+        copies = float(self._align.square().sum()) / self._align.shape[1]
         self._weight = settings.strength / (2.0 * max(settings.tokens, 1.0) * copies * self._scale)
-        self._refresh()
+        self._coupling = self._between_tasks() * self._between_labels()
 
     @abstractmethod
     def _first_values(self, features: int) -> tuple[Mapping[str, float], float]:
@@ -103,24 +109,21 @@ class TensorNormal(ABC):
             self._feature = LowRankCovariance(multiple, factor * share.sqrt())
         inner = self._feature.inverse_inner(rows)
         if "label" in self._settings.learn:
-            self._label = self._estimate("label", self._label_scatter(inner))
+            scatter = self._align @ (self._between_tasks() * inner) @ self._align.T
+            self._label = self._estimate("label", scatter)
+        between_labels = self._between_labels()
         if "task" in self._settings.learn:
-            self._task = self._estimate("task", self._task_scatter(inner))
-        self._refresh()
+            scatter = self._owners @ (between_labels * inner) @ self._owners.T
+            self._task = self._estimate("task", scatter)
+        self._coupling = self._between_tasks() * between_labels
 
-    def _label_scatter(self, inner: Tensor) -> Tensor:
-        """S_label (C, C) = Σ_s A_s K A_sᵀ, from K (r, r)."""
-        white = _whiten(self._task, self._align.flatten(1)).reshape(self._align.shape)
-        scatter: Tensor = (white @ inner).transpose(0, 1).flatten(1) @ white.transpose(0, 1).flatten(1).T
-        return scatter
+    def _between_tasks(self) -> Tensor:
+        """X = Eᵀ Ω_task^-1 E."""
+        return _inverse_inner(self._task, self._owners)
 
-    def _task_scatter(self, inner: Tensor) -> Tensor:
-        """S_task (T, T) with entries <Ω_label^-1 B_t K, B_u>, from K (r, r)."""
-        tasks, labels, rank = self._align.shape
-        white = _whiten(self._label, self._align.transpose(0, 1).flatten(1))
-        white = white.reshape(labels, tasks, rank).transpose(0, 1)
-        scatter: Tensor = (white @ inner).flatten(1) @ white.flatten(1).T
-        return scatter
+    def _between_labels(self) -> Tensor:
+        """Y = Aᵀ Ω_label^-1 A."""
+        return _inverse_inner(self._label, self._align)
 
     def _estimate(self, mode: str, scatter: Tensor) -> Tensor:
         share, multiple = self._blend(mode, torch.trace(scatter))
@@ -150,14 +153,6 @@ class TensorNormal(ABC):
             found[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), inverse.square().sum())
         return found
 
-    def _refresh(self) -> None:
-        """Q from the newest Ω_task and Ω_label."""
-        tasks, labels, rank = self._align.shape
-        white = _whiten(self._label, self._align.transpose(0, 1).flatten(1))
-        white = _whiten(self._task, white.reshape(labels, tasks, rank).transpose(0, 1).flatten(1))
-        columns = white.reshape(tasks * labels, rank)
-        self._coupling = columns.T @ columns
-
     def relations(self) -> Relations:
         """The three covariances; the fixed scale s is not in them."""
         return Relations(
@@ -182,11 +177,12 @@ class TensorNormal(ABC):
         self._feature = LowRankCovariance(
             state["feature_diagonal"].to(device), state["feature_factor"].to(device)
         )
-        self._refresh()
+        self._coupling = self._between_tasks() * self._between_labels()
 
 
-def _whiten(covariance: Tensor, columns: Tensor) -> Tensor:
-    """L^-1 X for Ω = L Lᵀ, (d, d) and (d, n) → (d, n)."""
+def _inverse_inner(covariance: Tensor, columns: Tensor) -> Tensor:
+    """Xᵀ Ω^-1 X, (d, d) and (d, n) → (n, n), symmetric to the last digit."""
     chol = torch.linalg.cholesky_ex(covariance).L
-    white: Tensor = torch.linalg.solve_triangular(chol, columns, upper=False)
-    return white
+    white = torch.linalg.solve_triangular(chol, columns, upper=False)
+    inner: Tensor = white.T @ white
+    return inner
