@@ -1,50 +1,168 @@
-"""Which prior helps which tasks: MTL beside MRN, over frozen features and few sentences."""
+"""Which prior helps which tasks: STL, MTL and the priors of MRN, where tasks share little and where much.
+
+Over a frozen encoder heads carry all the learning, tasks meet in the prior alone, and STL is MTL; so the
+control there is `ridge`, heads that are drawn to zero independently of each other. Fine-tuned, the encoder
+itself is shared.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from core.studies.study import Family, Setting, Study
 
 __all__ = ["STUDY"]
 
+
+def _mrn(strengths: Iterable[float], **fields: Any) -> tuple[Mapping[str, Any], ...]:
+    """An arm for each λ."""
+    return tuple({"paradigm": "mrn"} | fields | {"lambda": strength} for strength in strengths)
+
+
+def _relational(strengths: Iterable[float], learn: str, **fields: Any) -> tuple[Mapping[str, Any], ...]:
+    return _mrn(strengths, prior="relational", learn=learn, **fields)
+
+
+_WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+_NARROW = (1e-3, 3e-3, 1e-2)
+_PUBLISHED = (0.05, 0.5, 1.0)
+
 _FAMILIES = (
+    Family("stl", "STL", ({"paradigm": "stl"},)),
     Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Family("ridge", "Ridge", _relational((1e-3, 1e-2, 1e-1), "task", alignment="disjoint")),
+    Family("task", "Relational, tasks", _relational(_WIDE, "task")),
+    Family("task-label", "Relational, tasks and labels", _relational(_NARROW, "task,label")),
+    Family("all", "Relational, all three", _relational(_NARROW, "task,label,feature")),
     Family(
-        "relational",
-        "MRN, relational",
-        tuple(
-            {"paradigm": "mrn", "prior": "relational", "learn": "task", "lambda": strength}
-            for strength in (0.001, 0.003, 0.01)
-        ),
+        "all-shrunk",
+        "Relational, all three, shrinkage 100",
+        _relational(_NARROW, "task,label,feature", shrinkage=100.0),
     ),
+    Family("map", "MAP", _mrn((1e-4, 1e-3, 1e-2), prior="map")),
+    Family("paper", "Paper", _mrn(_PUBLISHED, prior="paper")),
 )
+_FROZEN = tuple(family.name for family in _FAMILIES if family.name != "stl")
+_FINETUNED = ("stl", "mtl", "task", "all", "map", "paper")
+_CONTRAST = ("mtl", "ridge", "task", "all")
 
 
-def _both_pos(name: str, title: str, fraction: float) -> Setting:
-    return Setting(
-        name,
-        title,
-        "frozen",
-        {
-            "corpus": "demo-both-pos",
-            "tasks": ("pos-a", "pos-b"),
-            "encoder_training": "frozen",
-            "alignment": "exact",
-            "fraction": fraction,
-            "epochs": 30,
-        },
-        ("pos-a", "pos-b"),
-        tuple(family.name for family in _FAMILIES),
+def _frozen(
+    name: str,
+    title: str,
+    corpus: str,
+    tasks: Sequence[str],
+    epochs: int,
+    *,
+    alignment: str = "exact",
+    targets: Sequence[str] | None = None,
+    families: Sequence[str] = _FROZEN,
+) -> Setting:
+    base = {
+        "corpus": corpus,
+        "tasks": tuple(tasks),
+        "encoder_training": "frozen",
+        "alignment": alignment,
+        "epochs": epochs,
+        "lr_heads": 0.03,
+    }
+    return Setting(name, title, "frozen", base, tuple(targets or tasks), tuple(families))
+
+
+def _simulated(words: int, beside: int, alpha: float, families: Sequence[str] = _CONTRAST) -> Setting:
+    """NER on few words beside simulated tasks of 2,000 words each, related to it as α says."""
+    corpus = f"simulated:conll2003?task=ner&tasks={beside}&alpha={alpha}&samples=2000&tokens={words}&dev=1000"
+    return _frozen(
+        f"ner-{words}-beside-{beside}-at-{alpha:g}",
+        f"NER, {words:,} words, beside {beside} simulated tasks, α = {alpha:g}",
+        corpus,
+        ("ner", *(f"sim-{number}" for number in range(1, beside + 1))),
+        20,
+        targets=("ner",),
+        families=families,
     )
 
+
+def _both_pos(words: str, title: str, epochs: int) -> Setting:
+    name = f"both-pos-{words.replace(',', '-')}"
+    return _frozen(name, title, f"apart:both-pos?tokens={words}&dev=1000", ("pos-2003", "pos-2000"), epochs)
+
+
+def _apart(words: int, epochs: int) -> Setting:
+    """Label sets without a name in common on sentences of their own: labels meet by co-occurrence no more."""
+    return _frozen(
+        f"apart-{words}",
+        f"POS, chunks and NER on disjoint sentences, {words:,} words each",
+        f"apart:conll2003?tokens={words}&dev=1000",
+        ("pos", "chunk", "ner"),
+        epochs,
+    )
+
+
+def _finetuned(
+    name: str,
+    title: str,
+    corpus: str,
+    tasks: Sequence[str],
+    fraction: float,
+    alignment: str,
+    families: Sequence[str] = _FINETUNED,
+) -> Setting:
+    base = {
+        "corpus": corpus,
+        "tasks": tuple(tasks),
+        "fraction": fraction,
+        "alignment": alignment,
+        "epochs": 5,
+    }
+    return Setting(name, title, "finetuned", base, tuple(tasks), tuple(families))
+
+
+_SETTINGS = (
+    _simulated(500, 5, 0.9, _FROZEN),
+    *(_simulated(500, 5, alpha) for alpha in (0.2, 0.6, 0.99)),
+    *(_simulated(2000, 5, alpha) for alpha in (0.2, 0.6, 0.9, 0.99)),
+    *(_simulated(words, beside, 0.9) for words in (500, 2000) for beside in (1, 15)),
+    _both_pos("300", "POS of two corpora, 300 words each", 60),
+    _both_pos("3000", "POS of two corpora, 3,000 words each", 20),
+    _both_pos("300,3000", "POS of two corpora, 300 and 3,000 words", 30),
+    _apart(500, 40),
+    _apart(2000, 20),
+    _finetuned(
+        "tuned-both-pos-2",
+        "POS of two corpora, 2%",
+        "both-pos?dev=500",
+        ("pos-2003", "pos-2000"),
+        0.02,
+        "exact",
+    ),
+    _finetuned(
+        "tuned-conll2000-5", "CoNLL-2000, 5%", "conll2000?dev=500", ("pos", "chunk"), 0.05, "cooccurrence"
+    ),
+    _finetuned(
+        "tuned-conll2003-5",
+        "CoNLL-2003, 5%",
+        "conll2003?dev=500",
+        ("pos", "chunk", "ner"),
+        0.05,
+        "cooccurrence",
+    ),
+    _finetuned(
+        "tuned-both-pos-10",
+        "POS of two corpora, 10%",
+        "both-pos?dev=500",
+        ("pos-2003", "pos-2000"),
+        0.1,
+        "exact",
+    ),
+)
 
 STUDY = Study(
     "priors",
     "Priors",
     "Which prior helps which tasks, and how much, over no prior at all?",
-    (
-        _both_pos("both-pos-3", "Two tag sets, 3% of the sentences", 0.03),
-        _both_pos("both-pos-10", "Two tag sets, 10% of the sentences", 0.1),
-    ),
+    _SETTINGS,
     _FAMILIES,
     "mtl",
 )
