@@ -14,7 +14,7 @@ from core.training.events import TOTAL
 from dashboard import resources
 from dashboard.charts import pair_chart
 from dashboard.components import Click, chart
-from dashboard.queries.naming import run_name
+from dashboard.queries.naming import field_text, run_name
 from dashboard.queries.relations import RelationsView, pair_line, penalty_vanished
 from dashboard.selection import chosen, focus
 from dashboard.text import escape, number
@@ -41,7 +41,9 @@ def pick_run(store: Store) -> Run | None:
     picked = st.selectbox(
         "MRN run",
         list(by_id),
-        format_func=lambda run_id: f"{run_name(by_id[run_id])} · {by_id[run_id].config.alignment}",
+        format_func=lambda run_id: (
+            f"{run_name(by_id[run_id])} · {field_text('alignment', by_id[run_id].config.alignment)}"
+        ),
         key="relations_run",
         on_change=lambda: focus(st.session_state["relations_run"]),
     )

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from core.config import RunConfig, kind_values
+from core.mrn.registry import parse_alignment
 from core.store.records import Run
 from dashboard.text import number
 from dashboard.theme import PARADIGM_NAMES
@@ -17,7 +18,7 @@ from dashboard.theme import PARADIGM_NAMES
 __all__ = ["confounds", "corpus_name", "differing", "field_text", "kind_name", "run_name"]
 
 # Words for the fields that a name may need to tell two configurations apart.
-_PLAIN = {"encoder_training", "encoder", "prior", "alignment", "corpus"}
+_PLAIN = {"encoder_training", "encoder", "prior"}
 _SHORT = {"lambda": "λ", "epochs": "epochs", "fraction": "of the data", "batch_size": "batch"}
 
 
@@ -45,6 +46,9 @@ def field_text(field: str, value: Any) -> str:
         return f"{100 * float(value):g}% of the data"
     if field == "corpus":
         return PurePath(str(value)).name
+    if field == "alignment":
+        name, file = parse_alignment(str(value))
+        return f"{name} {PurePath(file).stem}" if file else name
     if isinstance(value, list):
         value = "+".join(map(str, value))
     text = number(value) if isinstance(value, float) else str(value)

@@ -14,6 +14,7 @@ from core.mrn.alignments.mapping_file import template
 from core.mrn.registry import parse_alignment
 from core.store import Store
 from core.training.events import Snapshot
+from dashboard.queries.naming import field_text
 from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
 
@@ -117,3 +118,10 @@ def test_a_kept_mapping_is_there_after_another_page(form: AppTest) -> None:
     form.switch_page("app_pages/launch.py").run()
     assert form.selectbox(key="launch_alignment").value == "mapping"
     assert any("General label" in one.value.columns for one in form.dataframe)
+
+
+def test_a_mapping_is_named_after_its_file() -> None:
+    assert field_text("alignment", "mapping:/laboratory/uploads/mappings/phrases-1a2b.csv") == (
+        "mapping phrases-1a2b"
+    )
+    assert field_text("alignment", "exact") == "exact"

@@ -61,6 +61,8 @@ def test_the_dissertation_preset_sets_all_of_its_values() -> None:
         ({"lambda": float("nan")}, "lambda", "nan is not possible"),
         ({"prior": "none"}, "prior", "not one of relational, map, paper"),
         ({"alignment": "magic"}, "alignment", "not one of auto, disjoint"),
+        ({"alignment": "mapping:"}, "alignment", "a mapping needs its CSV file"),
+        ({"alignment": "exact:a.csv"}, "alignment", "only mapping takes a file"),
         ({"paradigm": "other"}, "paradigm", "stl | mtl | mrn"),
         ({"fraction": 0}, "fraction", "> 0, ≤ 1"),
         ({"epochs": "many"}, "epochs", "≥ 1, ≤ 1000"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +106,14 @@ def test_the_template_sends_every_label_to_its_name_whatever_it_is_called() -> N
     rows = parse_mapping(text.encode("utf-8-sig"), "labels.csv").rows
     assert [(one.task, one.label) for one in rows] == [*(("pos", label) for label in labels), ("ner", "O")]
     assert all(one.general == one.label and one.weight == 1 for one in rows)
+
+
+def test_the_example_of_the_docs_is_one() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^    task,label,general.*?(?=\n\n)", text, flags=re.MULTILINE | re.DOTALL)
+    rows = mapping(textwrap.dedent(example)).rows
+    assert {one.task for one in rows} == {"pos", "chunk", "ner"}
+    assert rows[-1].label == ","
 
 
 def test_labels_go_where_the_file_sends_them(tmp_path: Path) -> None:

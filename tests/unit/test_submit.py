@@ -124,6 +124,50 @@ def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPa
     assert any("Trains on 10 of 20" in note for note in told)
 
 
+def test_a_mapping_is_kept_as_it_was(
+    store: Store, corpus: Path, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = corpus.parent / "labels.csv"
+    own.write_text("task,label,general\nner,B-ORG,thing\ntoy,X,thing\n")
+    monkeypatch.chdir(corpus.parent)
+    told: list[str] = []
+    (first,) = submit(
+        store, [small(corpus, alignment="mapping:labels.csv")], engine=NoEngine(), tell=told.append
+    )
+    (again,) = submit(store, [small(corpus, alignment=f"mapping:{own}", seed=2)], engine=NoEngine())
+    assert any("2 labels of this run, which keep general rows" in note for note in told)
+    run, same = store.run(first).config, store.run(again).config
+    assert run.configuration_id == same.configuration_id
+    own.write_text("task,label,general\nner,B-ORG,other\ntoy,X,other\n")
+    (changed,) = submit(store, [small(corpus, alignment="mapping:labels.csv")], engine=NoEngine())
+    assert store.run(changed).config.configuration_id != run.configuration_id
+    kept = Path(str(run.alignment).removeprefix("mapping:"))
+    assert kept.parent == laboratory / "uploads" / "mappings"
+    assert "thing" in kept.read_text()
+    # A run's description can be submitted again as it stands.
+    (third,) = submit(store, [run], engine=NoEngine())
+    assert store.run(third).config == run
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "There is no file .*labels.csv"),
+        ("task,label,general\nner,B-ORG,\n", "labels.csv, row 2: has no general"),
+        ("task,label,general\npos,NN,thing\n", "no row, from row 2 on, names a task and a label of this run"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_refused(
+    store: Store, corpus: Path, text: str | None, says: str
+) -> None:
+    file = corpus.parent / "labels.csv"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        submit(store, [small(corpus), small(corpus, alignment=f"mapping:{file}")], engine=NoEngine())
+    assert store.runs() == []
+
+
 def test_an_estimate_without_experience_says_so(store: Store, corpus: Path) -> None:
     guess = estimate(store, [small(corpus)])
     assert guess.basis.startswith("a rough guess")

@@ -57,6 +57,15 @@ class TestLaunch:
         assert (mrn.config.prior, mrn.config.lambda_, mrn.config.select_by) == ("paper", 0.05, "loss")
         assert (mtl.config.prior, mtl.config.lr_heads, mtl.config.encoder) == (None, 5e-5, "minilm")
 
+    def test_a_mapping_beside_another_alignment(self, lab: Laboratory, corpus: Path) -> None:
+        file = corpus / "labels.csv"
+        file.write_text("task,label,general\nner,B-ORG,thing\ntoy,X,thing\nsrl,A0,thing\n")
+        document = lab.json(*launch_arguments(corpus, "--alignment", f"exact,mapping:{file}"))
+        assert any("also has rows of srl" in note for note in document["notes"])
+        mapped, exact = lab.store.runs()
+        assert exact.config.alignment == "exact"
+        assert Path(str(mapped.config.alignment).removeprefix("mapping:")).read_bytes() == file.read_bytes()
+
     def test_folders_are_stored_by_their_whole_path(
         self, lab: Laboratory, corpus: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
