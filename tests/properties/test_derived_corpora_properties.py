@@ -1,0 +1,98 @@
+"""Draws of derived corpora, and artificial labels against the matrix that they are drawn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.config import RunConfig
+from core.corpora import Corpus, prepare
+from core.corpora.derived.relatedness import relatedness
+from core.corpora.derived.simulated import artificial_labels
+
+seeds = st.integers(0, 2**31 - 1)
+
+
+def made(corpus: str, tasks: str, seed: int) -> Corpus:
+    paradigm = "mtl" if "," in tasks else "stl"
+    return prepare(RunConfig.build(corpus=corpus, tasks=tasks, paradigm=paradigm, seed=seed))
+
+
+def on(corpus: Corpus, task: str) -> list[tuple[str, ...]]:
+    return [one.tokens for one in corpus.train if task in one.labels]
+
+
+def assert_apart(corpus: Corpus) -> None:
+    """Each training sentence has one task and is there once (equal ones are known apart by their tuples)."""
+    assert all(len(one.labels) == 1 for one in corpus.train)
+    assert len({id(one.tokens) for one in corpus.train}) == len(corpus.train)
+
+
+@given(seed=seeds, alpha=st.floats(0, 1), labels=st.integers(2, 6))
+@settings(max_examples=40, deadline=None)
+def test_labels_follow_the_matrix(seed: int, alpha: float, labels: int) -> None:
+    draw = np.random.default_rng(seed)
+    real = draw.integers(0, labels, 30_000)
+    drawn = artificial_labels(real, alpha, labels, draw)
+    together = np.zeros((labels, labels))
+    np.add.at(together, (real, drawn), 1)
+    found = together / together.sum(axis=1, keepdims=True)
+    matrix = np.full((labels, labels), (1 - alpha) / (labels - 1))
+    np.fill_diagonal(matrix, alpha)
+    # Each share is of 4,500 draws at least: five standard errors of it are 0.037 at most.
+    assert np.abs(found - matrix).max() < 0.04
+
+
+@given(seed=seeds, low=st.floats(0, 1), high=st.floats(0, 1))
+@settings(max_examples=20, deadline=None)
+def test_a_larger_alpha_keeps_what_a_smaller_keeps(seed: int, low: float, high: float) -> None:
+    low, high = sorted((low, high))
+    real = np.random.default_rng(seed).integers(0, 5, 500)
+    few, many = (artificial_labels(real, alpha, 5, np.random.default_rng(7)) for alpha in (low, high))
+    assert np.all(many[few == real] == real[few == real])
+
+
+@given(seed=seeds, labels=st.integers(2, 9))
+@settings(max_examples=10, deadline=None)
+def test_relatedness_at_both_ends(seed: int, labels: int) -> None:
+    draw = np.random.default_rng(seed)
+    real = draw.choice(labels, 10_000, p=draw.dirichlet(np.full(labels, 5.0)))
+    columns = [artificial_labels(real, alpha, labels, draw) for alpha in (1.0, 1 / labels)]
+    matrix = relatedness([real, *columns])
+    assert matrix == pytest.approx(matrix.T)
+    assert matrix[0, 1] == pytest.approx(1)
+    assert abs(matrix[0, 2]) < 0.01
+
+
+@given(seed=seeds, few=st.integers(1, 1500), more=st.integers(0, 1500))
+@settings(max_examples=15, deadline=None)
+def test_apart_is_disjoint_and_a_smaller_budget_a_prefix(seed: int, few: int, more: int) -> None:
+    small = made(f"apart:demo?tokens={few},100,{few}", "pos,chunk,ner", seed)
+    large = made(f"apart:demo?tokens={few + more},{few},{few}", "ner,pos,chunk", seed)
+    assert on(small, "pos") == on(large, "pos")[: len(on(small, "pos"))]
+    assert on(small, "ner") == on(large, "ner")
+    assert on(made(f"apart:demo?tokens={few}", "ner", seed), "ner") == on(small, "ner")
+    assert_apart(large)
+
+
+@given(seed=seeds, alpha=st.floats(0, 1), tasks=st.integers(1, 4))
+@settings(max_examples=10, deadline=None)
+def test_simulated_draws_do_not_depend_on_alpha(seed: int, alpha: float, tasks: int) -> None:
+    name = f"simulated:demo?task=pos&tasks={tasks}&samples=300&tokens=200&dev=5"
+    one, other = (made(f"{name}&alpha={value}", "pos,sim-1", seed) for value in (alpha, 0.5))
+    assert [sentence.tokens for sentence in one.train] == [sentence.tokens for sentence in other.train]
+    assert one.dev == other.dev
+    assert_apart(one)
+    # Also the real labels: only the artificial ones are drawn anew.
+    assert [s for s in one.train if "pos" in s.labels] == [s for s in other.train if "pos" in s.labels]
+
+
+@given(seed=seeds, few=st.integers(1, 300), more=st.integers(0, 300))
+@settings(max_examples=15, deadline=None)
+def test_a_smaller_sample_is_part_of_a_larger_one(seed: int, few: int, more: int) -> None:
+    small, large = (made(f"demo?train={number}", "ner", seed).train for number in (few, few + more))
+    assert len(small) == few
+    rest = iter(large)
+    assert all(one in rest for one in small)  # in the same order

@@ -1,0 +1,356 @@
+"""Corpora made from others by name: what each kind makes, every refusal, and a run of one from end to end."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import RunConfig
+from core.corpora import Corpus, load, prepare, summarise
+from core.corpora.derived import KINDS
+from core.corpora.loading import placed_name
+from core.errors import CorpusError
+from core.store import RunState, Store
+from core.tagging import load_tagger
+from jobs.submit import check, placed, submit
+from jobs.worker import Worker
+from tests.making import OWNER
+from tests.tiny import tiny_bert
+
+SIMULATED = "simulated:demo?task=ner&tasks=3&samples=400&tokens=200"
+
+
+def made(corpus: str, tasks: str, **values: Any) -> Corpus:
+    paradigm = "mtl" if "," in tasks else "stl"
+    return prepare(RunConfig.build(corpus=corpus, tasks=tasks, paradigm=paradigm, **values))
+
+
+def on(corpus: Corpus, task: str) -> list[tuple[str, ...]]:
+    """The words of the training sentences annotated for that task."""
+    return [one.tokens for one in corpus.train if task in one.labels]
+
+
+def size(sentences: list[tuple[str, ...]]) -> int:
+    return sum(map(len, sentences))
+
+
+class TestSamples:
+    def test_sizes_and_notes(self) -> None:
+        corpus = made("demo?train=50&dev=20&test=10", "pos,ner")
+        assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (50, 20, 10)
+        assert "Uses 20 of 300 dev sentences, drawn with seed 1." in corpus.notes
+
+    def test_more_than_there_are_is_all(self) -> None:
+        assert made("demo?dev=5000", "pos,ner").dev == made("demo", "pos,ner").dev
+
+    def test_each_joined_corpus_is_sampled_apart(self) -> None:
+        both = made("demo-both-pos?train=30&dev=5", "pos-a,pos-b", seed=3)
+        assert (len(on(both, "pos-a")), len(on(both, "pos-b")), len(both.dev)) == (30, 30, 10)
+        assert on(made("demo-both-pos?train=30&dev=5", "pos-b", seed=3), "pos-b") == on(both, "pos-b")
+
+
+class TestApart:
+    def test_all_sentences_are_dealt_evenly(self) -> None:
+        corpus = made("apart:demo", "pos,chunk,ner")
+        assert all(len(one.labels) == 1 for one in corpus.train)
+        assert [len(on(corpus, task)) for task in ("pos", "chunk", "ner")] == [400, 400, 400]
+        assert set(corpus.dev[0].labels) == {"pos", "chunk", "ner"}
+        assert corpus.dev == made("demo", "pos,chunk,ner").dev
+
+    def test_a_budget_for_each_task(self) -> None:
+        corpus = made("apart:demo?tokens=100,1000,300", "ner,pos,chunk")
+        for task, budget in {"pos": 100, "chunk": 1000, "ner": 300}.items():
+            words = on(corpus, task)
+            assert size(words[:-1]) < budget <= size(words)
+
+    def test_a_joined_base_keeps_its_sentences(self) -> None:
+        whole, some = (made(f"apart:demo-both-pos{end}", "pos-a,pos-b") for end in ("", "?tokens=200"))
+        assert len(on(whole, "pos-a")) == len(on(whole, "pos-b")) == 600
+        assert set(on(some, "pos-a")) < set(on(whole, "pos-a"))
+        alone = made("apart:demo-both-pos?tokens=200", "pos-b")
+        assert on(alone, "pos-b") == on(some, "pos-b")
+
+
+class TestSimulated:
+    def test_tasks_labels_and_schemes(self) -> None:
+        corpus = made("simulated:demo?task=chunk&tasks=2&tokens=3000", "chunk,sim-1,sim-2")
+        real, one, two = corpus.tasks
+        assert (real.scheme, one.scheme, two.scheme) == ("iob2", "plain", "plain")
+        assert (real.auxiliary, one.auxiliary, two.auxiliary) == (False, True, True)
+        assert set(one.labels) == set(two.labels) == set(load("demo").task("chunk").labels)
+        assert all(set(sentence.labels) == {"chunk"} for sentence in (*corpus.dev, *corpus.test))
+        assert len(corpus.test) == 300
+
+    def test_sizes(self) -> None:
+        corpus = made("simulated:demo?tasks=3&samples=400,100&tokens=200", "ner,sim-1,sim-2,sim-3")
+        for task, budget in {"ner": 200, "sim-1": 400, "sim-2": 100, "sim-3": 400}.items():
+            words = on(corpus, task)
+            assert size(words[:-1]) < budget <= size(words)
+
+    def test_without_sizes_every_task_has_its_share(self) -> None:
+        corpus = made("simulated:demo?tasks=4", "ner,sim-1,sim-2,sim-3,sim-4")
+        assert len(corpus.train) == 1200
+        sizes = [size(on(corpus, task.name)) for task in corpus.tasks]
+        assert max(sizes) - min(sizes) < 150
+
+    def test_with_samples_alone_the_real_task_has_the_rest(self) -> None:
+        corpus = made("simulated:demo?tasks=2&samples=500", "ner,sim-1,sim-2")
+        assert len(corpus.train) == 1200
+        assert size(on(corpus, "ner")) > 10_000
+
+    def test_all_on_the_same_sentences(self) -> None:
+        corpus = made("simulated:demo?tasks=2&tokens=200&sentences=same", "ner,sim-1,sim-2")
+        assert all(set(one.labels) == {"ner", "sim-1", "sim-2"} for one in corpus.train)
+        own = made("simulated:demo?tasks=2&tokens=200&samples=300", "ner,sim-1,sim-2")
+        assert on(corpus, "ner") == on(own, "ner")
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9])
+    def test_words_keep_their_real_label_as_often_as_alpha_says(self, alpha: float) -> None:
+        corpus = made(f"simulated:demo?task=pos&tasks=1&sentences=same&alpha={alpha}", "pos,sim-1")
+        pairs = [
+            pair for one in corpus.train for pair in zip(one.labels["pos"], one.labels["sim-1"], strict=True)
+        ]
+        kept = sum(real == artificial for real, artificial in pairs) / len(pairs)
+        assert kept == pytest.approx(alpha, abs=0.02)
+
+    def test_no_task_changes_the_sentences_of_another(self) -> None:
+        few = made("simulated:demo?tasks=1&samples=400&tokens=200", "ner,sim-1")
+        many = made("simulated:demo?tasks=9&samples=400&tokens=2000", "ner,sim-1,sim-9")
+        assert on(few, "sim-1") == on(many, "sim-1")
+        assert on(few, "ner") == on(many, "ner")[: len(on(few, "ner"))]
+        alone = made("simulated:demo?tasks=9&samples=400&tokens=2000", "ner")
+        assert on(alone, "ner") == on(many, "ner")
+
+    def test_alphas_are_dealt_in_turn(self) -> None:
+        planted = made(f"{SIMULATED}&alpha=1,0.5", "ner,sim-1,sim-2,sim-3").planted
+        assert planted is not None
+        assert planted.alphas == (1.0, 1.0, 0.5, 1.0)
+        assert planted.ami[0][1] == planted.ami[1][3] == 1.0
+        assert planted.ami[0][2] == planted.ami[2][0] < 0.5
+
+    def test_what_is_planted_is_told_of_the_runs_tasks(self) -> None:
+        whole = made(f"{SIMULATED}&alpha=0.9,0.2", "ner,sim-1,sim-2").planted
+        some = made(f"{SIMULATED}&alpha=0.9,0.2", "sim-2,ner").planted
+        assert whole is not None
+        assert some is not None
+        assert (some.tasks, some.alphas) == (("sim-2", "ner"), (0.2, 1.0))
+        assert some.ami[0][1] == whole.ami[0][2]
+        assert made(SIMULATED, "ner").planted is None
+        assert made("demo", "pos,ner").planted is None
+
+
+class TestJoined:
+    def test_tasks_that_several_corpora_have_are_named_after_them(self) -> None:
+        corpus = load("joined:demo+demo-pos-a+demo-both-pos")
+        assert [task.name for task in corpus.tasks] == [
+            "pos@demo", "chunk", "ner", "pos@demo-pos-a", "pos-a", "pos-b",
+        ]  # fmt: skip
+
+    def test_sentences_keep_all_tasks_of_their_corpus(self) -> None:
+        corpus = made("joined:demo+demo-pos-a", "pos@demo-pos-a,ner,pos@demo")
+        assert {(one.part, *sorted(one.labels)) for one in corpus.train} == {
+            ("demo", "ner", "pos@demo"),
+            ("demo-pos-a", "pos@demo-pos-a"),
+        }
+        assert [one.tokens for one in corpus.train[:1200]] == [one.tokens for one in load("demo").train]
+        assert len(corpus.train) == 1800
+        assert len(made("joined:demo+demo-pos-a?dev=7", "chunk").dev) == 7
+
+    def test_every_kind_takes_several_bases(self) -> None:
+        corpus = made("apart:demo-pos-a+demo-pos-b?tokens=50", "pos@demo-pos-a,pos@demo-pos-b")
+        assert {one.part for one in corpus.train} == {"demo-pos-a", "demo-pos-b"}
+
+    def test_names_apart(self, tmp_path: Path) -> None:
+        for place in ("a", "b"):
+            folder(tmp_path / place / "mine")
+        with pytest.raises(CorpusError, match="Two of the corpora to join are called mine"):
+            load(f"joined:{tmp_path}/a/mine+{tmp_path}/b/mine")
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        (path / f"{split}.conll").write_text("Anna B-PER N\nsings O V\n\n" * 20)
+    return path
+
+
+class TestFolders:
+    def test_a_folder_is_a_base(self, tmp_path: Path) -> None:
+        mine = folder(tmp_path / "mine")
+        corpus = made(f"{mine}?train=3", "ner,pos", columns="tokens,ner,pos")
+        assert len(corpus.train) == 3
+
+    def test_a_folder_with_such_a_name_is_a_folder(self, tmp_path: Path) -> None:
+        odd = folder(tmp_path / "apart:a+b?tokens=3")
+        assert len(load(str(odd)).train) == 20
+        assert len(load(f"{folder(tmp_path / 'a+b')}?train=2").train) == 2
+
+    def test_folders_are_named_by_their_whole_path(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder(tmp_path / "mine").parent)
+        assert placed_name("demo") == "demo"
+        assert placed_name("apart:mine?tokens=3&dev=2") == f"apart:{tmp_path}/mine?tokens=3&dev=2"
+        config = RunConfig.build(corpus="joined:demo+mine", tasks="ner@demo,ner@mine")
+        assert placed(config).corpus == f"joined:demo+{tmp_path}/mine"
+
+    def test_changed_files_are_read_anew(self, tmp_path: Path) -> None:
+        name = f"{folder(tmp_path / 'mine')}?train=15"
+        assert len(summarise(name).samples) == 3
+        assert len(load(name).train) == 15
+        (tmp_path / "mine" / "train.conll").write_text("Bo B-PER N\nhums O V\n\n")
+        assert [one.tokens for one in load(name).train] == [("Bo", "hums")]
+        assert summarise(name).splits["train"].sentences == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("other:demo", "There is no kind of corpus 'other'; the kinds are apart, simulated, joined."),
+        ("apart:", "'apart:' names no corpus to derive from"),
+        ("joined:demo+", "'joined:demo+' names no corpus to derive from"),
+        ("apart:nowhere", "There is no corpus 'nowhere'"),
+        ("demo?tokens=3", "without a kind has no option 'tokens'; it has train, dev, test."),
+        ("apart:demo?train=3", "kind apart has no option 'train'; it has tokens, dev, test."),
+        ("demo?", "has no option ''"),
+        ("demo?dev=1&dev=2", "dev is given twice"),
+        ("demo?dev=0", "dev must be a whole number from 1 to 1,000,000,000, not '0'."),
+        ("demo?dev=", "dev must be a whole number from 1 to 1,000,000,000, not ''."),
+        (
+            "apart:demo?tokens=1,,2",
+            "tokens must be whole numbers from 1 to 1,000,000,000, set apart by commas",
+        ),
+        (
+            "apart:demo?tokens=1,2",
+            "tokens must be one number, or one for each task (pos, chunk, ner), not 2.",
+        ),
+        (
+            "apart:demo?tokens=9000",
+            "9,000 training words were asked for pos, and the sentences dealt to it have 5,928",
+        ),
+        ("simulated:demo?tasks=51", "tasks must be a whole number from 1 to 50, not '51'."),
+        ("simulated:demo?alpha=1.1", "alpha must be numbers from 0 to 1, set apart by commas, not '1.1'."),
+        ("simulated:demo?alpha=nan", "alpha must be numbers from 0 to 1"),
+        ("simulated:demo?sentences=none", "sentences must be one of own, same, not 'none'."),
+        ("simulated:demo?task=", "task must be a name"),
+        ("simulated:demo?task=srl", "has no task 'srl'; its tasks are pos, chunk, ner."),
+        (
+            "simulated:demo?tokens=900&samples=9000&tasks=2",
+            "17,433 training words are annotated for ner, and more were asked for in whole sentences "
+            "(900 for ner and 18,000 for 2 artificial tasks); ask for fewer.",
+        ),
+        ("simulated:demo?samples=4000&tasks=5", "(20,000 for 5 artificial tasks)"),
+        ("simulated:demo?tokens=20000&sentences=same", "(20,000 for ner)"),
+        ("simulated:demo?samples=5&sentences=same", "leave samples away"),
+        ("joined:demo+demo", "Two of the corpora to join are called demo"),
+    ],
+)
+def test_refused_in_one_sentence(name: str, says: str) -> None:
+    with pytest.raises(CorpusError) as raised:
+        load(name)
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_real_task_of_one_label_is_refused(tmp_path: Path) -> None:
+    mine = folder(tmp_path / "mine")
+    for path in mine.iterdir():
+        path.write_text(path.read_text().replace(" V", " N"))
+    with pytest.raises(CorpusError, match="toy has 1 label, and artificial labels"):
+        made(f"simulated:{mine}", "toy,sim-1", columns="tokens,ner,toy")
+
+
+def test_a_run_cannot_learn_tasks_that_are_not_there() -> None:
+    with pytest.raises(CorpusError, match=r"has no task 'pos'; its tasks are ner, sim-1, sim-2, sim-3\."):
+        made(SIMULATED, "pos,sim-1")
+
+
+def test_auxiliary_tasks_alone_are_refused_before_they_are_queued() -> None:
+    runs = [
+        RunConfig.build(corpus=SIMULATED, tasks=tasks, paradigm="stl" if "," not in tasks else "mtl")
+        for tasks in ("ner,sim-1", "ner", "sim-1")
+    ]
+    check(runs[:2])
+    with pytest.raises(CorpusError, match="a run of sim-1 alone cannot be scored"):
+        check(runs)
+    with pytest.raises(CorpusError, match="a run of sim-1 alone cannot be scored"):
+        prepare(runs[2])
+
+
+def test_other_tasks_need_every_split(tmp_path: Path) -> None:
+    row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n\n"
+    for split, label in {"train": "NN", "dev": "NN", "test": "_"}.items():
+        (tmp_path / f"{split}.conllu").write_text(row.format(label) * 9 + row.format("_"))
+    with pytest.raises(CorpusError, match="no sentence of the test split is annotated for xpos"):
+        made(f"apart:{tmp_path}?tokens=2", "upos,xpos")
+
+
+def test_a_corpus_is_read_once_for_many_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from core.corpora import loading
+
+    read: list[Path] = []
+
+    def noted(path: Path, *rest: Any) -> Corpus:
+        read.append(path)
+        return read_folder(path, *rest)
+
+    read_folder = loading.read_folder
+    monkeypatch.setattr(loading, "read_folder", noted)
+    mine = folder(tmp_path / "mine")
+    for seed in (1, 2):
+        for name in (f"apart:{mine}", f"{mine}?dev=2", str(mine)):
+            made(name, "ner,pos", columns="tokens,ner,pos", seed=seed)
+    assert read == [mine]
+
+
+def test_kinds_describe_themselves() -> None:
+    for kind in KINDS.values():
+        assert kind.description
+        assert {"dev", "test"} <= set(kind.options)
+        assert all(option.help for option in kind.options.values())
+
+
+@pytest.mark.parametrize("paradigm", ["mrn", "mtl"])
+def test_a_run_from_end_to_end(tmp_path: Path, paradigm: str) -> None:
+    """Through the store: trained, scored on its real task alone, and able to tag with all of them."""
+
+    class Engine:
+        name = "none"
+
+        def ensure_workers(self, store: Store) -> int:
+            return 0
+
+        def live_workers(self, store: Store) -> int:
+            return 0
+
+    config = RunConfig.build(
+        corpus=f"{SIMULATED}&alpha=0.9,0.2&dev=20&test=20",
+        tasks="ner,sim-1,sim-2,sim-3",
+        paradigm=paradigm,
+        encoder=str(tiny_bert(tmp_path / "encoder")),
+        encoder_training="frozen",
+        max_length=64,
+        epochs=2,
+        **({"alignment": "exact"} if paradigm == "mrn" else {}),
+    )
+    store = Store.open("sqlite://")
+    (run_id,) = submit(store, [config], engine=Engine())
+    Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
+    run = store.run(run_id)
+    assert run.error is None
+    assert run.state is RunState.SUCCEEDED
+    assert {(score.split, score.task) for score in store.scores([run_id])} == {
+        ("dev", "ner"),
+        ("test", "ner"),
+    }
+    assert [task["auxiliary"] for task in run.facts["tasks"]] == [False, True, True, True]
+    assert run.facts["planted"]["tasks"] == ["ner", "sim-1", "sim-2", "sim-3"]
+    assert run.facts["planted"]["alphas"] == [1.0, 0.9, 0.2, 0.9]
+    assert run.facts["planted"]["ami"][1][1] == 1.0
+    assert {key.task for key in store.metric_keys([run_id]) if key.name == "score"} == {"", "ner"}
+    tagged = load_tagger(str(run.checkpoint)).tag([("EU", "rejects")])[0]
+    assert set(tagged.tags) == {"ner", "sim-1", "sim-2", "sim-3"}
+    store.close()
