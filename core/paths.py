@@ -48,7 +48,7 @@ def log_path(run_id: int) -> Path:
 
 
 def upload_dir() -> Path:
-    """The folder that uploaded corpora are kept in."""
+    """The folder that uploaded corpora and the mapping files of runs are kept in."""
     return _made(home() / "uploads")
 
 
