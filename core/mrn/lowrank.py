@@ -5,20 +5,22 @@
 | D, r   | int    | features; directions, r ≪ D                                          |
 | a      | scalar | variance along every direction, > 0                                  |
 | F      | (D, r) | factor                                                               |
-| U      | (D, k) | an orthonormal basis of F's columns, k = min(D, r): F = U R          |
-| L      | (k, k) | Cholesky factor of Ω within that basis, L Lᵀ = a·I + R Rᵀ            |
+| L      | (r, r) | Cholesky factor, L Lᵀ = a·I + FᵀF                                    |
+| V      | (D, r) | F L^-ᵀ, so that Ω^-1 = (I − V Vᵀ) / a (Woodbury)                     |
 
-Within the basis Ω^-1 is that of L Lᵀ, outside it 1/a:
+Of rows X, a ridge regression on F with penalty a leaves E = X − X V Vᵀ; its coefficients are Y = X V L^-1. So
 
-    Ω^-1 = (I − U Uᵀ) / a + U (L Lᵀ)^-1 Uᵀ
+    X Ω^-1 = E / a        X Ω^-1 Xᵀ = E Eᵀ / a + Y Yᵀ
 
-which is Woodbury's identity without its difference of nearly equal numbers: the heads lie almost wholly
-within the basis, and in float32 that difference would be mostly rounding error where a is small.
+The sum keeps the digits that Woodbury's difference, X Xᵀ − X V Vᵀ Xᵀ, loses in float32 where a is small: the
+heads lie almost wholly within F's columns, and the difference is then mostly rounding error.
 
 No D×D matrix is formed but on request (`dense`), and none is ever inverted.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,7 +32,7 @@ _JITTER = 1e-12
 
 
 class LowRankCovariance:
-    """a·I + F Fᵀ, its inverse applied through U and L.
+    """a·I + F Fᵀ, its inverse applied through V and L.
 
     `diagonal` is a number or a scalar tensor (which is not looked at: no waiting for the device).
     Raises ValueError where a number is not positive or F is not a matrix.
@@ -43,10 +45,13 @@ class LowRankCovariance:
             raise ValueError(f"factor must have shape (D, r), not {tuple(factor.shape)}")
         self.diagonal = torch.as_tensor(diagonal, dtype=factor.dtype, device=factor.device)
         self.factor = factor
-        self._basis, coordinates = torch.linalg.qr(factor)
-        within = coordinates @ coordinates.T
-        within.diagonal().add_(self.diagonal)
-        self._chol = torch.linalg.cholesky_ex(within).L
+        gram = factor.T @ factor
+        gram.diagonal().add_(self.diagonal)
+        chol = torch.linalg.cholesky_ex(gram).L
+        identity = torch.eye(len(chol), dtype=chol.dtype, device=chol.device)
+        self._inverse_root = torch.linalg.solve_triangular(chol, identity, upper=False)
+        self._whitened = factor @ self._inverse_root.T
+        self._converted: dict[torch.dtype, tuple[Tensor, Tensor, Tensor]] = {}
 
     @classmethod
     def identity(
@@ -56,34 +61,79 @@ class LowRankCovariance:
         return cls(value, torch.zeros(size, 0, dtype=dtype, device=device))
 
     def inverse_inner(self, rows: Tensor) -> Tensor:
-        """X Ω^-1 Xᵀ for rows X (n, D) → (n, n), in the dtype of X; gradients flow to X."""
-        basis = self._basis.to(rows.dtype)
-        along = rows @ basis
-        across = rows - along @ basis.T
-        white = torch.linalg.solve_triangular(self._chol.to(rows.dtype), along.T, upper=False)
-        inner: Tensor = across @ across.T / self.diagonal.to(rows.dtype) + white.T @ white
+        """X Ω^-1 Xᵀ for rows X (n, D) → (n, n), in the dtype of X."""
+        whitened, inverse_root, diagonal = self._in(rows.dtype)
+        residual, coefficients = _ridge(rows, whitened, inverse_root)
+        inner: Tensor = residual @ residual.T / diagonal + coefficients @ coefficients.T
         return inner
 
+    def inverse_form(self, coupling: Tensor, rows: Tensor) -> Tensor:
+        """<Q, X Ω^-1 Xᵀ> for a symmetric Q (n, n) and rows X (n, D), in X's dtype, with gradients to X."""
+        parts = (coupling.to(rows.dtype), *self._in(rows.dtype))
+        form: Tensor = _InverseForm.apply(rows, *parts)  # type: ignore[no-untyped-call] # torch's own
+        return form
+
+    def _in(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """V, L^-1 and a in that dtype, converted once and not at every step."""
+        if dtype not in self._converted:
+            parts = (self._whitened, self._inverse_root, self.diagonal)
+            whitened, inverse_root, diagonal = (part.to(dtype) for part in parts)
+            self._converted[dtype] = whitened, inverse_root, diagonal
+        return self._converted[dtype]
+
     def logdet(self) -> Tensor:
-        """ln|Ω| by the determinant lemma: (D − k) ln a + ln|L Lᵀ|. Scalar."""
-        size, rank = self._basis.shape
-        inner: Tensor = 2 * torch.log(torch.diagonal(self._chol)).sum()
-        value: Tensor = inner + (size - rank) * torch.log(self.diagonal)
+        """ln|Ω|. Scalar."""
+        variances, others = self._variances()
+        value: Tensor = torch.log(variances).sum() + others * torch.log(self.diagonal)
         return value
 
     def inverse_trace(self) -> Tensor:
-        """tr(Ω^-1) = (D − k) / a + tr((L Lᵀ)^-1). Scalar."""
-        size, rank = self._basis.shape
-        identity = torch.eye(rank, dtype=self._chol.dtype, device=self._chol.device)
-        inverse = torch.linalg.solve_triangular(self._chol, identity, upper=False)
-        value: Tensor = (size - rank) / self.diagonal + inverse.square().sum()
+        """tr(Ω^-1). Scalar."""
+        variances, others = self._variances()
+        value: Tensor = (1 / variances).sum() + others / self.diagonal
         return value
+
+    def _variances(self) -> tuple[Tensor, int]:
+        """The variances along F's min(D, r) directions, and how many others there are: those have a."""
+        size, rank = self.factor.shape
+        narrow = self.factor if rank < size else self.factor.T
+        values = torch.linalg.eigvalsh(narrow.T @ narrow).clamp_min(0) + self.diagonal
+        return values, size - len(values)
 
     def dense(self) -> Tensor:
         """Ω itself, (D, D). For tests and small matrices."""
         dense = self.factor @ self.factor.T
         dense.diagonal().add_(self.diagonal)
         return dense
+
+
+class _InverseForm(torch.autograd.Function):
+    """<Q, X Ω^-1 Xᵀ> = <Q E, E> / a + <Q Y, Y>. Its gradient in X is 2 Q E / a, half computed already."""
+
+    @staticmethod
+    def forward(
+        context: Any, rows: Tensor, coupling: Tensor, whitened: Tensor, inverse_root: Tensor, diagonal: Tensor
+    ) -> Tensor:
+        residual, coefficients = _ridge(rows, whitened, inverse_root)
+        coupled = (coupling / diagonal) @ residual
+        context.save_for_backward(coupled)
+        return _inner(coupled, residual) + _inner(coupling @ coefficients, coefficients)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        (coupled,) = context.saved_tensors
+        return coupled * (2 * gradient), None, None, None, None
+
+
+def _ridge(rows: Tensor, whitened: Tensor, inverse_root: Tensor) -> tuple[Tensor, Tensor]:
+    """E (n, D) and Y (n, r) of rows X (n, D)."""
+    along = rows @ whitened
+    return torch.addmm(rows, along, whitened.T, alpha=-1), along @ inverse_root
+
+
+def _inner(first: Tensor, second: Tensor) -> Tensor:
+    """<A, B>, a scalar."""
+    return torch.vdot(first.flatten(), second.flatten())
 
 
 def semidefinite_factor(scatter: Tensor) -> Tensor:

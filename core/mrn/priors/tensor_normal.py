@@ -81,8 +81,7 @@ class TensorNormal(ABC):
 
     def penalty(self, heads: Tensor) -> Tensor:
         """λ·L_reg of equation (23), scaled as the class says: <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W> = <Q, K>."""
-        inner = self._feature.inverse_inner(heads)
-        return self._weight * (self._coupling.to(inner.dtype) * inner).sum()
+        return self._weight * self._feature.inverse_form(self._coupling, heads)
 
     @torch.no_grad()
     def objective(self, heads: Tensor) -> Tensor:
@@ -92,7 +91,7 @@ class TensorNormal(ABC):
         are not learned add a constant, which is counted.
         """
         rows = heads.detach().to(torch.float64)
-        value = (self._coupling * self._feature.inverse_inner(rows)).sum() / self._scale
+        value = self._feature.inverse_form(self._coupling, rows) / self._scale
         for mode, (logdet, inverse_trace) in self._determinants().items():
             pseudo = self._pseudo_observations(mode)
             value = value + (self._columns(mode) + pseudo) * logdet
