@@ -17,10 +17,13 @@ from core.paths import database_url
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
 from core.store.states import ACTIVE
+from core.studies import Study, load_study
+from core.studies.analysis import Result
 from core.tagging import Tagger, load_tagger
 from dashboard.queries.runs import tasks_in_order
 from jobs.engines import default_engine
 from jobs.reaper import reap
+from jobs.study_runs import StudyRuns, laid_out
 
 __all__ = [
     "LIVE",
@@ -30,6 +33,7 @@ __all__ = [
     "learned",
     "pace",
     "store",
+    "study_results",
     "tagger",
     "task_order",
 ]
@@ -129,6 +133,30 @@ def _joined(old: MetricSeries, new: MetricSeries) -> MetricSeries:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _series_cache(url: str) -> SeriesCache:
     return SeriesCache()
+
+
+class _Study:
+    """A study's runs, looked at again and again; one session at a time."""
+
+    def __init__(self, laboratory: Store, name: str) -> None:
+        self.study = load_study(name)
+        self._runs = StudyRuns(laboratory, laid_out(self.study, self.study.settings))
+        self._lock = threading.Lock()
+
+    def results(self) -> list[Result]:
+        with self._lock:
+            return self._runs.results()
+
+
+@st.cache_resource(max_entries=8, show_spinner="Laying out the study")
+def _study(url: str, name: str) -> _Study:
+    return _Study(_open(url), name)
+
+
+def study_results(name: str) -> tuple[Study, list[Result]]:
+    """A study and what its settings say by now. Raises MRNLabError where there is none of that name."""
+    found = _study(database_url(), name)
+    return found.study, found.results()
 
 
 def curve_series(runs: Sequence[Run], keys: Sequence[MetricKey]) -> list[MetricSeries]:

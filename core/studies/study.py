@@ -93,4 +93,6 @@ class Study:
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

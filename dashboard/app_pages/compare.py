@@ -6,12 +6,27 @@ import streamlit as st
 
 from dashboard import resources
 from dashboard.panels.compare_parts import answer, scope, seeds_table, summary_table
+from dashboard.panels.study_parts import studies
 from dashboard.panels.try_it import try_it
 from dashboard.queries.compare import compare
 from dashboard.states import empty, title
 
 title("Compare", "Which configuration is better, by how much, and whether more than chance speaks for it.")
 store = resources.store()
+
+shown = st.segmented_control(
+    "Compare",
+    ["runs", "studies"],
+    default="runs",
+    required=True,
+    key="what",
+    bind="query-params",
+    format_func=str.capitalize,
+    label_visibility="collapsed",
+)
+if shown == "studies":
+    studies()
+    st.stop()
 
 if not store.scores(split="dev"):
     try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")

@@ -1,6 +1,15 @@
 """From frozen views to Plotly figures. No Streamlit here."""
 
 from dashboard.charts.curves import curve_chart, small_multiples
-from dashboard.charts.relations import matrix_chart, pair_chart
+from dashboard.charts.relations import matrix_chart, pair_chart, planted_chart
+from dashboard.charts.studies import forest_chart, overview_chart
 
-__all__ = ["curve_chart", "matrix_chart", "pair_chart", "small_multiples"]
+__all__ = [
+    "curve_chart",
+    "forest_chart",
+    "matrix_chart",
+    "overview_chart",
+    "pair_chart",
+    "planted_chart",
+    "small_multiples",
+]

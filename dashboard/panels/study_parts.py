@@ -1,0 +1,161 @@
+"""The studies on the Compare page: which one, its overview, and per setting the answer, forest and table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from core.evaluation.statistics import MeanSD
+from core.studies import STUDIES, Study
+from core.studies.analysis import MEAN, NOT_SHOWN, Result
+from dashboard import resources
+from dashboard.charts import forest_chart, overview_chart
+from dashboard.components import chart
+from dashboard.queries.studies import Row, answer, failures, forest, known, overview, rows
+from dashboard.states import empty
+from dashboard.text import escape, percent, plural
+from dashboard.theme import colours
+
+__all__ = ["studies"]
+
+_NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
+_FEW = 3
+"""So many settings are all opened from the start."""
+
+
+def studies() -> None:
+    """The whole view, from the choice of the study on."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Study", list(STUDIES), key="study", bind="query-params", format_func=str.capitalize, width=240
+        )
+        study, results = resources.study_results(str(name))
+        parts = study.parts()
+        part = st.segmented_control(
+            "Part", parts, default=parts[0], required=True, key="part", bind="query-params",
+            format_func=str.capitalize,
+        )  # fmt: skip
+    st.markdown(escape(study.question))
+    of_part = [result for result in results if result.setting.part == part]
+    told = [result for result in of_part if known(result)]
+    if not told:
+        _not_run(study, str(part))
+        return
+    opened = _overview(study, of_part)
+    for result in _chosen(told, opened):
+        _setting(result, study)
+    _notes(study, of_part)
+
+
+def _not_run(study: Study, part: str) -> None:
+    empty(
+        "Not run yet",
+        "No run of this part has finished in this store. Launch it from a terminal; it can be stopped and "
+        "goes on where it was. The first line below tells how many runs that is and how long they take.",
+    )
+    command = f"mrnlab study {study.name} --part {part}"
+    st.code(f"{command} --dry-run\n{command}", language=None)
+
+
+def _overview(study: Study, results: Sequence[Result]) -> str | None:
+    """Families × settings. Returns the name of the setting that was clicked just now."""
+    view = overview(study, results)
+    if not view.cells:
+        return None
+    clicked = chart(
+        overview_chart(view),
+        key="study_overview",
+        revision=" ".join(view.settings),
+        alt=f"Mean difference to {view.reference} by method and setting",
+    )
+    st.caption(
+        f"Mean difference to {escape(view.reference)} over a setting's tasks, in points. Red: it helps. "
+        "Blue: it hurts. Grey: the 95% interval includes zero, so nothing is shown. Empty: nothing is known "
+        "yet. Click a column to open its setting."
+    )
+    return None if clicked is None else view.settings[round(clicked.x)]
+
+
+def _chosen(results: Sequence[Result], opened: str | None) -> list[Result]:
+    """The settings to show in full; one that was clicked just now takes the place of the others."""
+    names = [result.setting.name for result in results]
+    first: list[str] | None = names if len(names) <= _FEW else names[:1]
+    if opened in names:
+        # Streamlit warns of a default beside a value that was set.
+        st.session_state["setting"], first = [opened], None
+    elif not set(st.session_state.get("setting", ())) <= set(names):
+        del st.session_state["setting"]  # chosen in another part
+    picked = st.multiselect(
+        "Settings",
+        names,
+        default=first,
+        key="setting",
+        bind="query-params",
+        placeholder="Choose settings to open",
+    )
+    return [result for result in results if result.setting.name in picked]
+
+
+def _setting(result: Result, study: Study) -> None:
+    """The answer, the forest of differences, the table."""
+    with st.container(border=True):
+        st.markdown(f"**{escape(result.setting.title)}**")
+        st.markdown(escape(answer(result)))
+        view = forest(result)
+        if view.marks:
+            chart(
+                forest_chart(view, colours(resources.task_order())),
+                key=f"forest_{result.setting.name}",
+                revision=" ".join(view.families),
+                still=True,
+                alt=f"Differences to {view.reference} with their 95% intervals",
+            )
+        _table(result)
+        least = min((one.scores[MEAN].n for one in result.outcomes if MEAN in one.scores), default=0)
+        if least < len(study.seeds):
+            st.caption(f"Still under way or incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
+
+
+def _table(result: Result) -> None:
+    lines = {escape(row.family): _line(row, study_reference=not row.difference) for row in rows(result)}
+    st.table(
+        pd.DataFrame.from_dict(lines, orient="index"),
+        border="horizontal",
+        alt="Scores, chosen candidates and differences by method",
+    )
+
+
+def _line(row: Row, *, study_reference: bool) -> dict[str, str]:
+    weight = "**" if row.verdict not in ("", NOT_SHOWN) else ""
+    return {
+        "Difference": "reference" if study_reference else f"{weight}{_whole(row.difference)}{weight}",
+        "p": _whole(row.p),
+        "Verdict": _whole(row.verdict),
+        **{escape(target): _score(scores) for target, scores in row.scores.items()},
+        "Dev": row.dev,
+        "Chosen on dev": escape(row.chosen),
+    }
+
+
+def _score(scores: MeanSD | None) -> str:
+    if scores is None:
+        return ""
+    spread = "" if scores.sd is None else f" ± {100 * scores.sd:.2f}"
+    return f"{percent(scores.mean)}{spread} :small[:gray[n {scores.n}]]".replace(" ", _NARROW)
+
+
+def _whole(text: str) -> str:
+    return escape(text).replace(" ", _NARROW)
+
+
+def _notes(study: Study, results: Sequence[Result]) -> None:
+    st.caption(
+        "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
+        "with their 95% interval, which the verdict follows; p is corrected for the methods of a setting "
+        "(Holm). Of each method the candidate with the best dev mean over "
+        f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
+    )
+    for title, count in failures(results):
+        st.caption(f":material/warning: {escape(title)}: {plural(count, 'run')} failed; Runs tells why.")

@@ -1,0 +1,187 @@
+"""The studies on the Compare page: what may be said of them, how it is drawn, and the page itself."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.config import RunConfig
+from core.store import Store
+from core.studies import STUDIES, Study
+from core.studies.analysis import FinalScores, Result, analyse
+from core.studies.plan import DevScores, lay_out
+from dashboard.charts import forest_chart, overview_chart
+from dashboard.queries.studies import answer, failures, forest, known, overview, rows
+from dashboard.theme import TEXT, colours
+from jobs.studies import follow
+from jobs.study_runs import laid_out
+from tests.pages.conftest import Open, words
+from tests.pages.test_pages import figures
+from tests.studying import Workers, score_of, setting, study
+
+TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="finetuned")
+
+
+def toy(*more: Any) -> Study:
+    return study(setting("whole"), replace(setting("half", fraction=0.5), targets=("ner",)), *more)
+
+
+def result(made: Study, place: int = 0, left_out: frozenset[RunConfig] = frozenset()) -> Result:
+    layout = lay_out(made, made.settings[place])
+    dev, test = (
+        {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in layout.runs() if run not in left_out}
+        for split in ("dev", "test")
+    )
+    return analyse(layout, DevScores(dev), FinalScores(test), left_out)
+
+
+def nothing(made: Study) -> Result:
+    return analyse(lay_out(made, made.settings[0]), DevScores({}), FinalScores({}))
+
+
+class TestViews:
+    def test_the_answer_names_who_helps_and_who_does_not(self) -> None:
+        said = answer(result(toy()))
+        assert said.startswith("Over MTL, MRN (+5.20 [")
+        assert said.endswith("]) helps; no difference is shown for STL. 3 seeds.")
+
+    def test_one_seed_and_no_seed(self) -> None:
+        assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
+        assert answer(nothing(toy())) == "No family can be set against MTL yet."
+        assert known(result(toy()))
+        assert not known(nothing(toy()))
+
+    def test_the_forest_has_a_mark_per_family_and_target(self) -> None:
+        view = forest(result(toy()))
+        assert (view.families, view.targets, view.reference) == (
+            ("STL", "MRN"),
+            ("pos", "ner", "mean"),
+            "MTL",
+        )
+        assert [(mark.row, mark.target) for mark in view.marks] == [
+            (row, target) for row in (0, 1) for target in view.targets
+        ]
+        mean = view.marks[-1]
+        assert mean.points == pytest.approx(5.2)
+        assert mean.low is not None
+        assert mean.high is not None
+        assert mean.low < mean.points < mean.high
+        assert mean.told.endswith("; helps")
+
+    def test_of_one_target_there_is_no_mean_beside(self) -> None:
+        assert forest(result(toy(), 1)).targets == ("ner",)
+        assert list(rows(result(toy(), 1))[0].scores) == ["ner"]
+
+    def test_the_overview_tells_shown_from_not_shown(self) -> None:
+        made = toy()
+        view = overview(made, [result(made), nothing(made)])
+        assert (view.families, view.settings) == (("STL", "MRN"), ("whole", "whole"))
+        assert {place: cell.shown for place, cell in view.cells.items()} == {(0, 0): False, (1, 0): True}
+
+    def test_the_table(self) -> None:
+        mtl, _stl, mrn = rows(result(toy()))
+        assert (mtl.difference, mtl.verdict) == ("", "")
+        assert (mrn.chosen, mrn.dev, mrn.verdict) == ("λ=0.1", "72.40", "helps")
+
+    def test_failures_are_counted(self) -> None:
+        made = toy()
+        lost = next(iter(lay_out(made, made.settings[0]).arms["mtl"][0].of([1])))
+        assert list(failures([result(made), result(made, left_out=frozenset({lost}))])) == [("Whole", 1)]
+
+
+class TestCharts:
+    def test_a_task_has_its_colour_and_what_holds_is_filled(self) -> None:
+        look = colours(["pos", "chunk", "ner"])
+        chart = forest_chart(forest(result(toy())), look)
+        assert [trace.marker.color for trace in chart.data] == [look["pos"], look["ner"], TEXT]
+        assert [list(trace.marker.symbol) for trace in chart.data] == [["circle-open", "circle"]] * 3
+        assert chart.layout.yaxis.range == (1.5, -0.5)
+
+    def test_the_overview_greys_what_is_not_shown(self) -> None:
+        made = toy()
+        chart = overview_chart(overview(made, [result(made)]))
+        shown, grey = chart.data
+        assert list(shown.z) == [[None], [pytest.approx(5.2)]]
+        assert list(grey.z) == [[pytest.approx(0)], [None]]
+        assert shown.zmin == -shown.zmax == pytest.approx(-5.2)
+        assert len({colour for _, colour in grey.colorscale}) == 1
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch, open_page: Open) -> Open:
+    """The page, with a registered study of two parts."""
+    monkeypatch.setitem(STUDIES, "toy", "Does it work?")
+    monkeypatch.setitem(sys.modules, "core.studies.toy", SimpleNamespace(STUDY=toy(TUNED)))
+
+    def open_(**query: Any) -> AppTest:
+        return open_page("compare", what="Studies", study="Toy", **query)
+
+    return open_
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A laboratory in which the study's first part was run to its end."""
+    home = tmp_path_factory.mktemp("study")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        store, made = Store.open(), toy()
+        follow(store, laid_out(made, made.settings), lambda _: None, engine=Workers(), sleep=lambda _: None)
+        store.close()
+    return home
+
+
+@pytest.fixture
+def run(template: Path, laboratory: Path) -> None:
+    """The study's first part, run to its end."""
+    for path in template.glob("runs.db*"):
+        shutil.copy(path, laboratory / path.name)
+
+
+def test_an_empty_store_tells_the_command(page: Open) -> None:
+    app = page()
+    assert "Not run yet" in words(app)
+    assert app.code[0].value.splitlines() == [
+        "mrnlab study toy --part one --dry-run", "mrnlab study toy --part one",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("run")
+class TestPage:
+    def test_answers_charts_and_tables(self, page: Open) -> None:
+        app = page()
+        said = words(app)
+        assert "Does it work?" in said
+        assert said.count("Over MTL, MRN (+5.20 [") == 2
+        assert app.multiselect(key="setting").value == ["whole", "half"]
+        assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
+        assert len(figures(app, "study_overview")) == 1
+        assert len(app.table) == 2
+        assert "λ" in str(app.table[0].value)
+        assert not app.warning
+
+    def test_a_link_opens_a_setting(self, page: Open) -> None:
+        app = page(setting="half")
+        assert app.multiselect(key="setting").value == ["half"]
+        assert len(app.table) == 1
+
+    def test_another_part(self, page: Open) -> None:
+        app = page(setting="half")
+        app.segmented_control(key="part").set_value("finetuned").run()
+        assert not app.exception
+        assert "Not run yet" in words(app)
+        app.segmented_control(key="part").set_value("one").run()
+        assert len(app.table) >= 1
+
+    def test_the_runs_are_one_click_away(self, page: Open) -> None:
+        app = page()
+        app.segmented_control(key="what").set_value("runs").run()
+        assert not app.exception
+        assert "Per seed" in words(app)
