@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 __all__ = ["relatedness"]
 
-# Words looked at, 300,000 over all pairs: a pair costs 3 ms, and 1 ms more for every 1,000 words. So 5 artificial
-# tasks take a tenth of a second and 20 take one. Over 20,000 words for a pair change the third digit at most.
+# Words looked at, 300,000 over all pairs: a pair costs 3 ms, and 1 ms more for every 1,000 words. So 5
+# artificial tasks take a tenth of a second and 20 take one. Over 20,000 words for a pair change the third
+# digit at most.
 _ALL_WORDS = 300_000
 _MOST_WORDS = 20_000
 _FEWEST_WORDS = 2_000
