@@ -30,7 +30,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outstanding:
-    """How many runs of a setting are to come before an arm is chosen and after, and for how long."""
+    """How many runs of a setting are to come before an arm is chosen and after, and for how long.
+
+    `seconds` is None where that cannot be told, because of `problem`.
+    """
 
     setting: str
     search: int
@@ -139,6 +142,6 @@ def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:
         try:
             seconds = estimate(store, search + final).seconds
         except MRNLabError as error:
-            problem = f"{layout.setting.name}: {error}"
+            problem = str(error)
         plan.append(Outstanding(layout.setting.name, len(search), len(final), seconds, problem))
     return plan

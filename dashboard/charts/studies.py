@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,9 @@ from dashboard.theme import BORDER, DIVERGING, MUTED, TEXT
 __all__ = ["forest_chart", "overview_chart"]
 
 _LEGEND = 30
-_MOST_NUMBERS = 16
+_LETTER, _WIDTH, _SLANT = 6.5, 800, 40
+"""Names wider than the cells of a laptop's page, in pixels, are slanted by so many degrees."""
+_MOST_NUMBERS = 20
 """Settings beside each other up to which a cell has room for its number."""
 
 
@@ -83,7 +86,11 @@ def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colo
 def overview_chart(view: Overview) -> go.Figure:
     """Red where a family helps, blue where it hurts, grey where nothing is shown, empty where all is open."""
     rows, columns = len(view.families), len(view.settings)
-    chart = figure(56 + 34 * rows, margin={"l": 8, "r": 8, "t": 28, "b": 8})
+    longest = max(map(len, view.settings), default=0)
+    slanted = _LETTER * longest * columns > _WIDTH
+    head = 28 + (round(_LETTER * longest * math.sin(math.radians(_SLANT))) if slanted else 0)
+    tail = round(_LETTER * len(view.settings[-1])) if slanted else 8
+    chart = figure(28 + head + 34 * rows, margin={"l": 8, "r": tail, "t": head, "b": 8})
     most = max((abs(cell.points) for cell in view.cells.values() if cell.shown), default=1.0)
     places: dict[str, Any] = {
         "x": list(range(columns)),
@@ -114,6 +121,8 @@ def overview_chart(view: Overview) -> go.Figure:
     chart.update_xaxes(
         axis(**shared, tickvals=places["x"], ticktext=[plotly_text(name) for name in view.settings]),
         side="top",
+        tickangle=-_SLANT if slanted else 0,
+        ticklabeloverflow="allow",
         range=(-0.5, columns - 0.5),
     )
     chart.update_yaxes(

@@ -72,8 +72,8 @@ def _overview(study: Study, results: Sequence[Result]) -> str | None:
     )
     st.caption(
         f"Mean difference to {escape(view.reference)} over a setting's tasks, in points. Red: it helps. "
-        "Blue: it hurts. Grey: the 95% interval includes zero, so nothing is shown. Empty: nothing is known "
-        "yet. Click a column to open its setting."
+        "Blue: it hurts. Grey: the 95% interval includes zero, so nothing is shown. Empty: not compared "
+        "there, or not yet. Click a column to open its setting."
     )
     return None if clicked is None else view.settings[round(clicked.x)]
 
@@ -106,7 +106,7 @@ def _setting(result: Result, study: Study) -> None:
         view = forest(result)
         if view.marks:
             chart(
-                forest_chart(view, colours(resources.task_order())),
+                forest_chart(view, _colours(result.setting.targets)),
                 key=f"forest_{result.setting.name}",
                 revision=" ".join(view.families),
                 still=True,
@@ -116,6 +116,12 @@ def _setting(result: Result, study: Study) -> None:
         least = min((one.scores[MEAN].n for one in result.outcomes if MEAN in one.scores), default=0)
         if least < len(study.seeds):
             st.caption(f"Still under way or incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
+
+
+def _colours(targets: Sequence[str]) -> dict[str, str]:
+    """The tasks' own colours; in a store with more tasks than colours, some that tell these apart."""
+    known = colours(resources.task_order())
+    return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
 
 
 def _table(result: Result) -> None:
@@ -147,7 +153,8 @@ def _score(scores: MeanSD | None) -> str:
 
 
 def _whole(text: str) -> str:
-    return escape(text).replace(" ", _NARROW)
+    """Kept on one line."""
+    return escape(text).replace(" ", "\u00a0")
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:

@@ -106,13 +106,14 @@ def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Set
 
 def _print_plan(plan: Sequence[Outstanding], *, json_: bool) -> None:
     known = [one.seconds for one in plan if one.seconds is not None]
+    seconds = sum(known) if len(known) == len(plan) else None
     search, final = sum(one.search for one in plan), sum(one.final for one in plan)
     if json_:
         settings = [dataclasses.asdict(one) for one in plan]
-        print_json({"settings": settings, "search": search, "final": final, "seconds": sum(known)})
+        print_json({"settings": settings, "search": search, "final": final, "seconds": seconds})
         return
     rows = [(one.setting, one.search, one.final, _time(one.seconds)) for one in plan]
-    total = ("all", search, final, _time(sum(known)))
+    total = ("all", search, final, _time(seconds))
     print_table(("setting", "search runs", "final runs", "time"), [*rows, total])
     for problem in dict.fromkeys(one.problem for one in plan if one.problem):
         say(problem)

@@ -133,6 +133,9 @@ class TestArtefacts:
         assert dev.report["NN"]["support"] == 2
         assert math.isnan(dev.report["NN"]["f1"])
         assert len(store.scores()) == 6
+        bare = store.scores(with_reports=False)
+        assert [one.score for one in bare] == [one.score for one in store.scores()]
+        assert all(one.report == {} for one in bare)
         predictions = store.predictions(first, "test")
         assert predictions["pos"] == ([["NN", "VB"], ["NN"]], [["NN", "NN"], ["NN"]])
         assert set(predictions) == {"pos", "ner"}
