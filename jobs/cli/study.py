@@ -32,9 +32,7 @@ class _Report(StrEnum):
 @app.command()
 def study(
     ctx: typer.Context,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[STUDY]", help="Its name (default: list all).")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="STUDY", help="Its name (default: list all).")] = None,
     part: Annotated[str | None, typer.Option(help="Only the settings of this part.")] = None,
     setting: Annotated[str | None, typer.Option(metavar="NAME,...", help="Only these settings.")] = None,
     seeds: Annotated[
