@@ -26,7 +26,7 @@ def _relational(strengths: Iterable[float], learn: str, **fields: Any) -> tuple[
 
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 _NARROW = (1e-3, 3e-3, 1e-2)
-_PUBLISHED = (0.05, 0.5, 1.0)
+_PUBLISHED = (0.005, 0.05, 0.5, 1.0)
 
 _FAMILIES = (
     Family("stl", "STL", ({"paradigm": "stl"},)),
@@ -40,7 +40,7 @@ _FAMILIES = (
         "Relational, all three, shrinkage 100",
         _relational(_NARROW, "task,label,feature", shrinkage=100.0),
     ),
-    Family("map", "MAP", _mrn((1e-4, 1e-3, 1e-2), prior="map")),
+    Family("map", "MAP", _mrn((1e-3, 1e-2, 1e-1), prior="map")),
     Family("paper", "Paper", _mrn(_PUBLISHED, prior="paper")),
 )
 _FROZEN = tuple(family.name for family in _FAMILIES if family.name != "stl")
