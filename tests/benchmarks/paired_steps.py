@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from core.config import RunConfig
 from core.corpora.demo import demo
 from core.corpora.types import Corpus, Sentence, Task
-from core.models.sources import locate
 from core.mrn.priors import NoPrior
 from core.training.setup import Setup, set_up
 from core.training.trainer import train_step
@@ -123,10 +123,12 @@ def _folder_of(encoder: str) -> Iterator[str]:
 
 
 def _random_bert_base(folder: Path) -> str:
-    """BERT base (12 layers, 768 features) with random weights and MiniLM's subwords, which are BERT's."""
-    from transformers import AutoTokenizer, BertConfig, BertModel
-
+    """BERT base (12 layers, 768 features) with random weights; its subwords are the demo corpus's words."""
+    words = sorted({word for sentence in demo().train for word in sentence.tokens})
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    BertTokenizerFast(
+        vocab={word: number for number, word in enumerate(vocabulary)}, do_lower_case=False
+    ).save_pretrained(folder)
     torch.manual_seed(0)
     BertModel(BertConfig()).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(locate("minilm")).save_pretrained(folder)
     return str(folder)

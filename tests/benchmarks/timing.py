@@ -13,7 +13,7 @@ __all__ = ["Effort", "milliseconds", "once"]
 
 @dataclass(frozen=True)
 class Effort:
-    """How often things are repeated: until `seconds` are over, but no fewer than `least` times."""
+    """How often a thing is repeated: until `seconds` are over, but no fewer than `least` times."""
 
     least: int
     seconds: float
