@@ -100,10 +100,10 @@ def _strongest(correlations: Floats) -> float | None:
 def strongest_pairs(
     correlations: Floats, top: int, impossible: Iterable[Block] = ()
 ) -> list[tuple[int, int, float]]:
-    """The `top` pairs of rows (i < j) whose correlation is largest in size, without those that the alignment
-    makes impossible: i, j, correlation, the strongest first.
+    """The `top` pairs of rows (i < j) whose correlation is largest in size: i, j, correlation, the strongest
+    first. Left out are pairs that the alignment makes impossible, and such without any correlation.
     """
-    possible = np.triu(np.ones(correlations.shape, dtype=bool), k=1)
+    possible = np.triu(correlations != 0, k=1)
     for block in impossible:
         possible[block.top : block.bottom, block.left : block.right] = False
     rows, columns = np.nonzero(possible)

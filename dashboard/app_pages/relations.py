@@ -10,6 +10,7 @@ from dashboard.charts import matrix_chart
 from dashboard.components import chart
 from dashboard.live import live
 from dashboard.panels.how_to_read import how_to_read
+from dashboard.panels.relation_numbers import numbers_panel, planted_panel
 from dashboard.panels.relations_parts import (
     alignment_words,
     pairs_panel,
@@ -90,9 +91,11 @@ def draw() -> None:
             revision=f"{run_id} {mode}",
             alt=f"Correlations between {MODES[mode].lower()} at step {key.step}",
         )
+        numbers_panel(now, view, keys)
     with right:
         pairs_panel(now, view, keys, clicked)
         setting_line(store, now)
+    planted_panel(now, view)
 
 
 live(draw, pace, key="relations")

@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 
 from core.mrn.rows import Block
 from dashboard.charts.base import axis, figure
+from dashboard.queries.relation_numbers import Planted
 from dashboard.queries.relations import PairLine, RelationsView
 from dashboard.text import plotly_text
 from dashboard.theme import BORDER, DIVERGING, MUTED, TEXT
 
-__all__ = ["matrix_chart", "pair_chart"]
+__all__ = ["matrix_chart", "pair_chart", "planted_chart"]
 
 _NUMBERS_UP_TO = 12
 
@@ -65,6 +66,9 @@ def matrix_chart(
     chart.update_xaxes(range=(-0.5, size - 0.5), constrain="domain", showspikes=False)
     chart.update_yaxes(axis(**shared), tickfont=tickfont, range=(size - 0.5, -0.5))
     chart.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain", constraintoward="top")
+    # Cells near zero are as white as the page; the frame says where the matrix ends.
+    frame = {"x0": -0.5, "x1": size - 0.5, "y0": -0.5, "y1": size - 0.5}
+    chart.add_shape(type="rect", **frame, line={"color": BORDER, "width": 1})
     if size <= _NUMBERS_UP_TO:
         _numbers(chart, view)
     if view.mode == "label":
@@ -106,7 +110,7 @@ def _numbers(chart: go.Figure, view: RelationsView) -> None:
     """Each value in its cell, in black or white as the cell's colour wants it (Plotly's choice)."""
     text = [
         [
-            "" if _within(view.impossible, row, column) else f"{value:.2f}".replace("-", "−")
+            "" if _within(view.impossible, row, column) else f"{value:z.2f}".replace("-", "−")
             for column, value in enumerate(line)
         ]
         for row, line in enumerate(view.matrix)
@@ -157,4 +161,29 @@ def pair_chart(line: PairLine, at_step: int, *, height: int = 210) -> go.Figure:
     )
     chart.update_xaxes(axis("Step", showgrid=False, rangemode="tozero"))
     chart.update_yaxes(axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1]))
+    return chart
+
+
+def planted_chart(planted: Planted, colours: Mapping[str, str], *, height: int = 300) -> go.Figure:
+    """Learned correlation with the real task over planted relatedness: a point in each simulated task's
+    colour, named where there is room.
+    """
+    chart = figure(height, margin={"l": 52, "r": 16, "t": 16, "b": 44})
+    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
+    pairs = planted.pairs
+    names = [plotly_text(pair.task) for pair in pairs]
+    chart.add_scatter(
+        x=np.array([pair.ami for pair in pairs], dtype=np.float32),
+        y=np.array([pair.learned for pair in pairs], dtype=np.float32),
+        mode="markers+text" if len(pairs) <= _NUMBERS_UP_TO else "markers",
+        text=names,
+        textposition="top center",
+        textfont={"size": 12, "color": TEXT},
+        marker={"size": 10, "color": [colours.get(pair.task, TEXT) for pair in pairs]},
+        cliponaxis=False,
+        hovertemplate="%{text}: planted %{x:.3f}, learned %{y:.3f}<extra></extra>",
+    )
+    lowest = min((pair.learned for pair in pairs), default=0.0)
+    chart.update_xaxes(axis("Planted: adjusted mutual information", range=[-0.03, 1.03]))
+    chart.update_yaxes(axis("Learned correlation", range=[min(-0.12, 1.15 * lowest), 1.08]))
     return chart

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.mrn.groups import task_groups
+from core.mrn.relations import MODES
 from core.store import Store
 from core.store.records import MetricKey, Run, SnapshotKey
 from core.training.events import TOTAL
@@ -108,14 +109,14 @@ def alignment_words(run: Run, view: RelationsView) -> None:
             f"stay at zero whatever the data say. Launch the run with {better} to learn them.",
             icon=":material/info:",
         )
-    if view.mode == "feature":
-        learned = run.config.learn is None or "feature" in run.config.learn
-        block = f" Each cell is the mean of {view.block} × {view.block} features." if view.block > 1 else ""
-        st.caption(
-            f"{len(view.matrix) * view.block} features, in the encoder's order.{block}"
-            if learned
-            else "The feature covariance was not learned in this run."
+    if view.mode not in (run.config.learn or MODES):
+        st.info(
+            f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations 0.",
+            icon=":material/info:",
         )
+    elif view.mode == "feature":
+        block = f" Each cell is the mean of {view.block} × {view.block} features." if view.block > 1 else ""
+        st.caption(f"{len(view.all_names)} features, in the encoder's order.{block}")
 
 
 def pairs_panel(run: Run, view: RelationsView, keys: Sequence[SnapshotKey], clicked: Click | None) -> None:
@@ -129,7 +130,8 @@ def pairs_panel(run: Run, view: RelationsView, keys: Sequence[SnapshotKey], clic
         if cell is not None and cell[0] != cell[1]:
             st.session_state[state] = cell
     if not view.pairs:
-        st.caption("No pair can be related here, so there is no line to show.")
+        possible = view.mode in (run.config.learn or MODES) and not view.impossible
+        st.caption("No pair is related at this step." if possible else "No pair can be related here.")
         return
     first, second = st.session_state.get(state) or (view.pairs[0].first, view.pairs[0].second)
     line = pair_line(
