@@ -1,15 +1,22 @@
-"""The published way of the benchmarks computes what the `paper` prior computes: only its cost differs."""
+"""The MRN benchmark runs, and what it calls the published way is what the `paper` prior computes."""
 
 from __future__ import annotations
+
+import math
+from pathlib import Path
 
 import pytest
 import torch
 
 from core.mrn.priors import Prior, PriorSettings, make_prior
 from core.mrn.priors.paper import MAX_TRACE
+from core.mrn.registry import PRIORS
 from core.mrn.relations import MODES
+from tests.benchmarks import mrn_algebra, paired_steps
 from tests.benchmarks.mrn_algebra import Size
 from tests.benchmarks.published import Published
+from tests.benchmarks.timing import Effort
+from tests.tiny import tiny_bert
 
 STRENGTH = 0.05
 
@@ -51,3 +58,25 @@ def test_the_trace_is_cut_alike() -> None:
     published.update(heads)
     assert float(torch.trace(published.feature)) == pytest.approx(MAX_TRACE, rel=1e-5)
     assert_same_precisions(prior, published)
+
+
+def test_sizes_are_those_asked_for() -> None:
+    shapes = [(*size.aligned().matrix.shape[:2], size.features) for size in mrn_algebra.SIZES]
+    assert shapes == [(3, 78, 768), (2, 47, 1536), (15, 300, 768)]
+    shared = mrn_algebra.SIZES[1].aligned().label_owners
+    assert sum(len(owners) == 2 for owners in shared) == 44
+
+
+def test_every_prior_is_compared() -> None:
+    found = mrn_algebra.compare(Size((3, 2), 8, "disjoint"), torch.device("cpu"), Effort(1, 0.0))
+    assert found["size"] == "2x5x8"
+    assert set(found["published_over"]) == set(PRIORS)
+    assert all(time > 0 for way in found["milliseconds"].values() for time in way.values())
+
+
+def test_steps_are_compared(tmp_path: Path) -> None:
+    encoder = str(tiny_bert(tmp_path / "encoder", positions=256))
+    found = paired_steps.compare(encoder, "cpu", pairs=10)
+    assert found["prior"] == "relational"
+    assert math.isfinite(found["mrn_over_mtl"])
+    assert found["quartiles"][0] <= found["mrn_over_mtl"] <= found["quartiles"][1]
