@@ -1,4 +1,4 @@
-"""A step's penalty never makes the processor wait for the device, with any prior of the registry."""
+"""With no prior of the registry does a step's penalty make the processor wait for the device."""
 
 from __future__ import annotations
 
@@ -68,6 +68,15 @@ def test_penalty_and_gradient_do_not_wait(name: str) -> None:
         prior.penalty(heads).backward()
     assert heads.grad is not None
     assert heads.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", ["relational", "map"])  # the published one decomposes, and asks how it went
+def test_updates_do_not_wait(name: str) -> None:
+    prior, heads = learned(name)
+    before = prior.state_dict()["task"]
+    with NoHostSync():
+        prior.update(2 * heads.detach().cos())
+    assert not torch.equal(prior.state_dict()["task"], before)
 
 
 @pytest.mark.parametrize(
