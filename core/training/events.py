@@ -84,8 +84,8 @@ class RunFacts:
 class StepMetrics:
     """Training metrics after one step: (task, name) → value; task is TOTAL for the whole.
 
-    At every step `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`; at every snapshot
-    the numbers of `core.training.relation_metrics`. Values may be NaN or infinite.
+    At every step `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`; at every
+    snapshot the numbers of `core.training.relation_metrics`. Values may be NaN or infinite.
     """
 
     step: int

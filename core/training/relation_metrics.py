@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import SupportsFloat
 
 from core.mrn.numbers import Numbers, numbers
 from core.mrn.relations import MODES, Relations
@@ -21,14 +22,14 @@ RELATION_METRICS: tuple[str, ...] = tuple(f"{mode}_{name}" for mode in MODES for
 
 
 def relation_metrics(
-    step: int, epoch: float, seconds: float, relations: Relations, objective: float | None = None
+    step: int, epoch: float, seconds: float, relations: Relations, objective: SupportsFloat | None = None
 ) -> StepMetrics:
     """The numbers of the three covariances at a step: `task_effective_rank`, `label_trace`,
     `feature_condition`, `task_strongest` and so on, and `objective` (J) where the prior has one.
     """
     measured = {mode: numbers(relations, mode) for mode in MODES}
     found = {f"{mode}_{name}": getattr(measured[mode], name) for mode in MODES for name in _FIELDS}
-    found["objective"] = objective
+    found["objective"] = None if objective is None else float(objective)
     values = {(TOTAL, name): value for name, value in found.items() if value is not None}
     return StepMetrics(step, epoch, seconds, values)
 

@@ -78,7 +78,9 @@ def train(
             if step in moments and (relations := prior.relations()) is not None:
                 epoch_done = step / run.facts.steps_per_epoch
                 sink(Snapshot(step, epoch_done, relations))
-                sink(relation_metrics(step, epoch_done, log.seconds, relations))
+                sink(
+                    relation_metrics(step, epoch_done, log.seconds, relations, prior.objective(heads.weight))
+                )
         log.flush()
         metrics, predicted = _evaluate(run, sink, epoch, step, log.seconds)
         history.append(metrics)

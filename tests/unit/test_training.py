@@ -140,6 +140,7 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
     assert [(one.step, one.epoch) for one in measured] == [(one.step, one.epoch) for one in snapshots]
     for one, snapshot in zip(measured, snapshots, strict=True):
         assert one.values[TOTAL, "label_trace"] == pytest.approx(np.trace(snapshot.relations.label))
+        assert math.isfinite(one.values[TOTAL, "objective"])
 
 
 def test_same_seed_same_numbers_and_another_seed_others(encoder: str, tmp_path: Path) -> None:
