@@ -50,16 +50,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         bind="query-params",
         format_func=lambda name: "Relations" if name == _RELATIONS else METRICS[name].title,
     )
-    if metric == _RELATIONS:
-        metric = st.selectbox(
-            "Number",
-            numbers,
-            key="number",
-            bind="query-params",
-            format_func=lambda name: RELATION_METRICS[name].title,
-            help="What the covariances of MRN runs hold, in numbers, at each snapshot.",
-            width=280,
-        )
     axis = st.segmented_control(
         "Over",
         list(AXES),
@@ -81,6 +71,16 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             bind="query-params",
             help="Weight of the past in a running mean over all points. The raw line stays, faint.",
         )
+if metric == _RELATIONS:
+    # What the covariances of MRN runs hold, a value at each snapshot.
+    metric = st.selectbox(
+        "Number",
+        numbers,
+        key="number",
+        bind="query-params",
+        format_func=lambda name: RELATION_METRICS[name].title,
+        width=300,
+    )
 
 settings = Settings((METRICS | RELATION_METRICS)[metric], axis, log, smoothing)
 

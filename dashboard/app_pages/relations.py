@@ -18,6 +18,7 @@ from dashboard.panels.relations_parts import (
     player,
     playing,
     setting_line,
+    vanished_words,
 )
 from dashboard.panels.try_it import try_it
 from dashboard.queries.relations import gold_view, relations
@@ -82,6 +83,7 @@ def draw() -> None:
         key = player(keys)
     view = relations(now, mode, key, resources.learned(now, key))
     with left:
+        vanished_words(now)
         alignment_words(now, view)
         drawn = gold_view(now, view) if gold else view
         clicked = chart(
@@ -94,7 +96,7 @@ def draw() -> None:
         numbers_panel(now, view, keys)
     with right:
         pairs_panel(now, view, keys, clicked)
-        setting_line(store, now)
+        setting_line(now)
     planted_panel(now, view)
 
 

@@ -20,7 +20,15 @@ from dashboard.queries.relations import RelationsView, pair_line, penalty_vanish
 from dashboard.selection import chosen, focus
 from dashboard.text import escape, number
 
-__all__ = ["alignment_words", "pairs_panel", "pick_run", "player", "playing", "setting_line"]
+__all__ = [
+    "alignment_words",
+    "pairs_panel",
+    "pick_run",
+    "player",
+    "playing",
+    "setting_line",
+    "vanished_words",
+]
 
 _PENALTY = MetricKey(TOTAL, "train", "penalty")
 _PLAYING = "relations_playing"
@@ -175,13 +183,17 @@ def _cell(view: RelationsView, clicked: Click) -> tuple[int, int] | None:
     return (row * view.block, column * view.block) if 0 <= row < size and 0 <= column < size else None
 
 
-def setting_line(store: Store, run: Run) -> None:
-    """The prior and its strength, and whether its penalty has vanished."""
+def setting_line(run: Run) -> None:
+    """The prior, its strength, and what it learns."""
     config = run.config
     st.caption(
         f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {', '.join(config.learn or ())}."
     )
-    series = store.metrics([run.id], _PENALTY)
+
+
+def vanished_words(run: Run) -> None:
+    """Whether the penalty has vanished, and what that makes of the relations shown."""
+    series = resources.curve_series([run], [_PENALTY])
     vanished = penalty_vanished(series[0] if series else None)
     if vanished is not None:
         st.warning(

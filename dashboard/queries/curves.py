@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.mrn.relations import MODES
 from core.store.records import MetricKey, MetricSeries, Run
 from core.training.events import TOTAL
 from dashboard.queries.naming import differing, run_name
@@ -52,17 +53,16 @@ METRICS: Mapping[str, Metric] = {
     "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
 }
 
-_MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 _NUMBERS = {
-    "effective_rank": ("effective rank", "Directions that share the variance"),
-    "trace": ("trace", "All variance together"),
-    "condition": ("condition", "Largest eigenvalue over the smallest"),
-    "strongest": ("strongest correlation", "The pair with the largest correlation in size"),
+    "effective_rank": ("Effective rank", "How many directions share the variance"),
+    "trace": ("Trace", "All variance together"),
+    "condition": ("Condition", "Largest eigenvalue over the smallest"),
+    "strongest": ("Strongest correlation", "The pair whose correlation is largest in size"),
 }
 RELATION_METRICS: Mapping[str, Metric] = {
-    f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{rows}: {words}", meaning)
-    for mode, rows in _MODES.items()
-    for name, (words, meaning) in _NUMBERS.items()
+    f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{title} of {mode}s", meaning)
+    for mode in MODES
+    for name, (title, meaning) in _NUMBERS.items()
 }
 """The covariances in numbers, a value at each snapshot."""
 

@@ -224,8 +224,8 @@ def test_curves_draw_total_and_tasks(open_page: Open, filled: Filled) -> None:
 
 def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:
     run = str(finished.mrn[0])
-    app = open_page("curves", run=run, metric="Relations", number="Labels: effective rank")
-    assert "Labels: effective rank" in words(app)
+    app = open_page("curves", run=run, metric="Relations", number="Effective rank of labels")
+    assert "Effective rank of labels" in words(app)
     (total,) = figures(app, "curve_total")
     (line,) = total["data"]
     steps = np.frombuffer(base64.b64decode(line["x"]["bdata"]), np.dtype(line["x"]["dtype"]))
