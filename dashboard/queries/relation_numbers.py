@@ -77,7 +77,8 @@ def in_numbers(
     logged = {name: value for name, one in curves.items() if (value := _at(one, view.key.step)) is not None}
     found = numbers_at(logged, view.mode, learned)
     written = {
-        "effective_rank": f"{_written(found.effective_rank)} of {len(view.all_names)}",
+        "effective_rank": _written(found.effective_rank)
+        + (f" of {len(view.all_names)}" if math.isfinite(found.effective_rank) else ""),
         "trace": _written(found.trace),
         "condition": _written(found.condition),
         "strongest": _pair(view),

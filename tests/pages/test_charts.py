@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 
 import numpy as np
@@ -12,10 +13,11 @@ import pytest
 from core.mrn.rows import Block
 from core.store import RunState
 from core.store.records import SnapshotKey
-from dashboard.charts import curve_chart, matrix_chart, pair_chart, small_multiples
+from dashboard.charts import curve_chart, matrix_chart, pair_chart, planted_chart, small_multiples
 from dashboard.queries.curves import METRICS, Curve, CurvesView
+from dashboard.queries.relation_numbers import Planted, PlantedPair
 from dashboard.queries.relations import PairLine, RelationsView
-from dashboard.theme import DASHES, DIVERGING, STATES, TASK_COLOURS, colours, faint, order_tasks
+from dashboard.theme import DASHES, DIVERGING, STATES, TASK_COLOURS, TEXT, colours, faint, order_tasks
 
 
 def curve(run_id: int, paradigm: str, task: str = "", raw: bool = False, name: str = "a run") -> Curve:
@@ -121,8 +123,25 @@ def test_labels_are_short_in_their_block_and_whole_on_hover() -> None:
     assert chart.layout.xaxis.ticktext[3] == "l3"
     assert heat(chart).customdata[0][1] == "t0:l0 and t1:l1"
     assert {note.text for note in chart.layout.annotations} == {"<b>a</b>", "<b>b</b>"}
-    assert len(chart.layout.shapes) == 2
+    assert [shape.type for shape in chart.layout.shapes] == ["rect", "line", "line"]
     assert chart.layout.meta["rows"] == 20
+
+
+def test_a_negative_zero_is_written_as_zero() -> None:
+    view = dataclasses.replace(relations_view("task", 2), matrix=np.array([[1, -1e-4], [-0.2, 1]]))
+    assert heat(matrix_chart(view)).text == (["1.00", "0.00"], ["−0.20", "1.00"])
+
+
+def test_planted_and_learned_are_a_point_per_task() -> None:
+    pairs = tuple(PlantedPair(f"sim-{i}", 0.9, i / 10, (10 - i) / 10) for i in range(3))
+    chart = planted_chart(Planted("pos", pairs, None), {"sim-1": "#0072B2"})
+    (points,) = chart.data
+    assert points.x.tolist() == pytest.approx([0, 0.1, 0.2])
+    assert points.y.tolist() == pytest.approx([1, 0.9, 0.8])
+    assert list(points.marker.color) == [TEXT, "#0072B2", TEXT]
+    assert points.mode == "markers+text"
+    many = Planted("pos", pairs * 5, None)
+    assert planted_chart(many, {}).data[0].mode == "markers"
 
 
 def test_what_is_impossible_is_hatched() -> None:
