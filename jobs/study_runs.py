@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.config import RunConfig
 from core.errors import MRNLabError
+from core.evaluation import rarer_half_f1
 from core.store import ACTIVE, Run, RunState, Store
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.plan import DevScores, Layout, lay_out, remaining
@@ -71,6 +72,7 @@ class StudyRuns:
         self._wanted = {run: run for layout in layouts for run in layout.runs()}
         self._ours: dict[int, RunConfig | None] = {}
         self._scores: dict[tuple[str, int], dict[str, float]] = {}
+        self._rare: dict[int, dict[str, float]] = {}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
@@ -103,7 +105,7 @@ class StudyRuns:
         """What the settings say as far as they have been run."""
         found = self.look()
         if self._results is None or self._results[0] is not found:
-            final = FinalScores(self._scored("test", found.succeeded))
+            final = FinalScores(self._scored("test", found.succeeded), self._rare_on_test(found.succeeded))
             analysed = [analyse(layout, found.dev, final, found.failed) for layout in self._layouts]
             self._results = (found, analysed)
         return self._results[1]
@@ -112,6 +114,16 @@ class StudyRuns:
         if run.id not in self._ours:  # a run's description never changes
             self._ours[run.id] = None if run.config_problem else self._wanted.get(run.config)
         return self._ours[run.id]
+
+    def _rare_on_test(self, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
+        """What these runs scored on the rarer half of each task's labels."""
+        unread = [run.id for run in runs.values() if run.id not in self._rare]
+        for run_id in unread:
+            self._rare[run_id] = {}
+        for score in self._store.scores(unread, "test") if unread else ():
+            if (value := rarer_half_f1(score.report)) is not None:
+                self._rare[score.run_id][score.task] = value
+        return {description: self._rare[run.id] for description, run in runs.items()}
 
     def _scored(self, split: str, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
         unread = [run.id for run in runs.values() if (split, run.id) not in self._scores]

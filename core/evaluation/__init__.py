@@ -1,5 +1,6 @@
 """Scores of predictions and statistics over seeds. Needs no torch."""
 
+from core.evaluation.rare_labels import rarer_half_f1
 from core.evaluation.scores import PlainScore, score_name, score_task
 from core.evaluation.spans import Span, spans
 from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
@@ -11,6 +12,7 @@ __all__ = [
     "Span",
     "holm",
     "paired_difference",
+    "rarer_half_f1",
     "score_name",
     "score_task",
     "spans",

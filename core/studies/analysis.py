@@ -12,19 +12,37 @@ from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_di
 from core.studies.plan import Arm, DevScores, Layout, chosen_arm
 from core.studies.study import Family, Setting
 
-__all__ = ["HELPS", "HURTS", "MEAN", "NOT_SHOWN", "Difference", "FinalScores", "Outcome", "Result", "analyse"]
+__all__ = [
+    "HELPS",
+    "HURTS",
+    "MEAN",
+    "NOT_SHOWN",
+    "RARE",
+    "Difference",
+    "FinalScores",
+    "Outcome",
+    "Result",
+    "analyse",
+]
 
 MEAN = "mean"
 """The name of the mean over a setting's targets, beside the targets' own."""
+
+RARE = "rarer labels"
+"""The name of the mean over the targets of the F1 of the rarer half of their labels."""
 
 HELPS, HURTS, NOT_SHOWN = "helps", "hurts", "no difference shown"
 
 
 @dataclass(frozen=True)
 class FinalScores:
-    """What runs scored on the test sentences: by run and task, in [0, 1]."""
+    """What runs scored on the test sentences: by run and task, in [0, 1].
+
+    `rare` is the mean F1 of the rarer half of each task's labels, as far as it is known.
+    """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
+    rare: Mapping[RunConfig, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,7 +104,7 @@ def analyse(
     """The setting as far as it is known: arms are chosen by dev alone, then read off the test sentences."""
     outcomes = [_outcome(layout, family, dev, test, failed) for family in layout.arms]
     reference = next(one for one in outcomes if one.family.name == layout.study.reference)
-    for target in (*layout.setting.targets, MEAN):
+    for target in (*layout.setting.targets, MEAN, RARE):
         _compare(outcomes, reference, target)
     return Result(layout.setting, layout.study.reference, tuple(outcomes))
 
@@ -101,6 +119,8 @@ def _outcome(
         return Outcome(family, None, None, {}, {}, failed=lost)
     on_dev = _by_seed(arm, targets, dev.by_run).get(MEAN)
     by_seed = _by_seed(arm, targets, test.by_run)
+    if rare := _by_seed(arm, targets, test.rare).get(MEAN):
+        by_seed[RARE] = rare
     return Outcome(
         family,
         arm.values,

@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from core.studies.analysis import RARE
 from dashboard.charts.base import axis, figure
 from dashboard.queries.studies import Forest, Overview
 from dashboard.text import plotly_text, signed_points
@@ -38,7 +39,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
     chart.add_vline(x=0, line={"color": MUTED, "width": 1})
     for place, target in enumerate(view.targets):
         offset = 0.7 * ((place + 0.5) / per_family - 0.5)
-        _add_target(chart, view, target, offset, colours.get(target, TEXT))
+        _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
     chart.update_xaxes(axis(f"Difference to {plotly_text(view.reference)}, points", tickformat="~g"))
     chart.update_yaxes(
         axis(
@@ -57,6 +58,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
 
 def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:
     marks = [mark for mark in view.marks if mark.target == target]
+    shape = "diamond" if target == RARE else "circle"
     shown = [mark.low is not None and mark.high is not None and mark.low * mark.high > 0 for mark in marks]
     chart.add_scatter(
         x=[mark.points for mark in marks],
@@ -65,7 +67,7 @@ def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colo
         mode="markers",
         marker={
             "size": 9,
-            "symbol": ["circle" if one else "circle-open" for one in shown],
+            "symbol": [shape if one else f"{shape}-open" for one in shown],
             "color": colour,
             "line": {"width": 1.6, "color": colour},
         },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Difference, Outcome, Result
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
 from dashboard.text import all_of, percent, plural, signed_points
 
 __all__ = [
@@ -39,7 +39,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Forest:
-    """The differences of one setting. `families` are titles, from the top; `targets` end with the mean."""
+    """The differences of one setting. `families` are titles, from the top; `targets` end with the rarer labels."""
 
     families: tuple[str, ...]
     targets: tuple[str, ...]
@@ -68,7 +68,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a setting's table; `scores` by target, the mean at the end. Percent and points as text."""
+    """A line of a setting's table; `scores` by target, mean and rarer labels. Percent and points as text."""
 
     family: str
     chosen: str
@@ -214,9 +214,11 @@ def _row(result: Result, one: Outcome) -> Row:
 
 
 def _targets(result: Result) -> tuple[str, ...]:
-    """The setting's targets, and their mean where there are several; of one, the mean is that one."""
+    """The setting's targets, their mean where there are several, the rarer labels where known."""
     targets = result.setting.targets
-    return (*targets, MEAN) if len(targets) > 1 else targets
+    mean = (MEAN,) if len(targets) > 1 else ()
+    rare = (RARE,) if any(RARE in one.scores for one in result.outcomes) else ()
+    return (*targets, *mean, *rare)
 
 
 def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ import typer
 
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
-from core.studies.analysis import MEAN, NOT_SHOWN, Difference, Outcome, Result
+from core.studies.analysis import MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
 from jobs.cli.output import print_table
 
 __all__ = ["document", "markdown", "table"]
@@ -22,7 +22,7 @@ _WORDS = ("chosen", "verdict")
 
 
 def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
-    """All that is known, scores in [0, 1]. `mean` is the mean over a setting's targets."""
+    """All that is known, scores in [0, 1], `mean` and `rarer labels` over a setting's targets."""
     return {
         "study": study.name,
         "question": study.question,
@@ -81,7 +81,8 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
     lines += [
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
         f"{study.family(study.reference).title}, paired by seed, with their 95% interval; p corrected for "
-        "the families of a setting (Holm). Arms were chosen on the development sentences.",
+        "the families of a setting (Holm). Arms were chosen on the development sentences. Rarer labels: "
+        "mean F1 of the rarer half of each task's labels.",
     ]
     return "\n".join(lines)
 
@@ -106,7 +107,12 @@ def _overview(study: Study, results: Sequence[Result]) -> list[str]:
 def _headers(result: Result) -> list[str]:
     targets = result.setting.targets
     mean = [MEAN] if len(targets) > 1 else []
-    return ["family", "chosen", "dev", *targets, *mean, "difference", "p", "verdict"]
+    rare = [RARE, "their difference"] if _knows_rare(result) else []
+    return ["family", "chosen", "dev", *targets, *mean, "difference", "p", "verdict", *rare]
+
+
+def _knows_rare(result: Result) -> bool:
+    return any(RARE in one.scores for one in result.outcomes)
 
 
 def _rows(result: Result) -> Iterator[list[str]]:
@@ -120,7 +126,13 @@ def _rows(result: Result) -> Iterator[list[str]]:
             _NONE if one.dev is None else f"{100 * one.dev.mean:.2f}",
             *(_scores(one.scores.get(target)) for target in targets),
             *(["", "", ""] if found is None else _difference(found)),
+            *(_rare(one) if _knows_rare(result) else ()),
         ]
+
+
+def _rare(one: Outcome) -> list[str]:
+    found = one.differences.get(RARE)
+    return [_scores(one.scores.get(RARE)), "" if found is None else _difference(found)[0]]
 
 
 def _difference(found: Difference) -> list[str]:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.config import RunConfig
+from core.evaluation import rarer_half_f1
 from core.evaluation.statistics import holm
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, FinalScores, Outcome, Result, analyse
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, FinalScores, Outcome, Result, analyse
 from core.studies.plan import DevScores, lay_out
 from tests.studying import score_of, study
 
@@ -27,14 +28,15 @@ TEST: Mapping[str, Mapping[int, tuple[float, float]]] = {
 def analysed(left_out: frozenset[RunConfig] = frozenset(), **changes: Any) -> Result:
     made = study(**changes)
     layout = lay_out(made, made.settings[0])
-    dev, test = {}, {}
+    dev, test, rare = {}, {}, {}
     for run in layout.runs():
         if run not in left_out:
             dev[run] = dict.fromkeys(run.tasks, DEV[run.paradigm] + (run.lambda_ == 0.1) / 100)
         if run.lambda_ in (None, 0.1) and run not in left_out:
             both = dict(zip(("pos", "ner"), TEST[run.paradigm][run.seed], strict=True))
             test[run] = {task: both[task] for task in run.tasks}
-    return analyse(layout, DevScores(dev), FinalScores(test), left_out)
+            rare[run] = {task: both[task] / 2 for task in run.tasks}
+    return analyse(layout, DevScores(dev), FinalScores(test, rare), left_out)
 
 
 class TestAnalysis:
@@ -46,6 +48,11 @@ class TestAnalysis:
         assert (mrn.scores["pos"].mean, mrn.scores["pos"].sd) == (pytest.approx(0.82), pytest.approx(0.01))
         assert mrn.by_seed[MEAN] == {seed: pytest.approx(sum(TEST["mrn"][seed]) / 2) for seed in (1, 2, 3)}
         assert mrn.scores[MEAN].n == 3
+
+    def test_rarer_labels_are_a_column_of_their_own(self) -> None:
+        mrn = analysed().outcome("mrn")
+        assert mrn.scores[RARE].mean == pytest.approx(mrn.scores[MEAN].mean / 2)
+        assert mrn.differences[RARE].paired.mean == pytest.approx(mrn.differences[MEAN].paired.mean / 2)
 
     def test_differences(self) -> None:
         result = analysed()
@@ -122,3 +129,11 @@ class TestHolm:
         assert all(one <= other <= 1 for one, other in zip(p_values, corrected, strict=True))
         order = sorted(range(len(p_values)), key=p_values.__getitem__)
         assert [corrected[place] for place in order] == sorted(corrected)
+
+
+def test_the_rarer_half_is_of_labels_that_are_annotated() -> None:
+    """Four annotated labels, the two rarest of them count; one that was only predicted does not."""
+    supports = {"a": (5, 0.9), "b": (1, 0.2), "c": (0, 0.0), "d": (2, 0.6), "e": (9, 1.0)}
+    report = {label: {"support": n, "f1": f1} for label, (n, f1) in supports.items()}
+    assert rarer_half_f1(report) == pytest.approx(0.4)
+    assert rarer_half_f1({"a": report["a"]}) is None
