@@ -116,7 +116,7 @@ def _finetuned(
         "alignment": alignment,
         "epochs": 5,
     }
-    return Setting(name, title, "finetuned", base, tuple(tasks), tuple(families))
+    return Setting(name, title, "fine-tuned", base, tuple(tasks), tuple(families))
 
 
 _SETTINGS = (

@@ -39,7 +39,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Forest:
-    """The differences of one setting. `families` are titles, top first; `targets` end with the rarer labels."""
+    """The differences of one setting. `families` are titles, top first; `targets` end with the rare ones."""
 
     families: tuple[str, ...]
     targets: tuple[str, ...]
