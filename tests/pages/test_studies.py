@@ -26,7 +26,7 @@ from tests.pages.conftest import Open, words
 from tests.pages.test_pages import figures
 from tests.studying import Workers, score_of, setting, study
 
-TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="finetuned")
+TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="fine-tuned")
 
 
 def toy(*more: Any) -> Study:
@@ -174,7 +174,7 @@ class TestPage:
 
     def test_another_part(self, page: Open) -> None:
         app = page(setting="half")
-        app.segmented_control(key="part").set_value("finetuned").run()
+        app.segmented_control(key="part").set_value("fine-tuned").run()
         assert not app.exception
         assert "Not run yet" in words(app)
         app.segmented_control(key="part").set_value("one").run()
