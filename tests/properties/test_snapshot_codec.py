@@ -133,18 +133,38 @@ def test_nothing_learned_stays_nothing() -> None:
         np.testing.assert_array_equal(decode(encode(identity)).covariance(mode), identity.covariance(mode))
 
 
-@pytest.mark.parametrize(("dtype", "scale"), [("<f2", 3.0), ("<f4", 1.0)])
-def test_snapshots_of_earlier_versions(dtype: str, scale: float) -> None:
-    random = np.random.default_rng(1)
-    task, label = np.eye(2, dtype=np.float32), np.full((3, 3), 0.5, dtype=np.float32)
-    factor = random.uniform(-1, 1, size=(6, 2)).astype(dtype)
+def test_no_length_is_taken_for_another() -> None:
+    """A compressed factor may happen to be as long as a plain one of its size."""
+    random = np.random.default_rng(3)
+    for features in range(1, 13):
+        for rank in range(1, 13):
+            factor = np.rint(3 * random.normal(size=(features, rank)))
+            relations = Relations(np.eye(1), np.eye(1), factor, 1.0)
+            stored = decode(encode(relations))
+            np.testing.assert_allclose(
+                stored.correlation("feature"), relations.correlation("feature"), rtol=0, atol=1e-3
+            )
+
+
+def earlier(blob: bytes, dtype: str, scale: float = 1.0) -> Relations:
+    """A snapshot of six features and a factor of rank 2 as an earlier version wrote it."""
     row = {
-        **{"tasks": 2, "labels": 3, "features": 6, "rank": 2, "feature_diagonal": 0.25},
-        **{"task": task.tobytes(), "label": label.tobytes(), "factor": factor.tobytes()},
+        **{"tasks": 2, "labels": 3, "features": 6, "rank": 2, "feature_diagonal": 0.25, "factor": blob},
+        **{"task": np.eye(2, dtype="<f4").tobytes(), "label": np.full((3, 3), 0.5, dtype="<f4").tobytes()},
         **{"factor_type": dtype, "factor_scale": scale},
     }
-    stored = decode(row)
-    np.testing.assert_array_equal(stored.task, task)
-    np.testing.assert_array_equal(stored.label, label)
+    return decode(row)
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("<f2", 3.0), ("<f4", 1.0)])
+def test_snapshots_of_earlier_versions(dtype: str, scale: float) -> None:
+    factor = np.random.default_rng(1).uniform(-1, 1, size=(6, 2)).astype(dtype)
+    stored = earlier(factor.tobytes(), dtype, scale)
+    np.testing.assert_array_equal(stored.task, np.eye(2))
+    np.testing.assert_array_equal(stored.label, np.full((3, 3), 0.5))
     np.testing.assert_allclose(stored.feature_factor, factor.astype(float) * scale, rtol=1e-6)
+    assert stored.feature_factor.dtype == np.float32
     assert stored.feature_diagonal == 0.25
+    deviations = np.linspace(1, 6, 6)
+    stored = earlier(deviations.astype("<f8").tobytes() + factor.tobytes(), dtype)
+    np.testing.assert_allclose(stored.feature_factor, factor.astype(float) * deviations[:, None], rtol=1e-6)
