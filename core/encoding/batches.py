@@ -81,11 +81,15 @@ class Batches:
         for index in rng.permutation(len(batches)):
             yield self._batch(batches[index])
 
-    def by_length(self) -> Iterator[Batch]:
-        """One pass, longest windows first: for prediction, where order does not matter."""
+    def by_length(self, times: int = 1) -> Iterator[Batch]:
+        """One pass, longest windows first: for prediction, where order does not matter.
+
+        In batches of so many times the size.
+        """
         order = np.argsort(-self._text.lengths, kind="stable")
-        for first in range(0, len(order), self._size):
-            yield self._batch(order[first : first + self._size])
+        size = times * self._size
+        for first in range(0, len(order), size):
+            yield self._batch(order[first : first + size])
 
     def _batch(self, windows: NDArray[np.int64]) -> Batch:
         text = self._text
