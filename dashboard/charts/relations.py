@@ -18,6 +18,9 @@ from dashboard.theme import BORDER, DIVERGING, MUTED, TEXT
 __all__ = ["matrix_chart", "pair_chart", "planted_chart"]
 
 _NUMBERS_UP_TO = 12
+# Pixels of a letter in a block's name, and of a matrix on a small screen.
+_LETTER = 7
+_SMALLEST = 400
 
 
 def matrix_chart(
@@ -95,11 +98,15 @@ def _name_blocks(
     chart.update_xaxes(ticktext=short, automargin=False)
     chart.update_yaxes(ticktext=short, automargin=False)
     for top, bottom, owners in view.stretches:
-        middle, name = (top + bottom - 1) / 2, plotly_text(" + ".join(owners))
+        middle = (top + bottom - 1) / 2
+        name = " + ".join(owners) if len(owners) <= 2 else f"{len(owners)} tasks"
         font = {"size": 13, "color": colours.get(owners[0], TEXT) if len(owners) == 1 else TEXT}
-        shared = {"text": f"<b>{name}</b>", "showarrow": False, "font": font}
-        chart.add_annotation(x=middle, xref="x", y=1, yref="y domain", yshift=62, **shared)
-        chart.add_annotation(y=middle, yref="y", x=0, xref="x domain", xshift=-62, textangle=-90, **shared)
+        shared = {"text": f"<b>{plotly_text(name)}</b>", "showarrow": False, "font": font}
+        if len(name) * _LETTER <= (bottom - top) / len(names) * _SMALLEST:
+            chart.add_annotation(x=middle, xref="x", y=1, yref="y domain", yshift=62, **shared)
+            chart.add_annotation(
+                y=middle, yref="y", x=0, xref="x domain", xshift=-62, textangle=-90, **shared
+            )
         if top:
             line = {"color": MUTED, "width": 1}
             chart.add_shape(type="line", x0=top - 0.5, x1=top - 0.5, y0=-0.5, y1=len(names) - 0.5, line=line)

@@ -180,7 +180,7 @@ def _pair_selected(state: str, table: str) -> None:
 def _cell(view: RelationsView, clicked: Click) -> tuple[int, int] | None:
     """The rows that the clicked cell belongs to; of a block, its first features."""
     row, column, size = round(clicked.y), round(clicked.x), len(view.matrix)
-    return (row * view.block, column * view.block) if 0 <= row < size and 0 <= column < size else None
+    return (view.rows[row], view.rows[column]) if 0 <= row < size and 0 <= column < size else None
 
 
 def setting_line(run: Run) -> None:

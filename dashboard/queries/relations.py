@@ -55,9 +55,10 @@ class PairLine:
 class RelationsView:
     """One matrix at one step.
 
-    `matrix` is (n, n) within [−1, 1]; a matrix too large to hover is averaged over `block` × `block` cells.
-    `names` and `owners` (each row's tasks) are those of the drawn rows, `all_names` those of the whole
-    matrix. `impossible` are the blocks that cannot be other than zero.
+    `matrix` is (n, n) within [−1, 1], rows of the same tasks beside each other; a matrix too large to hover
+    is averaged over `block` × `block` cells. `names` and `owners` (each row's tasks) are those of the drawn
+    rows, `rows` their first rows in the learned matrix, whose names are `all_names` and to which `pairs`
+    refer. `impossible` are the drawn blocks that cannot be other than zero.
     """
 
     mode: str
@@ -69,6 +70,7 @@ class RelationsView:
     block: int
     impossible: tuple[Block, ...]
     pairs: tuple[Pair, ...]
+    rows: tuple[int, ...]
 
     @property
     def stretches(self) -> list[tuple[int, int, tuple[str, ...]]]:
@@ -80,16 +82,29 @@ def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations, top: in
     """The view of one snapshot of `task`, `label` or `feature`."""
     matrix = learned.correlation(mode)
     size = len(matrix)
-    names, owners = row_names(run.facts, run.config.tasks, mode, size)
-    impossible = impossible_blocks(run.facts, mode, owners)
-    pairs = _pairs(matrix, names, impossible, top)
+    all_names, owners = row_names(run.facts, run.config.tasks, mode, size)
+    pairs = _pairs(matrix, all_names, impossible_blocks(run.facts, mode, owners), top)
+    order = _together(owners)
     block = -(-size // _MOST_CELLS)
-    drawn = _block_mean(matrix, block)
-    all_names = names
+    rows = tuple(order[::block])
+    names = tuple(all_names[row] for row in rows)
     if block > 1:
-        names = tuple(f"{names[i]} to {names[min(i + block, size) - 1]}" for i in range(0, size, block))
-        owners = owners[::block]
-    return RelationsView(mode, key, names, all_names, owners, drawn, block, impossible, pairs)
+        last = [order[min(i + block, size) - 1] for i in range(0, size, block)]
+        names = tuple(f"{name} to {all_names[row]}" for name, row in zip(names, last, strict=True))
+    drawn = _block_mean(_ordered(matrix, order), block)
+    owners = tuple(owners[row] for row in rows)
+    impossible = impossible_blocks(run.facts, mode, owners)
+    return RelationsView(mode, key, names, all_names, owners, drawn, block, impossible, pairs, rows)
+
+
+def _together(owners: Sequence[tuple[str, ...]]) -> list[int]:
+    """The rows, those of the same tasks beside each other, groups and rows in the order of the first."""
+    first = {tasks: place for place, tasks in reversed(list(enumerate(owners)))}
+    return sorted(range(len(owners)), key=lambda row: first[owners[row]])
+
+
+def _ordered(matrix: Floats, order: Sequence[int]) -> Floats:
+    return matrix if list(order) == list(range(len(matrix))) else matrix[np.ix_(order, order)]
 
 
 def _pairs(matrix: Floats, names: Sequence[str], impossible: Iterable[Block], top: int) -> tuple[Pair, ...]:
@@ -136,7 +151,8 @@ def gold_view(run: Run, learned: RelationsView) -> RelationsView:
     To be called where the run's facts hold them (tasks that share words).
     """
     matrix = np.array(run.facts["cooccurrence"], dtype=np.float32)
-    return replace(learned, matrix=matrix, impossible=(), pairs=_pairs(matrix, learned.all_names, (), 12))
+    drawn = _ordered(matrix, learned.rows)
+    return replace(learned, matrix=drawn, impossible=(), pairs=_pairs(matrix, learned.all_names, (), 12))
 
 
 def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:

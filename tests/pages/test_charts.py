@@ -98,7 +98,8 @@ def relations_view(mode: str, size: int, impossible: tuple[Block, ...] = ()) -> 
     matrix = np.linspace(-1, 1, size * size, dtype=np.float32).reshape(size, size)
     names = tuple(f"t{i % 2}:l{i}" for i in range(size))
     owners = tuple(("a",) if i < size // 2 else ("b",) for i in range(size))
-    return RelationsView(mode, SnapshotKey(5, 0.5), names, names, owners, matrix, 1, impossible, ())
+    rows = tuple(range(size))
+    return RelationsView(mode, SnapshotKey(5, 0.5), names, names, owners, matrix, 1, impossible, (), rows)
 
 
 def heat(chart: go.Figure) -> go.Heatmap:
@@ -142,6 +143,14 @@ def test_planted_and_learned_are_a_point_per_task() -> None:
     assert points.mode == "markers+text"
     many = Planted("pos", pairs * 5, None)
     assert planted_chart(many, {}).data[0].mode == "markers"
+
+
+def test_blocks_are_named_where_there_is_room() -> None:
+    view = relations_view("label", 60)
+    many = tuple(f"task-{i}" for i in range(5))
+    owners = (many,) * 30 + (("a", "b"),) * 28 + (("long-name",),) * 2
+    chart = matrix_chart(dataclasses.replace(view, owners=owners))
+    assert {note.text for note in chart.layout.annotations} == {"<b>5 tasks</b>", "<b>a + b</b>"}
 
 
 def test_what_is_impossible_is_hatched() -> None:

@@ -24,6 +24,7 @@ from dashboard.queries.curves import METRICS, curves, legend, smooth, thin
 from dashboard.queries.naming import confounds, differing, kind_name, run_name
 from dashboard.queries.relations import RelationsView, pair_line, penalty_vanished, relations
 from dashboard.resources import SeriesCache
+from tests.making import claimed, run_facts
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 
 FLOATS = st.floats(-1e6, 1e6) | st.just(math.nan)
@@ -266,6 +267,27 @@ def test_feature_view_is_a_mean_of_blocks(finished: Filled) -> None:
     assert view.matrix.shape == (FEATURES // 2, FEATURES // 2)
     assert view.matrix[3, 7] == pytest.approx(whole[6:8, 14:16].mean(), abs=1e-6)
     assert len(view.all_names) == FEATURES
+
+
+def test_rows_of_the_same_tasks_stand_together() -> None:
+    """Where tasks share some label names, as the alignment `exact` leaves them."""
+    store = Store.open()
+    run_id = claimed(store)
+    names, both = ("$", "NN", "X", "VB"), ("pos", "ner")
+    owners = (("pos",), both, ("pos",), both)
+    store.set_facts(run_id, run_facts(alignment="exact", label_names=names, label_owners=owners))
+    label = np.eye(4)
+    label[1, 2] = label[2, 1] = 0.5
+    learned = Relations(np.eye(2), label, np.zeros((3, 0)), 1.0)
+    view = relations(store.run(run_id), "label", SnapshotKey(1, 0.1), learned)
+    assert view.names == ("$", "X", "NN", "VB")
+    assert view.rows == (0, 2, 1, 3)
+    assert view.stretches == [(0, 2, ("pos",)), (2, 4, both)]
+    assert view.matrix[1, 2] == 0.5
+    (pair,) = view.pairs
+    assert (pair.first, pair.second, pair.first_name, pair.second_name) == (1, 2, "NN", "X")
+    line = pair_line(view.all_names, "label", pair.first, pair.second, [(view.key, learned)])
+    assert list(line.values) == [0.5]
 
 
 def test_impossible_blocks(finished: Filled) -> None:
