@@ -34,7 +34,9 @@ def study(
     ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="STUDY", help="Its name (default: list all).")] = None,
     part: Annotated[str | None, typer.Option(help="Only the settings of this part.")] = None,
-    setting: Annotated[str | None, typer.Option(metavar="NAME,...", help="Only these settings, in this order.")] = None,
+    setting: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Only these settings, in this order.")
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="How many seeds (default: the study's own).")
     ] = None,
@@ -89,7 +91,7 @@ def _list(*, json_: bool) -> None:
 
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:
-    """The chosen settings in the order asked for, else all in the study's. Raises ConfigError for a name that it has not."""
+    """The settings asked for in that order, else all. Raises ConfigError for a name that the study has not."""
     if part is not None and part not in study.parts():
         raise ConfigError("part", f"--part: '{part}' is not one of {', '.join(study.parts())}.")
     known = {one.name: one for one in study.settings if part in (None, one.part)}
