@@ -91,7 +91,7 @@ def _list(*, json_: bool) -> None:
 
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:
-    """The settings asked for in that order, else all. Raises ConfigError for a name that the study has not."""
+    """The settings asked for in that order, else all. Raises ConfigError for an unknown name."""
     if part is not None and part not in study.parts():
         raise ConfigError("part", f"--part: '{part}' is not one of {', '.join(study.parts())}.")
     known = {one.name: one for one in study.settings if part in (None, one.part)}
