@@ -49,6 +49,7 @@ _FROZEN = tuple(family.name for family in _FAMILIES if family.name not in ("stl"
 _FINETUNED = ("stl", "mtl", "task", "all", "map", "paper")
 _FEW = ("mtl", "task-fixed")
 _CONTRAST = ("mtl", "ridge", "task", "all")
+_MAIN = ("mtl", "ridge", "task", "task-label", "all", "paper")
 
 
 def _frozen(
@@ -87,9 +88,10 @@ def _simulated(words: int, beside: int, alpha: float, families: Sequence[str] = 
     )
 
 
-def _both_pos(words: str, title: str, epochs: int) -> Setting:
+def _both_pos(words: str, title: str, epochs: int, families: Sequence[str] = _FROZEN) -> Setting:
     name = f"both-pos-{words.replace(',', '-')}"
-    return _frozen(name, title, f"apart:both-pos?tokens={words}&dev=1000", ("pos-2003", "pos-2000"), epochs)
+    corpus = f"apart:both-pos?tokens={words}&dev=1000"
+    return _frozen(name, title, corpus, ("pos-2003", "pos-2000"), epochs, families=families)
 
 
 def _apart(words: int, epochs: int) -> Setting:
@@ -100,6 +102,7 @@ def _apart(words: int, epochs: int) -> Setting:
         f"apart:conll2003?tokens={words}&dev=1000",
         ("pos", "chunk", "ner"),
         epochs,
+        families=_CONTRAST,
     )
 
 
@@ -129,7 +132,7 @@ _SETTINGS = (
     *(_simulated(words, beside, 0.9) for words in (500, 2000) for beside in (1, 15)),
     _both_pos("300", "POS of two corpora, 300 words each", 60),
     _both_pos("3000", "POS of two corpora, 3,000 words each", 20),
-    _both_pos("300,3000", "POS of two corpora, 300 and 3,000 words", 30),
+    _both_pos("300,3000", "POS of two corpora, 300 and 3,000 words", 30, _MAIN),
     _apart(500, 40),
     _apart(2000, 20),
     _finetuned(
