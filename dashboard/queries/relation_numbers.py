@@ -55,7 +55,7 @@ class PlantedPair:
 @dataclass(frozen=True)
 class Planted:
     """Each simulated task beside the real one. `agreement` is Spearman's rank correlation of planted and
-    learned, None where there are fewer than three pairs or all are the same.
+    learned, None where there are fewer than three α or all correlations are the same.
     """
 
     real: str
@@ -148,7 +148,7 @@ def planted(run: Run, view: RelationsView) -> Planted | None:
 
 
 def _agreement(pairs: Sequence[PlantedPair]) -> float | None:
-    if len(pairs) < 3:
+    if len({pair.alpha for pair in pairs}) < 3:  # tasks of one α are in no order but chance's
         return None
     ranks = pd.DataFrame({"planted": [p.ami for p in pairs], "learned": [p.learned for p in pairs]}).rank()
     found = float(ranks["planted"].corr(ranks["learned"])) if (ranks.nunique() > 1).all() else math.nan
