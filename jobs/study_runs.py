@@ -10,7 +10,7 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation import rarer_half_f1
 from core.store import ACTIVE, Run, RunState, Store
-from core.studies.analysis import FinalScores, Result, analyse
+from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.plan import DevScores, Layout, lay_out, remaining
 from core.studies.study import Setting, Study
 from jobs.estimate import estimate
@@ -73,6 +73,7 @@ class StudyRuns:
         self._ours: dict[int, RunConfig | None] = {}
         self._scores: dict[tuple[str, int], dict[str, float]] = {}
         self._rare: dict[int, dict[str, float]] = {}
+        self._learned: dict[int, Floats | None] = {}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
@@ -105,7 +106,11 @@ class StudyRuns:
         """What the settings say as far as they have been run."""
         found = self.look()
         if self._results is None or self._results[0] is not found:
-            final = FinalScores(self._scored("test", found.succeeded), self._rare_on_test(found.succeeded))
+            final = FinalScores(
+                self._scored("test", found.succeeded),
+                self._rare_on_test(found.succeeded),
+                lambda run: self._task_correlations(found.succeeded[run]),
+            )
             analysed = [analyse(layout, found.dev, final, found.failed) for layout in self._layouts]
             self._results = (found, analysed)
         return self._results[1]
@@ -114,6 +119,15 @@ class StudyRuns:
         if run.id not in self._ours:  # a run's description never changes
             self._ours[run.id] = None if run.config_problem else self._wanted.get(run.config)
         return self._ours[run.id]
+
+    def _task_correlations(self, run: Run) -> Floats | None:
+        """What this run learned of its tasks in the end; None where it learned nothing or did not say."""
+        if run.config.paradigm != "mrn" or not run.config.learn or "task" not in run.config.learn:
+            return None
+        if run.id not in self._learned:
+            known = self._store.snapshots(run.id)
+            self._learned[run.id] = self._store.relations(run.id)[1].correlation("task") if known else None
+        return self._learned[run.id]
 
     def _rare_on_test(self, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
         """What these runs scored on the rarer half of each task's labels."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
@@ -20,10 +23,13 @@ __all__ = [
     "RARE",
     "Difference",
     "FinalScores",
+    "Floats",
     "Outcome",
     "Result",
     "analyse",
 ]
+
+Floats = NDArray[np.floating]
 
 MEAN = "mean"
 """The name of the mean over a setting's targets, beside the targets' own."""
@@ -38,11 +44,13 @@ HELPS, HURTS, NOT_SHOWN = "helps", "hurts", "no difference shown"
 class FinalScores:
     """What runs scored on the test sentences: by run and task, in [0, 1].
 
-    `rare` is the mean F1 of the rarer half of each task's labels, as far as it is known.
+    `rare` is the mean F1 of the rarer half of each task's labels, as far as it is known. `relations` gives a
+    run's learned task correlations (T, T), in the order of its tasks; None where it learned none.
     """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
     rare: Mapping[RunConfig, Mapping[str, float]] = field(default_factory=dict)
+    relations: Callable[[RunConfig], Floats | None] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,9 @@ class Outcome:
     differences: Mapping[str, Difference] = field(default_factory=dict)
     failed: int = 0
     """How many of the family's runs failed."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else is told of the chosen arm, such as quantities that it learned."""
+    learned: MeanSD | None = None
+    """What the chosen arm learned: the correlation of the targets with other tasks, in the mean over pairs,
+    summed up over seeds; None where nothing is learned or known."""
 
     @property
     def arm_told(self) -> str:
@@ -128,7 +137,19 @@ def _outcome(
         by_seed,
         {target: summary(scores.values()) for target, scores in by_seed.items()},
         failed=lost,
+        learned=_learned(arm.of(seeds), targets, test),
     )
+
+
+def _learned(runs: Iterable[RunConfig], targets: tuple[str, ...], test: FinalScores) -> MeanSD | None:
+    found = []
+    for run in runs:
+        matrix = test.relations(run) if run in test.by_run else None
+        if matrix is not None and len(run.tasks) > 1:
+            of_target = np.array([task in targets for task in run.tasks])
+            pairs = np.triu(of_target[:, None] | of_target[None, :], k=1)
+            found.append(float(matrix[pairs].mean()))
+    return summary(found) if found else None
 
 
 def _by_seed(

@@ -125,7 +125,11 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 
 def _table(result: Result) -> None:
-    lines = {escape(row.family): _line(row, study_reference=not row.difference) for row in rows(result)}
+    shown = rows(result)
+    lines = {escape(row.family): _line(row, study_reference=not row.difference) for row in shown}
+    if any(row.learned for row in shown):
+        for row in shown:
+            lines[escape(row.family)]["Task correlation"] = _whole(row.learned)
     st.table(
         pd.DataFrame.from_dict(lines, orient="index"),
         border="horizontal",
@@ -161,7 +165,8 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
     st.caption(
         "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
         "with their 95% interval, which the verdict follows; p is corrected for the methods of a setting "
-        "(Holm). Of each method the candidate with the best dev mean over "
+        "(Holm). Task correlation is what was learned in the end, in the mean over pairs with a target. Of each "
+        "method the candidate with the best dev mean over "
         f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
     )
     for title, count in failures(results):

@@ -78,6 +78,7 @@ class Row:
     p: str
     verdict: str
     failed: int
+    learned: str
 
 
 def known(result: Result) -> bool:
@@ -210,7 +211,13 @@ def _row(result: Result, one: Outcome) -> Row:
         "" if found is None else _p(found),
         "" if found is None else found.verdict,
         one.failed,
+        "" if one.learned is None else _correlation(one.learned),
     )
+
+
+def _correlation(learned: MeanSD) -> str:
+    spread = "" if learned.sd is None else f" ± {learned.sd:.2f}"
+    return f"{learned.mean:.2f}{spread}".replace("-", "−")
 
 
 def _targets(result: Result) -> tuple[str, ...]:

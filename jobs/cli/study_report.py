@@ -17,6 +17,7 @@ from jobs.cli.output import print_table
 __all__ = ["document", "markdown", "table"]
 
 _NONE = "–"
+_LEARNED = "task correlation"
 _WORDS = ("chosen", "verdict")
 """The columns that hold words, which stand to the left."""
 
@@ -56,7 +57,7 @@ def _family(one: Outcome) -> dict[str, Any]:
             for target, found in one.differences.items()
         },
         "failed": one.failed,
-        "extra": one.extra,
+        "learned": None if one.learned is None else dataclasses.asdict(one.learned),
     }
 
 
@@ -82,7 +83,8 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
         f"{study.family(study.reference).title}, paired by seed, with their 95% interval; p corrected for "
         "the families of a setting (Holm). Arms were chosen on the development sentences. Rarer labels: "
-        "mean F1 of the rarer half of each task's labels.",
+        "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
+        "mean over pairs with a target.",
     ]
     return "\n".join(lines)
 
@@ -108,7 +110,12 @@ def _headers(result: Result) -> list[str]:
     targets = result.setting.targets
     mean = [MEAN] if len(targets) > 1 else []
     rare = [RARE, "their difference"] if _knows_rare(result) else []
-    return ["family", "chosen", "dev", *targets, *mean, "difference", "p", "verdict", *rare]
+    learned = [_LEARNED] if _knows_learned(result) else []
+    return ["family", "chosen", "dev", *targets, *mean, "difference", "p", "verdict", *rare, *learned]
+
+
+def _knows_learned(result: Result) -> bool:
+    return any(one.learned is not None for one in result.outcomes)
 
 
 def _knows_rare(result: Result) -> bool:
@@ -127,7 +134,15 @@ def _rows(result: Result) -> Iterator[list[str]]:
             *(_scores(one.scores.get(target)) for target in targets),
             *(["", "", ""] if found is None else _difference(found)),
             *(_rare(one) if _knows_rare(result) else ()),
+            *([_correlation(one.learned)] if _knows_learned(result) else ()),
         ]
+
+
+def _correlation(cell: MeanSD | None) -> str:
+    if cell is None:
+        return ""
+    spread = "" if cell.sd is None else f" ± {cell.sd:.2f}"
+    return f"{cell.mean:.2f}{spread}".replace("-", "−")
 
 
 def _rare(one: Outcome) -> list[str]:

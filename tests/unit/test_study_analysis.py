@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +14,20 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.evaluation import rarer_half_f1
 from core.evaluation.statistics import holm
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, FinalScores, Outcome, Result, analyse
+from core.studies.analysis import (
+    HELPS,
+    HURTS,
+    MEAN,
+    NOT_SHOWN,
+    RARE,
+    FinalScores,
+    Floats,
+    Outcome,
+    Result,
+    analyse,
+)
 from core.studies.plan import DevScores, lay_out
-from tests.studying import score_of, study
+from tests.studying import score_of, setting, study
 
 DEV = {"mtl": 0.6, "stl": 0.5, "mrn": 0.7}
 # pos and ner by seed
@@ -53,6 +66,22 @@ class TestAnalysis:
         mrn = analysed().outcome("mrn")
         assert mrn.scores[RARE].mean == pytest.approx(mrn.scores[MEAN].mean / 2)
         assert mrn.differences[RARE].paired.mean == pytest.approx(mrn.differences[MEAN].paired.mean / 2)
+
+    def test_what_was_learned_is_the_mean_over_pairs_with_a_target(self) -> None:
+        """One of two tasks is the target; seeds 1 to 3 learned 0.2, 0.4 and 0.6."""
+        made = study(replace(setting(), targets=("pos",), families=("mtl", "mrn")))
+        layout = lay_out(made, made.settings[0])
+        runs = list(layout.runs())
+        scores = {run: {"pos": 0.5 + (run.lambda_ == 0.1) / 10} for run in runs}
+
+        def relations(run: RunConfig) -> Floats | None:
+            return None if run.paradigm == "mtl" else np.array([[1.0, 0.2 * run.seed], [0.2 * run.seed, 1.0]])
+
+        found = analyse(layout, DevScores(scores), FinalScores(scores, relations=relations))
+        assert found.outcome("mtl").learned is None
+        learned = found.outcome("mrn").learned
+        assert learned is not None
+        assert (learned.mean, learned.n) == (pytest.approx(0.4), 3)
 
     def test_differences(self) -> None:
         result = analysed()
