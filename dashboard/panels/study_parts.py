@@ -165,7 +165,7 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
     st.caption(
         "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
         "with their 95% interval, which the verdict follows; p is corrected for the methods of a setting "
-        "(Holm). Task correlation is what was learned in the end, in the mean over pairs with a target. Of each "
+        "(Holm). Task correlation is what was learned in the end, the mean over pairs with a target. Of each "
         "method the candidate with the best dev mean over "
         f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
     )
