@@ -125,7 +125,8 @@ class RunConfig(BaseModel):
             alias="lambda",
             gt=0,
             le=1e6,
-            description="The strength of the MRN prior (unset: 0.01, or 0.001 over a frozen encoder).",
+            description="The strength of the MRN prior (unset: relational 0.01, or 0.003 over a frozen "
+            "encoder; map 0.001; paper 0.05).",
             json_schema_extra=_unit("factor", "λ"),
         ),
     ] = None
@@ -133,7 +134,8 @@ class RunConfig(BaseModel):
         tuple[Mode, ...] | None,
         Field(
             min_length=1,
-            description="Which covariances MRN learns; the others stay the identity.",
+            description="Which covariances MRN learns; the others stay the identity (unset: relational over "
+            "a frozen encoder learns task alone, else all three).",
             json_schema_extra=_unit("task, label, feature"),
         ),
     ] = None

@@ -65,14 +65,10 @@ def field_widget(field: str) -> Any:
     help_, default = FIELD_HELP[field], RunConfig.model_fields[field].default
     label, key, words = field_label(field), key_of(field), escape(help_.sentence)
     if field == "learn":
-        return st.pills(
-            label,
-            LEARNABLE,
-            selection_mode="multi",
-            default=list(LEARNABLE),
-            help=words,
-            key=key,
-            persist_state="session",
+        # None chosen is no choice: the run takes its default.
+        return (
+            st.pills(label, LEARNABLE, selection_mode="multi", help=words, key=key, persist_state="session")
+            or None
         )
     if isinstance(default, bool):
         return st.toggle(label, value=default, help=words, key=key, persist_state="session")

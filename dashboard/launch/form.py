@@ -190,7 +190,7 @@ def _paradigm(
         )
         lambdas = columns[2].text_input(
             "λ, strength of the prior",
-            placeholder=f"automatic, {number(_default_strength(training))}",
+            placeholder=f"automatic, {number(_default_strength(training, prior))}",
             key=key_of("lambda"),
             persist_state="session",
             help="One number, or a list such as 0.01, 0.1. " + escape(FIELD_HELP["lambda"].sentence),
@@ -207,10 +207,10 @@ def _paradigm(
     return tuple(paradigms), {"prior": prior, "alignment": alignment, "lambdas": lambdas}
 
 
-def _default_strength(training: str) -> float | None:
+def _default_strength(training: str, prior: str) -> float | None:
     """The λ that a run takes where the form names none."""
     return RunConfig.build(
-        corpus="demo", tasks=("pos", "ner"), paradigm="mrn", encoder_training=training
+        corpus="demo", tasks=("pos", "ner"), paradigm="mrn", encoder_training=training, prior=prior
     ).lambda_
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.config import PRESETS, RunConfig
+from core.config import LEARNABLE, PRESETS, RunConfig
 
 __all__ = ["FINE_TUNE", "SCARCE", "TABLES", "TRY_IT", "FormPreset", "LaunchPreset"]
 
@@ -36,7 +36,8 @@ class FormPreset:
 def _try_it() -> tuple[RunConfig, ...]:
     shared = {**_DEMO, "encoder_training": "frozen", "epochs": 5}
     return (
-        RunConfig.build(**shared, paradigm="mrn", tasks=_DEMO_TASKS),
+        # All three, so that every matrix has something to show.
+        RunConfig.build(**shared, paradigm="mrn", tasks=_DEMO_TASKS, learn=LEARNABLE),
         RunConfig.build(**shared, paradigm="mtl", tasks=_DEMO_TASKS),
         *(RunConfig.build(**shared, paradigm="stl", tasks=(task,)) for task in _DEMO_TASKS),
     )

@@ -32,9 +32,26 @@ def test_the_encoders_own_rate_is_proposed() -> None:
     assert (config.lr_encoder, config.lr_heads) == (5e-5, pytest.approx(5e-4))
 
 
+@pytest.mark.parametrize(
+    ("prior", "training", "strength", "learn"),
+    [
+        ("relational", "full", 1e-2, ("task", "label", "feature")),
+        ("relational", "frozen", 3e-3, ("task",)),
+        ("map", "frozen", 1e-3, ("task", "label", "feature")),
+        ("paper", "frozen", 5e-2, ("task", "label", "feature")),
+    ],
+)
+def test_each_prior_has_its_own_defaults(
+    prior: str, training: str, strength: float, learn: tuple[str, ...]
+) -> None:
+    config = RunConfig.build(**BASE, prior=prior, encoder_training=training)
+    assert (config.lambda_, config.learn) == (strength, learn)
+    assert config.shrinkage == (None if prior == "paper" else 1.0)
+
+
 def test_frozen_runs_have_no_encoder_rate() -> None:
     config = RunConfig.build(**BASE, encoder_training="frozen")
-    assert (config.lr_encoder, config.lr_heads, config.lambda_) == (None, 2e-2, 1e-3)
+    assert (config.lr_encoder, config.lr_heads, config.lambda_) == (None, 2e-2, 3e-3)
 
 
 def test_the_dissertation_preset_sets_all_of_its_values() -> None:
