@@ -16,6 +16,8 @@ from core.corpora.types import Corpus, Sentence, Task
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import checkpoint as checkpoints
 from core.models.encoders import Transformer
+from core.mrn.registry import PRIORS
+from core.mrn.relations import MODES
 from core.tagging import load_tagger
 from core.training import trainer
 from core.training.device import ALL_THREADS
@@ -342,6 +344,22 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(encoder: str, tmp_path:
     (bad,) = _of(events, StepMetrics)[:1]
     assert not math.isfinite(bad.values["ner", "loss"])
     assert math.isfinite(bad.values["pos", "loss"])
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("training", ["full", "frozen"])
+def test_every_prior_trains_to_the_end(encoder: str, tmp_path: Path, prior: str, training: str) -> None:
+    """With its own defaults. A scatter may be singular, its condition then infinite, but nothing is NaN."""
+    events, outcome = _run(
+        _config(encoder, prior=prior, encoder_training=training), _corpus(), tmp_path / "run"
+    )
+    assert outcome.best_epoch is not None
+    last = _of(events, Snapshot)[-1].relations
+    for mode in MODES:
+        assert np.isfinite(last.correlation(mode)).all()
+    told = [value for event in _of(events, StepMetrics) for value in event.values.items()]
+    assert not [name for name, value in told if math.isnan(value)]
+    assert all(math.isfinite(value) for (_, name), value in told if name in ("loss", "penalty"))
 
 
 def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:

@@ -148,7 +148,8 @@ class TensorNormal(ABC):
         found = {"feature": (self._feature.logdet(), self._feature.inverse_trace())}
         for mode, covariance in (("task", self._task), ("label", self._label)):
             chol = torch.linalg.cholesky_ex(covariance).L
-            inverse = torch.linalg.solve_triangular(chol, torch.eye(len(chol)).to(chol), upper=False)
+            identity = torch.eye(len(chol), dtype=chol.dtype, device=chol.device)
+            inverse = torch.linalg.solve_triangular(chol, identity, upper=False)
             found[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), inverse.square().sum())
         return found
 
