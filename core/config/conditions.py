@@ -19,7 +19,7 @@ _HEAD_RATE_FACTOR = 10.0
 # CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs.
 _FROZEN_HEAD_RATE = 2e-2
 # Over frozen features the study of the priors (docs/studies/priors.md) found the relational prior best with
-# the task covariance alone and λ = 0.003: on dev 0.6 points below the best of every setting in the mean.
+# the task covariance alone and λ = 0.003: on dev 0.7 points below the best of each setting in the mean.
 _FROZEN_STRENGTH = 3e-3
 _FROZEN_LEARN = ("task",)
 # The strengths of other priors have other units: for `paper` the least that was published, also the study's
