@@ -36,8 +36,8 @@ class FormPreset:
 def _try_it() -> tuple[RunConfig, ...]:
     shared = {**_DEMO, "encoder_training": "frozen", "epochs": 5}
     return (
-        # All three, so that every matrix has something to show.
-        RunConfig.build(**shared, paradigm="mrn", tasks=_DEMO_TASKS, learn=LEARNABLE),
+        # All three covariances, so that every matrix has something to show; they want a weaker prior.
+        RunConfig.build(**shared, paradigm="mrn", tasks=_DEMO_TASKS, learn=LEARNABLE, lambda_=1e-3),
         RunConfig.build(**shared, paradigm="mtl", tasks=_DEMO_TASKS),
         *(RunConfig.build(**shared, paradigm="stl", tasks=(task,)) for task in _DEMO_TASKS),
     )
