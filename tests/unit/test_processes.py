@@ -144,7 +144,9 @@ def test_sigterm_is_a_polite_stop(store: Store, engine: LocalEngine) -> None:
 def test_ctrl_c_leaves_workers_alive(store: Store) -> None:
     (run_id,) = store.add_runs([config(epochs=FOREVER)])
     program = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
+        # Where the tests run in a shell's background, Ctrl-C is ignored from birth.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from core.store import Store\n"
         "from jobs.engines.local import LocalEngine\n"
         "store = Store.open()\n"
