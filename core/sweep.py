@@ -8,11 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from core.config import RunConfig, applicable_fields
+from core.config.conditions import CONTEXT_FIELDS
 from core.errors import ConfigError
 
 __all__ = ["expand"]
-
-_CONTEXT = ("paradigm", "encoder", "encoder_training", "prior")
 
 
 def expand(
@@ -59,7 +58,7 @@ def _name(field: str) -> str:
 
 def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
     defaults = RunConfig.model_fields
-    return applicable_fields(*(values.get(name, defaults[name].default) for name in _CONTEXT))
+    return applicable_fields(*(values.get(name, defaults[name].default) for name in CONTEXT_FIELDS))
 
 
 def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

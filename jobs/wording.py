@@ -5,13 +5,27 @@ from __future__ import annotations
 import json
 
 from core.config import RunConfig
+from core.evaluation.statistics import MeanSD
 
-__all__ = ["description_lines", "percent", "seconds_told"]
+__all__ = ["correlation_told", "description_lines", "p_told", "percent", "seconds_told"]
 
 
 def percent(share: float) -> str:
     """A score in [0, 1] in percent with two decimals: `89.79%`."""
     return f"{100 * share:.2f}%"
+
+
+def correlation_told(learned: MeanSD | None) -> str:
+    """A correlation over seeds, `0.76 ± 0.03`; empty where there is none."""
+    if learned is None:
+        return ""
+    spread = "" if learned.sd is None else f" ± {learned.sd:.2f}"
+    return f"{learned.mean:.2f}{spread}".replace("-", "−")
+
+
+def p_told(p: float | None) -> str:
+    """A p-value with three decimals; empty where there is none."""
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def seconds_told(seconds: float | None) -> str:

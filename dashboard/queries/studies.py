@@ -9,6 +9,7 @@ from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
 from dashboard.text import all_of, percent, plural, signed_points
+from jobs.wording import correlation_told, p_told
 
 __all__ = [
     "Cell",
@@ -129,11 +130,6 @@ def _interval(one: Difference) -> str:
     return "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
 
 
-def _p(one: Difference) -> str:
-    value = one.p_holm
-    return "" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def forest(result: Result) -> Forest:
     """The paired differences of every family to the reference, on each target and in the mean."""
     others = [one for one in result.outcomes if one.family.name != result.reference]
@@ -165,7 +161,7 @@ def _mark(row: int, target: str, title: str, one: Difference) -> Mark:
 
 
 def _told(one: Difference) -> str:
-    p_value = f", p {_p(one)}" if _p(one) else ""
+    p_value = f", p {p_told(one.p_holm)}" if one.p_holm is not None else ""
     return f"{_points(one)}, {plural(one.paired.n, 'seed')}{p_value}; {one.verdict}"
 
 
@@ -208,16 +204,11 @@ def _row(result: Result, one: Outcome) -> Row:
         percent(None if one.dev is None else one.dev.mean),
         {target: one.scores.get(target) for target in _targets(result)},
         "" if found is None else _points(found),
-        "" if found is None else _p(found),
+        "" if found is None else p_told(found.p_holm),
         "" if found is None else found.verdict,
         one.failed,
-        "" if one.learned is None else _correlation(one.learned),
+        correlation_told(one.learned),
     )
-
-
-def _correlation(learned: MeanSD) -> str:
-    spread = "" if learned.sd is None else f" ± {learned.sd:.2f}"
-    return f"{learned.mean:.2f}{spread}".replace("-", "−")
 
 
 def _targets(result: Result) -> tuple[str, ...]:

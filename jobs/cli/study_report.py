@@ -13,6 +13,7 @@ from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
 from jobs.cli.output import print_table
+from jobs.wording import correlation_told, p_told
 
 __all__ = ["document", "markdown", "table"]
 
@@ -134,15 +135,8 @@ def _rows(result: Result) -> Iterator[list[str]]:
             *(_scores(one.scores.get(target)) for target in targets),
             *(["", "", ""] if found is None else _difference(found)),
             *(_rare(one) if _knows_rare(result) else ()),
-            *([_correlation(one.learned)] if _knows_learned(result) else ()),
+            *([correlation_told(one.learned)] if _knows_learned(result) else ()),
         ]
-
-
-def _correlation(cell: MeanSD | None) -> str:
-    if cell is None:
-        return ""
-    spread = "" if cell.sd is None else f" ± {cell.sd:.2f}"
-    return f"{cell.mean:.2f}{spread}".replace("-", "−")
 
 
 def _rare(one: Outcome) -> list[str]:
@@ -153,8 +147,7 @@ def _rare(one: Outcome) -> list[str]:
 def _difference(found: Difference) -> list[str]:
     low, high = found.paired.low, found.paired.high
     interval = "" if low is None or high is None else f" [{_points(low)}, {_points(high)}]"
-    p_value = "" if found.p_holm is None else "< 0.001" if found.p_holm < 0.001 else f"{found.p_holm:.3f}"
-    return [_points(found.paired.mean) + interval, p_value, found.verdict]
+    return [_points(found.paired.mean) + interval, p_told(found.p_holm), found.verdict]
 
 
 def _scores(cell: MeanSD | None) -> str:
