@@ -1,38 +1,8 @@
 // A Plotly chart that lives on while its data changes: Plotly.react with a uirevision keeps zoom, pan and
 // hidden traces over updates, which Streamlit's own chart loses because it mounts anew for each figure.
-// Colours given as "var(--st-…)" are resolved here, so a figure follows the light and the dark theme.
+// Comes after plotly.js.
 
-let loading = null
 const charts = new WeakMap()
-
-function loadPlotly(url) {
-  if (window.Plotly) return Promise.resolve(window.Plotly)
-  if (loading) return loading
-  loading = new Promise((resolve, reject) => {
-    const script = document.createElement("script")
-    script.src = new URL(url, document.baseURI).href
-    script.onload = () => resolve(window.Plotly)
-    script.onerror = () => {
-      loading = null
-      reject(new Error("The chart library could not be loaded from this server. Reload the page."))
-    }
-    document.head.appendChild(script)
-  })
-  return loading
-}
-
-function resolveColours(value, styles) {
-  if (typeof value === "string") {
-    const match = /^var\((--st-[a-z0-9-]+)\)$/.exec(value)
-    return match ? styles.getPropertyValue(match[1]).trim() : value
-  }
-  if (Array.isArray(value)) return value.map((item) => resolveColours(item, styles))
-  if (value && typeof value === "object") {
-    if ("bdata" in value) return value
-    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolveColours(v, styles)]))
-  }
-  return value
-}
 
 // Names of rows as large as the cells allow, and none where they could not be read.
 function fitNames(layout, width) {
@@ -46,22 +16,6 @@ function fitNames(layout, width) {
     "xaxis.showticklabels": shown,
     "yaxis.showticklabels": shown,
   }
-}
-
-function dress(layout, styles) {
-  const text = styles.getPropertyValue("--st-text-color").trim()
-  const grid = styles.getPropertyValue("--st-border-color").trim()
-  const page = styles.getPropertyValue("--st-background-color").trim()
-  layout.paper_bgcolor = "rgba(0,0,0,0)"
-  layout.plot_bgcolor = layout.plot_bgcolor ?? "rgba(0,0,0,0)"
-  layout.font = { color: text, family: styles.getPropertyValue("--st-font"), size: 12, ...layout.font }
-  layout.hoverlabel = { bgcolor: page, bordercolor: grid, font: { color: text, size: 12 }, ...layout.hoverlabel }
-  layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: grid, activecolor: text, ...layout.modebar }
-  for (const name of Object.keys(layout)) {
-    if (!/^[xy]axis\d*$/.test(name)) continue
-    layout[name] = { gridcolor: grid, linecolor: grid, tickcolor: grid, zeroline: false, ...layout[name] }
-  }
-  return layout
 }
 
 export default function (component) {

@@ -11,7 +11,9 @@ from dashboard.components.assets import plotly_url, read_asset
 
 __all__ = ["Click", "chart"]
 
-_mount = st.components.v2.component("mrnlab_chart", js=read_asset("chart.js"), isolate_styles=False)
+_mount = st.components.v2.component(
+    "mrnlab_chart", js=read_asset("plotly.js") + read_asset("chart.js"), isolate_styles=False
+)
 
 
 @dataclass(frozen=True)

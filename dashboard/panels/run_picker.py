@@ -1,0 +1,47 @@
+"""The chosen runs as removable chips on top of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from core.store.records import Run
+from dashboard import resources
+from dashboard.queries.naming import run_name
+from dashboard.selection import choose, chosen, newest_launch
+
+__all__ = ["pick_runs"]
+
+_MOST_OFFERED = 200
+
+
+def pick_runs(
+    *,
+    key: str,
+    suitable: Callable[[Run], bool] = lambda run: True,
+    instead: Callable[[Sequence[Run]], Sequence[int]] = newest_launch,
+    label: str = "Runs",
+) -> list[Run] | None:
+    """Draws the chips; returns the chosen runs that are suitable, in the order chosen, without their facts.
+
+    None where the store has no suitable run at all, and then nothing is drawn. Where none of the chosen runs
+    is suitable, `instead` (given the suitable runs, newest first) names those shown, which leaves the choice
+    of the other pages alone. However many runs there are, only the newest are offered beside the chosen.
+    """
+    known = {run.id: run for run in resources.store().runs() if suitable(run)}
+    if not known:
+        return None
+    current = [run_id for run_id in chosen() if run_id in known] or list(instead(list(known.values())))
+    if st.session_state.get(key) != current:
+        st.session_state[key] = current
+    offered = dict.fromkeys([*current, *list(known)[:_MOST_OFFERED]])
+    picked: list[int] = st.multiselect(
+        label,
+        options=list(offered),
+        format_func=lambda run_id: run_name(known[run_id]),
+        key=key,
+        placeholder="Choose runs",
+        on_change=lambda: choose(st.session_state[key]),
+    )
+    return [known[run_id] for run_id in picked]

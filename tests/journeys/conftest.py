@@ -1,0 +1,47 @@
+"""The app over a store full of made-up runs, and a browser: shared by the journeys of single pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.journeys.browser import browser_page, browser_path, running_app
+from tests.pages.filled_store import Filled, fill
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """A running app: its address, its folder, and what its store was filled with."""
+
+    address: str
+    home: Path
+    filled: Filled
+
+    def link(self, page: str, **query: str) -> str:
+        """The address of a page, `curves` say."""
+        return f"{self.address}/{page}?" + "&".join(f"{name}={value}" for name, value in query.items())
+
+
+@pytest.fixture(scope="session")
+def filled_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """One app for all journeys that only look: nothing runs in it, and nothing may be changed for others."""
+    browser_path()  # skips where there is none
+    home = tmp_path_factory.mktemp("filled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        filled = fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
+    with running_app(home) as address:
+        yield Laboratory(address, home, filled)
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A page of the real browser. It fails the test for errors in scripts and for requests elsewhere."""
+    with browser_page() as (page, elsewhere, errors):
+        yield page
+        assert not errors
+        assert not elsewhere, "the pages asked another machine for something"
