@@ -82,7 +82,7 @@ def task_order() -> list[str]:
 
 @st.cache_data(ttl=3, max_entries=4, show_spinner=False)
 def _task_order(url: str) -> list[str]:
-    return tasks_in_order(_open(url).runs())
+    return tasks_in_order(_open(url).runs(archived=None))  # no colour changes when runs are archived
 
 
 class SeriesCache:

@@ -77,7 +77,7 @@ def _past_rate(store: Store, kind: tuple[str, str]) -> float | None:
     host = socket.gethostname()
     ended = [
         run.id
-        for run in store.runs(states={RunState.SUCCEEDED})
+        for run in store.runs(states={RunState.SUCCEEDED}, archived=None)
         if _kind(run.config) == kind and run.owner is not None and run.owner.host == host
     ]
     rates = []

@@ -82,7 +82,7 @@ class StudyRuns:
         """What has become of them by now; the same object where no run has changed its state."""
         ours = [
             (description, run)
-            for run in self._store.runs(with_facts=False)
+            for run in self._store.runs(archived=None, with_facts=False)
             if (description := self._description(run)) is not None
         ]
         states = {run.id: run.state for _, run in ours}

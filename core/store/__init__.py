@@ -1,5 +1,6 @@
 """The store: runs and what they record. The only place with SQL."""
 
+from core.store.curation import normal_tag
 from core.store.health import StoreHealth
 from core.store.records import (
     ErrorInfo,
@@ -30,4 +31,5 @@ __all__ = [
     "Store",
     "StoreHealth",
     "StoredScore",
+    "normal_tag",
 ]

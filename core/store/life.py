@@ -41,6 +41,7 @@ _UNTOUCHED: dict[str, Any] = {
     "error_message": None,
     "error_traceback": None,
     "error_exit_code": None,
+    "archived_at": None,
 }
 
 

@@ -64,9 +64,19 @@ class Run:
     attempt: int
     """1 for the first try; each resume or retry adds one."""
     stop_requested_at: datetime | None = None
+    archived_at: datetime | None = None
+    """When it was put out of sight; None while it is in the lists."""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    """Normalised (`core.store.curation.normal_tag`) and sorted."""
     config_problem: str | None = None
     """Why the stored description no longer holds (written by another version, say). `config` then shows what
     could be read of it, unchecked, and the run cannot be trained."""
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is left out of lists of all runs."""
+        return self.archived_at is not None
 
     @property
     def seconds(self) -> float | None:

@@ -23,7 +23,8 @@ _NAMES = """
 id config configuration_id sweep state created_at started_at finished_at
 owner_host owner_pid owner_started owner_boot heartbeat_at heartbeat_due
 step total_steps epoch progress_at best_epoch checkpoint log
-error_type error_message error_traceback error_exit_code attempt stop_requested_at revision
+error_type error_message error_traceback error_exit_code attempt stop_requested_at
+archived_at note tags revision
 """
 RUN_COLUMNS = tuple(runs.c[name] for name in _NAMES.split())
 _NO_FACTS: Mapping[str, Any] = {}
@@ -72,7 +73,8 @@ def run_of(row: Sequence[Any]) -> Run:
         id_, config_text, configuration_id, sweep, state, created_at, started_at, finished_at,
         host, pid, process_started, boot_id, heartbeat_at, heartbeat_due,
         step, total_steps, epoch, progress_at, best_epoch, checkpoint, log,
-        error_type, error_message, error_traceback, error_exit_code, attempt, stop_requested_at, _,
+        error_type, error_message, error_traceback, error_exit_code, attempt, stop_requested_at,
+        archived_at, note, tags, _,
     ) = row  # fmt: skip
     config, problem = parse_config(config_text)
     error = None
@@ -101,5 +103,8 @@ def run_of(row: Sequence[Any]) -> Run:
         facts=_NO_FACTS,
         attempt=attempt,
         stop_requested_at=moment(stop_requested_at),
+        archived_at=moment(archived_at),
+        note=note,
+        tags=() if tags == "[]" else tuple(json.loads(tags)),
         config_problem=problem,
     )

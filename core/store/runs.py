@@ -56,9 +56,13 @@ class RunsPart(StoreBase):
         states: Collection[RunState] | None = None,
         limit: int | None = None,
         *,
+        archived: bool | None = False,
         with_facts: bool | None = None,
     ) -> list[Run]:
         """Runs, newest first. Unknown ids are left out.
+
+        `archived`: whether lists of all runs hold those out of sight (False), only those (True), or both
+        (None). A run named by its id is always found.
 
         `with_facts`: whether `Run.facts` is filled. By default it is where runs are named by id; in lists of
         all runs it stays empty, for the facts of thousands of runs are megabytes that no list shows.
@@ -68,6 +72,8 @@ class RunsPart(StoreBase):
         heads = select(runs.c.id, runs.c.revision).order_by(runs.c.id.desc())
         if states is not None:
             heads = heads.where(runs.c.state.in_([state.value for state in states]))
+        if ids is None and archived is not None:
+            heads = heads.where((runs.c.archived_at.is_not if archived else runs.c.archived_at.is_)(None))
         if limit is not None:
             heads = heads.limit(limit)
         with self.transaction(write=False) as connection:
@@ -104,7 +110,7 @@ class RunsPart(StoreBase):
             return self._guard(connection, run_id, owner)
 
     def counts(self) -> dict[RunState, int]:
-        """How many runs are in each state; every state is there."""
+        """How many runs are in each state, archived ones too; every state is there."""
         with self.transaction(write=False) as connection:
             found = connection.execute(select(runs.c.state, func.count()).group_by(runs.c.state)).all()
         counted = {RunState(state): count for state, count in found}

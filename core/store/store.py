@@ -8,6 +8,7 @@ from collections.abc import Callable
 from core.errors import StoreError
 from core.paths import database_url, home
 from core.store.artefacts import ArtefactsPart
+from core.store.curation import CurationPart
 from core.store.engine import make_engine, parse_url, translated_errors
 from core.store.health import HealthPart
 from core.store.life import LifePart
@@ -18,7 +19,7 @@ from core.store.runs import RunsPart
 __all__ = ["Store"]
 
 
-class Store(RunsPart, LifePart, MetricsPart, ArtefactsPart, HealthPart):
+class Store(RunsPart, LifePart, CurationPart, MetricsPart, ArtefactsPart, HealthPart):
     """Runs, their lives, curves, scores, predictions, relations and history, in one SQL database.
 
     Safe to share among threads, and among processes that each open their own. Methods raise StoreError

@@ -107,6 +107,10 @@ runs = Table(
     Column("error_message", Text),
     Column("error_traceback", Text),
     Column("error_exit_code", Integer),
+    # What researchers add: archived or not, a note, and tags (a JSON list, sorted).
+    Column("archived_at", Double),
+    Column("note", Text, nullable=False, server_default=""),
+    Column("tags", Text, nullable=False, server_default="[]"),
     _one_of("state", (state.value for state in RunState), "state"),
     CheckConstraint("attempt >= 1", name="attempt"),
     CheckConstraint("step >= 0", name="step"),

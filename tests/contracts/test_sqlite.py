@@ -153,6 +153,9 @@ def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
         assert store.predictions(done.id, "test")["ner"][0] == [["O", "B-PER"], ["O"]]
         assert store.relations(done.id)[0].step == 3
         assert store.health().problems == ()
+        assert {run.archived for run in runs.values()} == {False}
+        store.add_tags([done.id], ["old"])
+        assert "old" in store.run(done.id).tags
         assert [event.kind for event in store.events(done.id)] == ["running", "succeeded"]
         store.delete_runs([done.id])
         assert store.add_runs([config()]) == [4]
