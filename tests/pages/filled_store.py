@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 
 from core.config import RunConfig
+from core.evaluation import score_task
 from core.mrn.relations import Relations, correlation
 from core.paths import log_path
 from core.store import ErrorInfo, Owner, RunState, Store
@@ -25,12 +26,12 @@ from core.training.events import (
     EpochMetrics,
     RunFacts,
     Snapshot,
-    SplitResult,
     StepMetrics,
     TaskFacts,
     TaskScore,
 )
 from core.training.relation_metrics import relation_metrics
+from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")
 _POS = [
@@ -222,8 +223,12 @@ def _gold(names: Sequence[str]) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, np.round(correlation(factor @ factor.T + 2 * np.eye(len(names))), 3).tolist()))
 
 
+def _entropy(config: RunConfig) -> list[int]:
+    return [config.seed, len(config.tasks), int(1000 * (config.lambda_ or 0))]
+
+
 def _random(config: RunConfig) -> np.random.Generator:
-    return np.random.default_rng([config.seed, len(config.tasks), int(1000 * (config.lambda_ or 0))])
+    return np.random.default_rng(_entropy(config))
 
 
 def _level(config: RunConfig, task: str, random: np.random.Generator) -> float:
@@ -310,8 +315,8 @@ def _finished(store: Store, clock: _Clock, config: RunConfig, *, vanished: bool 
     random = _random(config)
     levels = {task: _level(config, task, random) for task in config.tasks}
     for split, drop in (("dev", 0.0), ("test", 0.012)):
-        scores = tuple(_score(task, levels[task] - drop) for task in config.tasks)
-        store.add_result(run_id, SplitResult(split, config.epochs - 1, scores, {}, {}))
+        shares = {task: levels[task] - drop for task in config.tasks}
+        store.add_result(run_id, mistakes.result(split, config.epochs - 1, shares, _score, _entropy(config)))
     clock.now += 1
     # A folder that is no checkpoint: opening it must give a sentence, not a trace.
     checkpoint = str(log_path(run_id).parent / f"no-checkpoint-{run_id}")
@@ -321,25 +326,8 @@ def _finished(store: Store, clock: _Clock, config: RunConfig, *, vanished: bool 
     return run_id
 
 
-def _score(task: str, score: float) -> TaskScore:
-    is_span = SCHEMES[task] == "iob2"
-    return TaskScore(
-        task=task,
-        score_name="f1_conll" if is_span else "accuracy",
-        score=score,
-        accuracy=score if not is_span else min(1.0, score + 0.05),
-        precision=score if is_span else None,
-        recall=score if is_span else None,
-        f1_conll=score if is_span else None,
-        f1_strict=score - 0.003 if is_span else None,
-        seqeval_f1=None if is_span else score - 0.01,
-        tokens=3900,
-        report={
-            label.removeprefix("B-"): {"precision": score, "recall": score, "f1": score, "support": 120.0}
-            for label in LABELS[task]
-            if not is_span or label.startswith("B-")
-        },
-    )
+def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> TaskScore:
+    return score_task(task, SCHEMES[task], gold, predicted)
 
 
 def _failed(store: Store, clock: _Clock) -> int:
