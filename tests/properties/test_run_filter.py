@@ -1,0 +1,98 @@
+"""A filter of runs as a small algebra: negation, conjunction, and quotes that mean what they hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.store import ErrorInfo, Run, RunState
+from jobs.run_filter import FilterError, RunFilter, parse_filter, quoted
+from tests.making import config
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+_BASE = Run(
+    id=1, config=config(), configuration_id="", sweep=None, state=RunState.QUEUED, created_at=NOW,
+    started_at=None, finished_at=None, owner=None, heartbeat_at=None, heartbeat_due=None, step=0,
+    total_steps=None, epoch=0.0, progress_at=None, best_epoch=None, checkpoint=None, log=None, error=None,
+    facts={}, attempt=1,
+)  # fmt: skip
+
+configs = st.sampled_from(
+    [
+        config(),
+        config(**{"lambda": 0.1}, seed=3),
+        config(paradigm="mtl", encoder="bert-base-cased", fraction=0.05),
+        config(paradigm="stl", tasks=("ner",), corpus="/data/my corpus"),
+        config(encoder_training="frozen", truecase=True),
+    ]
+)
+moments = st.integers(0, 40 * 24).map(lambda hours: NOW - timedelta(hours=hours))
+runs = st.builds(
+    lambda config, **values: dataclasses.replace(_BASE, config=config, **values),
+    configs,
+    id=st.integers(1, 20),
+    state=st.sampled_from(RunState),
+    created_at=moments,
+    finished_at=st.none() | moments,
+    archived_at=st.none() | moments,
+    note=st.sampled_from(["", "To check.", 'It said "NaN".']),
+    tags=st.sets(st.sampled_from(["paper", "best", "a-b"])).map(lambda tags: tuple(sorted(tags))),
+    error=st.none() | st.just(ErrorInfo("TrainingError", "The loss of ner is not a number.", "")),
+)
+_TERMS = """
+    mrn 0.1 ner 7 paper check -best state:failed,lost state:active status:c* paradigm:mrn paradigm=stl,mtl
+    lambda<0.1 lambda<=0.1 lambda>0 lambda:* λ>=0.1 lambda=0.01,0.1 seed:3 fraction<1 truecase:yes
+    encoder:bert* corpus:demo tasks:ner task:pos tag:paper tag:* tag:a* note:"NaN" note:* run>5 id:1,2,3
+    created>2026-11-01 created<2h created:2026-11-20 ended<3d archived:yes archived:no error:loss minutes>1
+    learn:label encoder_training:frozen prior:relational sweep:* note:check,nan lambda!=0.1 state!=queued
+"""
+terms = st.sampled_from([*_TERMS.split(), '"to check"', 'corpus:"my corpus"'])
+
+
+def _holds(text: str, run: Run) -> bool:
+    return parse_filter(text, NOW).matches(run)
+
+
+@given(terms, runs)
+def test_a_minus_is_the_complement(term: str, run: Run) -> None:
+    turned = term[1:] if term.startswith("-") else f"-{term}"
+    assert _holds(turned, run) is not _holds(term, run)
+
+
+@given(st.lists(terms, max_size=4), runs)
+def test_terms_hold_together(several: list[str], run: Run) -> None:
+    assert _holds("  ".join(several), run) is all(_holds(term, run) for term in several)
+
+
+@given(st.text(min_size=1), st.text(), st.text(), runs)
+def test_quotes_mean_what_they_hold(text: str, before: str, after: str, run: Run) -> None:
+    noted = dataclasses.replace(run, note=before + text + after)
+    assert _holds(quoted(text), noted)
+    assert _holds(f"note:{quoted(text)}", noted)
+    assert not _holds(f"-{quoted(text)}", noted)
+
+
+@given(st.text(min_size=1), st.text(min_size=1), runs)
+def test_a_quoted_value_is_equal_or_not(tag: str, other: str, run: Run) -> None:
+    tagged = dataclasses.replace(run, tags=(tag,))
+    assert _holds(f"tag:{quoted(other)}", tagged) is (tag.casefold() == other.casefold())
+    assert _holds(f"tag:{quoted(other)},{quoted(tag)}", tagged)
+
+
+@given(
+    st.lists(st.sampled_from(['"', "\\", "-", ":", "<", ",", "*", " ", "tag", "lambda", "x", "1", "λ"])), runs
+)
+def test_whatever_is_written_is_a_filter_or_a_sentence(parts: list[str], run: Run) -> None:
+    text = "".join(parts)
+    try:
+        found: RunFilter | FilterError = parse_filter(text, NOW)
+    except FilterError as error:
+        found = error
+    if isinstance(found, FilterError):
+        assert 0 <= found.position <= len(text)
+        assert str(found).endswith(".")
+    else:
+        assert found.matches(run) in (True, False)
