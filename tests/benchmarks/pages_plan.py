@@ -19,13 +19,13 @@ SEEDS = (1, 2, 3, 4, 5)
 LONG_STEPS = 5000
 EPOCHS = 5
 _CONFIGURATIONS = 2000
-_POINTS_A_RUN = 1058
+_POINTS_A_RUN = 1065
 
 TASKS = ("pos", "chunk", "ner")
 SCHEMES = {"pos": "plain", "chunk": "iob2", "ner": "iob2"}
 _POS = (
-    "NN NNP IN DT JJ NNS , . VBD CD RB VB CC TO VBN VBZ PRP VBG VBP MD POS PRP$ $ `` '' : ( ) WDT JJR RP NNPS "
-    "WP WRB JJS RBR EX RBS PDT FW WP$ UH SYM NN|SYM LS #"
+    "NN NNP IN DT JJ NNS , . VBD CD RB VB CC TO VBN VBZ PRP VBG VBP MD POS PRP$ $ `` '' : ( ) WDT JJR RP "
+    "NNPS WP WRB JJS RBR EX RBS PDT FW WP$ UH SYM NN|SYM LS #"
 )
 _CHUNK = ("NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "CONJP", "INTJ", "LST", "UCP")
 _NER = ("LOC", "MISC", "ORG", "PER")
