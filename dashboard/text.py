@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from jobs.wording import number
+
 __all__ = [
     "ago",
     "all_of",
@@ -63,16 +65,6 @@ def all_of(parts: Sequence[str]) -> str:
 def count(value: int) -> str:
     """A whole number with separators of thousands."""
     return f"{value:,}"
-
-
-def number(value: float | None) -> str:
-    """A setting as a researcher writes it: 0.01, 2e-4, 16."""
-    if value is None:
-        return "–"
-    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e5):
-        mantissa, exponent = f"{value:.4e}".split("e")
-        return f"{float(mantissa):g}e{int(exponent)}"
-    return f"{value:g}"
 
 
 def percent(share: float | None) -> str:

@@ -7,12 +7,22 @@ import json
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD
 
-__all__ = ["correlation_told", "description_lines", "p_told", "percent", "seconds_told"]
+__all__ = ["correlation_told", "description_lines", "number", "p_told", "percent", "seconds_told"]
 
 
 def percent(share: float) -> str:
     """A score in [0, 1] in percent with two decimals: `89.79%`."""
     return f"{100 * share:.2f}%"
+
+
+def number(value: float | None) -> str:
+    """A setting as a researcher writes it: 0.01, 2e-4, 16."""
+    if value is None:
+        return "–"
+    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e5):
+        mantissa, exponent = f"{value:.4e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    return f"{value:g}"
 
 
 def correlation_told(learned: MeanSD | None) -> str:
