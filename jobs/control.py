@@ -1,17 +1,30 @@
-"""Stop, resume, retry and delete runs, each answered in words."""
+"""Stop, resume, retry, archive, label and delete runs, each answered in words."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from core.errors import IllegalMove, MRNLabError
 from core.paths import checkpoint_dir, log_path
-from core.store import RESTARTABLE, RunState, Store
+from core.store import RESTARTABLE, RunState, Store, normal_tag
 from jobs.engines import Engine, default_engine
 
-__all__ = ["Answer", "delete", "resume", "retry", "stop"]
+__all__ = [
+    "Answer",
+    "Remains",
+    "archive",
+    "delete",
+    "label",
+    "remains",
+    "restore",
+    "resume",
+    "retry",
+    "set_note",
+    "stop",
+]
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,16 @@ class Answer:
     run_id: int
     done: bool
     message: str
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What goes when runs are deleted; `checkpoint_bytes` is what their files take on disk."""
+
+    runs: int
+    scores: int
+    snapshots: int
+    checkpoint_bytes: int
 
 
 def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
@@ -61,6 +84,63 @@ def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> lis
     return _and_workers(store, _each(ids, lambda run_id: _restart(store, run_id)), engine)
 
 
+def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
+    """Puts runs that have ended out of sight; nothing of them is lost."""
+
+    def act(run_id: int) -> str:
+        store.run(run_id)  # one that is not there is told
+        store.archive([run_id])
+        return f"Run {run_id} is archived; the filter archived:yes finds it."
+
+    with store.transaction():
+        return _each(ids, act)
+
+
+def restore(store: Store, ids: Iterable[int]) -> list[Answer]:
+    """Takes archived runs back into the lists."""
+
+    def act(run_id: int) -> str:
+        store.run(run_id)
+        store.restore([run_id])
+        return f"Run {run_id} is in the lists again."
+
+    with store.transaction():
+        return _each(ids, act)
+
+
+def label(store: Store, ids: Iterable[int], *, add: Sequence[str], remove: Sequence[str]) -> list[Answer]:
+    """Gives tags to runs and takes tags from them. Raises MRNLabError for a tag that cannot be one."""
+
+    def act(run_id: int) -> str:
+        store.add_tags([run_id], add)
+        store.remove_tags([run_id], remove)
+        tags = store.run(run_id).tags
+        return f"Run {run_id} is tagged {', '.join(tags)}." if tags else f"Run {run_id} has no tags."
+
+    for tag in (*add, *remove):
+        normal_tag(tag)
+    with store.transaction():
+        return _each(ids, act)
+
+
+def set_note(store: Store, run_id: int, text: str) -> list[Answer]:
+    """Replaces a run's note; the empty text removes it."""
+
+    def act(run_id: int) -> str:
+        store.set_note(run_id, text)
+        return f"Run {run_id} has {'a new' if text.strip() else 'no'} note."
+
+    return _each([run_id], act)
+
+
+def remains(store: Store, ids: Collection[int]) -> Remains:
+    """What deleting these runs would take away."""
+    scores, snapshots = store.recorded(ids)
+    files = (file for run_id in ids for one in _checkpoints(run_id) for file in one.rglob("*"))
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    return Remains(len(ids), scores, snapshots, size)
+
+
 def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Deletes runs that have ended or wait, with all that was recorded, their checkpoint and their log."""
 
@@ -87,10 +167,14 @@ def _restart(store: Store, run_id: int) -> str:
 
 def _remove_checkpoint(run_id: int) -> None:
     """Removes a run's checkpoint, and the half-written ones beside it that a killed worker left."""
+    for one in _checkpoints(run_id):
+        shutil.rmtree(one, ignore_errors=True)
+
+
+def _checkpoints(run_id: int) -> list[Path]:
     # By the run's number, never by a path from the store: nothing outside the laboratory is touched.
     folder = checkpoint_dir(run_id)
-    for one in (folder, *folder.parent.glob(f"{run_id}.*")):
-        shutil.rmtree(one, ignore_errors=True)
+    return [folder, *folder.parent.glob(f"{run_id}.*")]
 
 
 def _and_workers(store: Store, answers: list[Answer], engine: Engine | None) -> list[Answer]:

@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import literal, select
+from sqlalchemy import func, literal, select
 
 from core.errors import StoreError
 from core.mrn.relations import Relations
@@ -74,6 +74,16 @@ class ArtefactsPart(StoreBase):
                 rows = [row for piece in pieces for row in piece]
         found = [StoredScore(**{**row._mapping, "report": json.loads(row.report)}) for row in rows]
         return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
+
+    def recorded(self, run_ids: Collection[int]) -> tuple[int, int]:
+        """How many scores and how many snapshots these runs have in all."""
+        counted = [0, 0]
+        with self.transaction(write=False) as connection:
+            for some in in_chunks(run_ids):
+                for place, table in enumerate((scores, snapshots)):
+                    statement = select(func.count()).where(table.c.run_id.in_(some))
+                    counted[place] += connection.execute(statement).scalar_one()
+        return counted[0], counted[1]
 
     def predictions(self, run_id: int, split: str) -> dict[str, tuple[Labels, Labels]]:
         """Per task the gold and the predicted labels of every sentence of a split; empty where none are."""

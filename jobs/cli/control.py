@@ -1,4 +1,4 @@
-"""mrnlab stop, resume, retry, delete."""
+"""mrnlab stop, resume, retry, archive, restore, label, note, delete."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+from core.errors import MRNLabError
 from jobs import control
-from jobs.cli.app import RUNS_ARGUMENT, app, opened_store
+from jobs.cli.app import RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store
 from jobs.cli.output import say
 from jobs.control import Answer
 
-__all__ = ["delete", "resume", "retry", "stop"]
+__all__ = ["archive", "delete", "label", "note", "restore", "resume", "retry", "stop"]
 
 
 def _tell(answers: Sequence[Answer]) -> None:
@@ -46,14 +47,58 @@ def retry(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
 
 
 @app.command()
+def archive(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
+    """Put ended runs out of sight. Nothing is lost: `mrnlab runs --archived` lists them."""
+    with opened_store(ctx) as store:
+        _tell(control.archive(store, run))
+
+
+@app.command()
+def restore(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
+    """Take archived runs back into the lists."""
+    with opened_store(ctx) as store:
+        _tell(control.restore(store, run))
+
+
+@app.command()
+def label(
+    ctx: typer.Context,
+    run: Annotated[list[int], RUNS_ARGUMENT],
+    add: Annotated[str, typer.Option(help="Tags to give, with commas.")] = "",
+    remove: Annotated[str, typer.Option(help="Tags to take, with commas.")] = "",
+) -> None:
+    """Tag runs, or take tags from them: `mrnlab runs --filter tag:NAME` finds them."""
+    added, removed = ([tag for tag in text.split(",") if tag.strip()] for text in (add, remove))
+    if not added and not removed:
+        raise MRNLabError("Name the tags: --add paper,best or --remove paper.")
+    with opened_store(ctx) as store:
+        _tell(control.label(store, run, add=added, remove=removed))
+
+
+@app.command()
+def note(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The new note; '' removes it.")],
+) -> None:
+    """Write a note on a run, in place of the one it has."""
+    with opened_store(ctx) as store:
+        _tell(control.set_note(store, run, text))
+
+
+@app.command()
 def delete(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete runs with their scores, checkpoints and logs. Asks first at a terminal."""
-    if not yes and sys.stdin.isatty() and not typer.confirm(f"Delete {len(run)} run(s) for good?", err=True):
-        say("Nothing was deleted.")
-        raise typer.Exit(1)
     with opened_store(ctx) as store:
+        if not yes and sys.stdin.isatty():
+            goes = control.remains(store, run)
+            megabytes = goes.checkpoint_bytes / 1e6
+            asked = f"Delete {goes.runs} run(s), {goes.scores} scores and {megabytes:.1f} MB for good?"
+            if not typer.confirm(asked, err=True):
+                say("Nothing was deleted.")
+                raise typer.Exit(1)
         _tell(control.delete(store, run))

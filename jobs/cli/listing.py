@@ -15,6 +15,7 @@ from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say
 from jobs.logs import tail
 from jobs.reaper import reap
+from jobs.run_filter import parse_filter
 from jobs.wording import description_lines, percent, seconds_told
 
 __all__ = ["metrics", "runs", "show"]
@@ -28,21 +29,31 @@ def runs(
     state: Annotated[
         str | None, typer.Option(help=f"Only runs in these states ({', '.join(RunState)}); a list.")
     ] = None,
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", help="Words and fields: 'paradigm:mrn lambda<0.1 -tag:old created<2d'."),
+    ] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="The archived runs instead.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 50,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """List runs, newest first."""
     with opened_store(ctx) as store:
         reap(store)
-        found = store.runs(states=_states(state), limit=limit)
+        wanted = parse_filter(filter_ or "")
+        listed = store.runs(states=_states(state), archived=True if archived else wanted.archived)
+        found = [run for run in listed if wanted.matches(run)][:limit]
         best = store.best_metrics([run.id for run in found], _MEAN_DEV_SCORE)
         if json_:
             print_json([run_document(run, ()) | {"best_dev_score": best.get(run.id)} for run in found])
             return
         if not found:
-            say(_nothing_listed(state))
+            say(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
-        rows = [(*_cells(run), percent(best[run.id]) if run.id in best else "") for run in found]
+        rows = [
+            (*_cells(run), percent(best[run.id]) if run.id in best else "", ",".join(run.tags))
+            for run in found
+        ]
         headers = (
             "run",
             "state",
@@ -55,11 +66,14 @@ def runs(
             "seed",
             "time",
             "dev",
+            "tags",
         )
         print_table(headers, rows)
 
 
-def _nothing_listed(state: str | None) -> str:
+def _nothing_listed(state: str | None, *, filtered: bool) -> str:
+    if filtered:
+        return "No run matches; `mrnlab runs` without --filter, --state and --archived lists all."
     if state is not None:
         return f"No run is {' or '.join(state.split(','))}; `mrnlab runs` without --state lists all."
     return "There are no runs yet. `mrnlab launch --corpus demo --tasks pos,chunk,ner` queues one."
@@ -118,6 +132,12 @@ def show(
             typer.echo(f"Its description no longer holds: {found.config_problem}")
         if found.error is not None:
             typer.echo(f"{found.error.message}")
+        if found.archived:
+            typer.echo("Archived.")
+        if found.tags:
+            typer.echo(f"Tags: {', '.join(found.tags)}")
+        if found.note:
+            typer.echo(f"Note: {found.note}")
         print_table(
             ("field", "value", "unit"),
             [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(found.config)],

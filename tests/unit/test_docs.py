@@ -11,6 +11,7 @@ import typer
 from core.config import FIELD_HELP
 from core.config_docs import lines
 from jobs.cli import app
+from jobs.filter_fields import FIELDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _COMMANDS = typer.main.get_command(app)
@@ -39,6 +40,12 @@ def test_every_option_is_documented(verb: str) -> None:
                 assert f"`{option}" in section or f" {option}" in section or f"`{option}`" in everywhere, (
                     option
                 )
+
+
+def test_every_field_of_a_filter_is_documented() -> None:
+    section = _section((DOCS / "command-line.md").read_text(encoding="utf-8"), "runs")
+    for name, field in FIELDS.items():
+        assert name in FIELD_HELP or f"| `{name}` | {field.description} |" in section, name
 
 
 def test_no_section_without_a_verb() -> None:

@@ -19,7 +19,7 @@ from tests.making import (
 from tests.unit.cli.terminal import Laboratory
 
 VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
-VERBS += ["stop", "resume", "retry", "delete", "worker", "doctor"]
+VERBS += ["stop", "resume", "retry", "archive", "restore", "label", "note", "delete", "worker", "doctor"]
 
 
 class TestControl:
@@ -56,6 +56,33 @@ class TestControl:
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == 2
         assert lab.store.state(second) is RunState.CANCELLED
+
+    def test_archive_and_restore(self, lab: Laboratory) -> None:
+        run_id, going_on = lab.finished(), claimed(lab.store, seed=2)
+        assert "is archived" in lab.answer("archive", str(run_id))
+        assert "running; only runs that have ended" in lab.refusal("archive", str(going_on))
+        assert [run["id"] for run in lab.json("runs")] == [going_on]
+        assert [run["id"] for run in lab.json("runs", "--archived")] == [run_id]
+        assert [run["id"] for run in lab.json("runs", "--filter", "archived:yes")] == [run_id]
+        lab.answer("restore", str(run_id))
+        assert lab.json("runs", "--archived") == []
+        assert "no run 99" in lab.refusal("archive", "99")
+
+    def test_labels_and_notes(self, lab: Laboratory) -> None:
+        one, two = lab.finished(), lab.finished()
+        lab.answer("label", str(one), str(two), "--add", "Paper, to check")
+        assert "tagged paper." in lab.answer("label", str(two), "--remove", "to check")
+        lab.answer("note", str(one), "The first.")
+        found = lab.json("runs", "--filter", "tag:to-check")
+        assert [(run["id"], run["tags"], run["note"]) for run in found] == [
+            (one, ["paper", "to-check"], "The first.")
+        ]
+        shown = lab.answer("show", str(one))
+        assert "Tags: paper, to-check" in shown
+        assert "Note: The first." in shown
+        assert "Name the tags" in lab.refusal("label", str(one))
+        assert "at least one letter" in lab.refusal("label", str(one), "--add", "fine,-")
+        assert lab.json("show", str(one))["tags"] == ["paper", "to-check"]
 
     def test_delete(self, lab: Laboratory) -> None:
         run_id, running = lab.finished(), claimed(lab.store)

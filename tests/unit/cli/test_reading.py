@@ -40,6 +40,13 @@ class TestReading:
         listed = lab.json("runs", "--state", "queued,running")
         assert [(run["id"], run["seed"]) for run in listed] == [(waiting_, 5)]
 
+    def test_runs_found_by_a_filter(self, lab: Laboratory) -> None:
+        done = lab.finished()
+        claimed(lab.store, RunState.FAILED, paradigm="mtl")
+        assert [run["id"] for run in lab.json("runs", "--filter", "paradigm:mrn lambda<0.1")] == [done]
+        assert "No run matches" in lab.call("runs", "--filter", "paradigm:mrn lambda>0.1").stderr
+        assert "no field 'lamda'" in lab.refusal("runs", "--filter", "lamda<0.1")
+
     def test_show(self, lab: Laboratory) -> None:
         run_id = lab.finished()
         log_path(run_id).write_text("first\nlast line\n")
