@@ -7,11 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from core.config import RunConfig, applicable_fields
+from core.config import FIELD_HELP, RunConfig, applicable_fields
 from core.config.conditions import CONTEXT_FIELDS
 from core.errors import ConfigError
 
-__all__ = ["expand"]
+__all__ = ["LISTED", "expand"]
+
+LISTED: tuple[str, ...] = tuple(
+    name for name in FIELD_HELP if name not in ("corpus", "columns", "tasks", "learn")
+)
+"""The fields of which a sweep can have several values. The others are lists themselves, or name the data."""
 
 
 def expand(

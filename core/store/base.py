@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -20,9 +20,10 @@ __all__ = ["StoreBase", "in_chunks"]
 
 # Databases bound the parameters of one statement; lists of ids are read in pieces of this size.
 _CHUNK = 2000
+_Id = TypeVar("_Id", int, str)
 
 
-def in_chunks(ids: Iterable[int]) -> Iterator[list[int]]:
+def in_chunks(ids: Iterable[_Id]) -> Iterator[list[_Id]]:
     """The distinct ids in pieces that fit one statement."""
     distinct = list(dict.fromkeys(ids))
     return (distinct[start : start + _CHUNK] for start in range(0, len(distinct), _CHUNK))

@@ -85,6 +85,24 @@ class RunsPart(StoreBase):
             listed = self._read(connection, found)
             return self._with_facts(connection, listed) if with_facts else listed
 
+    def runs_of(
+        self, configurations: Collection[str], states: Collection[RunState] | None = None
+    ) -> list[Run]:
+        """The runs of these configurations (by `configuration_id`), newest first, without their facts.
+
+        Archived ones are left out.
+        """
+        heads = select(runs.c.id, runs.c.revision).where(runs.c.archived_at.is_(None))
+        if states is not None:
+            heads = heads.where(runs.c.state.in_([state.value for state in states]))
+        with self.transaction(write=False) as connection:
+            pieces = [
+                connection.execute(heads.where(runs.c.configuration_id.in_(some)))
+                for some in in_chunks(configurations)
+            ]
+            found = sorted(((row[0], row[1]) for piece in pieces for row in piece), reverse=True)
+            return self._read(connection, found)
+
     def _read(self, connection: Connection, heads: Sequence[tuple[int, int]]) -> list[Run]:
         """The runs of those (id, revision), fetching only rows that were not seen before."""
         seen = self._seen

@@ -8,8 +8,8 @@ from typing import Any
 
 from core.config import RunConfig
 from core.errors import ConfigError
+from core.lists import numbers, seeds
 from core.sweep import expand
-from dashboard.launch.lists import numbers, seeds
 
 __all__ = ["Draft", "Plan", "plan"]
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from core.config import FIELD_HELP, PRESETS
+from core.config import FIELD_HELP, PRESETS, RunConfig
 from core.errors import ConfigError
+from core.lists import seeds as seeds_in
 from core.store import RunState, Store
-from core.sweep import expand
+from core.sweep import LISTED, expand
 from jobs.cli.app import JSON_OPTION, app, opened_store
 from jobs.cli.output import print_json, print_table, run_document, say
 from jobs.cli.waiting import wait_for_runs
 from jobs.wording import percent, seconds_told
 
-__all__ = ["launch"]
+__all__ = ["described", "launch"]
 
 
 def _option(field: str, *, name: str | None = None, sweeps: bool = False) -> Any:
@@ -40,17 +42,23 @@ def launch(
     alignment: Annotated[str | None, _option("alignment", sweeps=True)] = None,
     lambda_: Annotated[str | None, _option("lambda", sweeps=True)] = None,
     seeds: Annotated[str | None, _option("seed", name="--seeds", sweeps=True)] = None,
-    epochs: Annotated[str | None, _option("epochs")] = None,
+    epochs: Annotated[str | None, _option("epochs", sweeps=True)] = None,
     fraction: Annotated[str | None, _option("fraction", sweeps=True)] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Any other field of a run; may be given again."),
+        typer.Option(
+            "--set", metavar="FIELD=VALUE,...", help="Any other field of a run; may be given again."
+        ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(help=f"Start from all values of a preset: {', '.join(PRESETS)}."),
     ] = None,
     sweep: Annotated[str | None, typer.Option(help="A name for these runs together.")] = None,
+    reuse: Annotated[
+        bool,
+        typer.Option("--reuse", help="Use runs of the store that are the same; queue only the others."),
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the runs until they end.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -59,37 +67,27 @@ def launch(
     Options with VALUE,... take lists, which make a sweep: every combination once. STL makes a run for each
     task. With --wait the exit code is 1 where a run did not succeed.
     """
-    single = {"corpus": corpus, "columns": columns, "tasks": tasks, "epochs": epochs}
-    listed = {
-        "encoder": encoder,
-        "encoder_training": encoder_training,
-        "paradigm": paradigm,
-        "prior": prior,
-        "alignment": alignment,
-        "lambda": lambda_,
-        "fraction": fraction,
-        "seed": _seeds(seeds),
-    }
-    base = {field: value for field, value in single.items() if value is not None} | _settings(setting or [])
-    lists = {
-        field: [one.strip() for one in value.split(",") if one.strip()]
-        for field, value in listed.items()
-        if value is not None
-    }
-    configs = expand(base, lists, _preset(preset))
+    configs = described(ctx.params)
 
+    from jobs.reuse import submit_missing
     from jobs.submit import submit
 
     notes: list[str] = []
     with opened_store(ctx) as store:
-        ids = submit(store, configs, sweep, tell=notes.append)
+        if reuse:
+            ids, used = submit_missing(store, configs, sweep, tell=notes.append)
+        else:
+            ids, used = submit(store, configs, sweep, tell=notes.append), []
+        queued = [run_id for run_id in ids if run_id not in set(used)]
         for note in notes:
             say(note)
-        say(f"Queued {_runs_told(ids)}.")
+        if used:
+            say(f"Uses {_runs_told(used)}, there already.")
+        say(f"Queued {_runs_told(queued)}." if queued else "Nothing is left to queue.")
         if wait:
             wait_for_runs(store, ids)
         if json_:
-            print_json({"runs": _documents(store, ids), "notes": notes})
+            print_json({"runs": _documents(store, ids), "notes": notes, "reused": used})
         elif wait:
             _print_scores(store, ids)
         else:
@@ -98,14 +96,40 @@ def launch(
             raise typer.Exit(1)
 
 
+def described(options: Mapping[str, Any]) -> list[RunConfig]:
+    """The runs that these options of `mrnlab launch` describe, by parameter name.
+
+    Raises ConfigError naming the field that is wrong.
+    """
+    single = {name: options[name] for name in ("corpus", "columns", "tasks")}
+    listed = {
+        name: options[name]
+        for name in ("encoder", "encoder_training", "paradigm", "prior", "alignment", "epochs", "fraction")
+    }
+    settings = _settings(options["setting"] or [])
+    listed |= {"lambda": options["lambda_"], "seed": _seeds(options["seeds"])}
+    listed = {name: settings.get(name) if value is None else value for name, value in listed.items()}
+    listed |= {name: value for name, value in settings.items() if name in LISTED and name not in listed}
+    base = {name: value for name, value in single.items() if value is not None}
+    base |= {name: value for name, value in settings.items() if name not in listed}
+    lists = {
+        name: [one.strip() for one in value.split(",") if one.strip()]
+        for name, value in listed.items()
+        if value is not None
+    }
+    return expand(base, lists, _preset(options["preset"]))
+
+
 def _seeds(text: str | None) -> str | None:
-    if text is not None and text.strip() == "0":
+    if text is None or not text.strip():
+        return text
+    if text.strip() == "0":
         # Meant as "no seeds" as often as "the seed 0"; either would be taken for the other.
         raise ConfigError(
             "seed",
             "--seeds: 0 seeds make no run; name the seeds, such as 1,2,3 (the seed 0 is --set seed=0).",
         )
-    return text
+    return ",".join(map(str, seeds_in(text)))
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

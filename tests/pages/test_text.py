@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ConfigError
+from core.lists import numbers, seeds
 from dashboard.launch.data import marks
-from dashboard.launch.lists import numbers, seeds
 from dashboard.text import ago, all_of, duration, escape, number, percent, plotly_text, plural, signed_points
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")

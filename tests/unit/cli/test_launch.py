@@ -125,3 +125,31 @@ class TestWaiting:
         assert result.exit_code == 130
         assert "go on in the background" in result.stderr
         assert lab.store.state(1) is RunState.QUEUED
+
+
+class TestSweepsAndReuse:
+    def test_lists_of_any_field_and_ranges_of_seeds(self, lab: Laboratory, corpus: Path) -> None:
+        lab.answer(
+            *launch_arguments(corpus, "--seeds", "1-2", "--epochs", "1,2", "--set", "dropout=0.1,0.2"),
+            *("--set", "learn=task,label"),
+        )
+        runs = [run.config for run in lab.store.runs()]
+        assert {(run.seed, run.epochs, run.dropout) for run in runs} == {
+            (seed, epochs, dropout) for seed in (1, 2) for epochs in (1, 2) for dropout in (0.1, 0.2)
+        }
+        assert {run.learn for run in runs} == {("task", "label")}
+        lab.answer(*launch_arguments(corpus, "--set", "seed=0"))
+        assert lab.store.runs()[0].config.seed == 0
+
+    def test_reuse_queues_only_what_is_missing(self, lab: Laboratory, corpus: Path) -> None:
+        lab.answer(*launch_arguments(corpus, "--seeds", "1,2"))
+        result = lab.call(*launch_arguments(corpus, "--seeds", "1-3", "--reuse", "--json"))
+        document = json.loads(result.stdout)
+        assert [run["id"] for run in document["runs"]] == [1, 2, 3]
+        assert document["reused"] == [1, 2]
+        assert "Uses 2 runs: 1 to 2, there already." in result.stderr
+        assert "Queued run 3." in result.stderr
+        again = lab.call(*launch_arguments(corpus, "--seeds", "1-3", "--reuse"))
+        assert again.stdout.strip() == "1,2,3"
+        assert "Nothing is left to queue." in again.stderr
+        assert len(lab.store.runs()) == 3
