@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.store.records import Run
 from dashboard import resources
+from dashboard.panels.run_finder import run_finder
 from dashboard.queries.naming import run_name
 from dashboard.selection import choose, chosen, newest_launch
 
@@ -29,19 +30,25 @@ def pick_runs(
     is suitable, `instead` (given the suitable runs, newest first) names those shown, which leaves the choice
     of the other pages alone. However many runs there are, only the newest are offered beside the chosen.
     """
-    known = {run.id: run for run in resources.store().runs() if suitable(run)}
+    store = resources.store()
+    known = {run.id: run for run in store.runs() if suitable(run)}
+    # An archived run is in no list, but a link to it is good.
+    linked = [run_id for run_id in chosen() if run_id not in known]
+    known |= {run.id: run for run in store.runs(linked, with_facts=False) if suitable(run)}
     if not known:
         return None
     current = [run_id for run_id in chosen() if run_id in known] or list(instead(list(known.values())))
     if st.session_state.get(key) != current:
         st.session_state[key] = current
     offered = dict.fromkeys([*current, *list(known)[:_MOST_OFFERED]])
-    picked: list[int] = st.multiselect(
-        label,
-        options=list(offered),
-        format_func=lambda run_id: run_name(known[run_id]),
-        key=key,
-        placeholder="Choose runs",
-        on_change=lambda: choose(st.session_state[key]),
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked: list[int] = st.multiselect(
+            label,
+            options=list(offered),
+            format_func=lambda run_id: run_name(known[run_id]),
+            key=key,
+            placeholder="Choose runs",
+            on_change=lambda: choose(st.session_state[key]),
+        )
+        run_finder(suitable, key=key)
     return [known[run_id] for run_id in picked]
