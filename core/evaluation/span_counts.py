@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SpanCounts", "f1_of", "span_counts"]
+__all__ = ["FlatSpans", "SpanCounts", "f1_of", "flat_spans", "span_counts"]
 
 Labels = Sequence[Sequence[str]]
 Ints = NDArray[np.int64]
@@ -40,8 +41,24 @@ def f1_of(counts: SpanCounts) -> tuple[float, float, float]:
     return precision, recall, f1
 
 
-def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Mapping[str, SpanCounts]:
-    """Counts by type, in the order of the types' names. Both must have the same lengths.
+class FlatSpans(NamedTuple):
+    """Spans of all sentences, from left to right: first word and one past the last, counted over all words,
+    and the number of the type.
+    """
+
+    start: Ints
+    end: Ints
+    type: Ints
+
+    def keys(self, words: int, types: int) -> Ints:
+        """Each span as one number, so that equal spans are equal numbers."""
+        return (self.start * (words + 1) + self.end) * types + self.type
+
+
+def flat_spans(
+    gold: Labels, predicted: Labels, *, strict: bool = False
+) -> tuple[list[str], FlatSpans, FlatSpans]:
+    """The types' names, the annotated spans and the predicted ones. Both must have the same lengths.
 
     Where `strict`, only spans that begin with B- count: those that IOB2 allows.
     Raises ValueError for a label that is not O, B- or I- and a type.
@@ -56,11 +73,16 @@ def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Map
     half = len(first)
     true = _spans(prefix[codes[:half]], kind[codes[:half]], first, strict)
     guess = _spans(prefix[codes[half:]], kind[codes[half:]], first, strict)
-    # A span is its first word, one past its last, and its type, as one number.
-    size, count = half + 1, len(types)
-    there, found = ((start * size + end) * count + type_ for start, end, type_ in (true, guess))
+    return types, true, guess
+
+
+def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Mapping[str, SpanCounts]:
+    """Counts by type, in the order of the types' names. Arguments and errors as `flat_spans`."""
+    types, true, guess = flat_spans(gold, predicted, strict=strict)
+    words, count = sum(map(len, gold)), len(types)
+    there, found = (spans.keys(words, count) for spans in (true, guess))
     both = np.intersect1d(there, found, assume_unique=True) % max(count, 1)
-    numbers = [np.bincount(one, minlength=count) for one in (true[2], guess[2], both)]
+    numbers = [np.bincount(one, minlength=count) for one in (true.type, guess.type, both)]
     return {type_: SpanCounts(*(int(one[place]) for one in numbers)) for place, type_ in enumerate(types)}
 
 
@@ -76,10 +98,7 @@ def _parts(names: Sequence[str]) -> tuple[list[str], NDArray[np.str_], Ints]:
     return types, prefixes, np.array([number[type_] for _, _, type_ in split], dtype=np.int64)
 
 
-def _spans(
-    prefix: NDArray[np.str_], kind: Ints, first: NDArray[np.bool_], strict: bool
-) -> tuple[Ints, Ints, Ints]:
-    """First word, one past the last word, and type of every span, from left to right."""
+def _spans(prefix: NDArray[np.str_], kind: Ints, first: NDArray[np.bool_], strict: bool) -> FlatSpans:
     inside = kind >= 0
     before = np.concatenate([[-1], kind[:-1]])
     # An I- that continues nothing opens a span, and so does a change of type.
@@ -88,4 +107,4 @@ def _spans(
     goes_on = np.append((inside & ~opens)[1:], False)
     ends = np.flatnonzero(inside & ~goes_on) + 1
     kept = prefix[starts] == "B" if strict else np.ones(len(starts), dtype=bool)
-    return starts[kept], ends[kept], kind[starts[kept]]
+    return FlatSpans(starts[kept], ends[kept], kind[starts[kept]])

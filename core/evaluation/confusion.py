@@ -1,0 +1,99 @@
+"""What is taken for what: a matrix of counts per task, of words, or of spans where labels make spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.evaluation.span_counts import flat_spans
+
+__all__ = ["NOTHING", "OTHER_WORDS", "Confusion", "confusion", "summed"]
+
+Labels = Sequence[Sequence[str]]
+Ints = NDArray[np.int64]
+
+NOTHING = "(nothing)"
+"""As a column: the span was missed. As a row: a span was predicted where there is none."""
+OTHER_WORDS = "(other words)"
+"""A span was predicted there, but not of the same words: wrong boundaries, of whatever type."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """`counts[row, column]`: how often what is annotated as `gold[row]` was predicted as `predicted[column]`.
+
+    Of spans, `gold` ends with NOTHING, `predicted` with OTHER_WORDS and NOTHING.
+    """
+
+    gold: tuple[str, ...]
+    predicted: tuple[str, ...]
+    counts: Ints
+
+
+def confusion(scheme: str, gold: Labels, predicted: Labels) -> Confusion:
+    """The matrix of one prediction; both must have the same lengths. Labels are in the order of their names.
+
+    A span is right where its words and its type are; a predicted span that touches an annotated one, but is
+    of other words, is told in the annotated one's row alone. So a row's sum is what is annotated.
+    """
+    return _spans(gold, predicted) if scheme == "iob2" else _words(gold, predicted)
+
+
+def summed(parts: Sequence[Confusion]) -> Confusion:
+    """The sum over predictions of the same sentences, by seeds say; labels by how many are annotated."""
+    names = list(dict.fromkeys(name for part in parts for name in (*part.gold, *part.predicted)))
+    place = {name: number for number, name in enumerate(names)}
+    counts = np.zeros((len(names), len(names)), dtype=np.int64)
+    for part in parts:
+        counts[_cells(place, part.gold, part.predicted)] += part.counts
+    last = {OTHER_WORDS: 1, NOTHING: 2}
+    order = sorted(names, key=lambda name: (last.get(name, 0), -counts[place[name]].sum(), name))
+    rows = [name for name in order if any(name in part.gold for part in parts)]
+    columns = [name for name in order if any(name in part.predicted for part in parts)]
+    return Confusion(tuple(rows), tuple(columns), counts[_cells(place, rows, columns)])
+
+
+def _cells(place: Mapping[str, int], rows: Iterable[str], columns: Iterable[str]) -> tuple[Any, ...]:
+    return np.ix_([place[name] for name in rows], [place[name] for name in columns])
+
+
+def _words(gold: Labels, predicted: Labels) -> Confusion:
+    true = [label for labels in gold for label in labels]
+    guess = [label for labels in predicted for label in labels]
+    names = sorted({*true, *guess})
+    place = {name: number for number, name in enumerate(names)}
+    pairs = np.array([place[name] for name in true], dtype=np.int64) * len(names)
+    pairs += np.array([place[name] for name in guess], dtype=np.int64)
+    counts = np.bincount(pairs, minlength=len(names) ** 2).reshape(len(names), len(names))
+    return Confusion(tuple(names), tuple(names), counts)
+
+
+def _spans(gold: Labels, predicted: Labels) -> Confusion:
+    types, true, guess = flat_spans(gold, predicted)
+    size, words = len(types), sum(map(len, gold))
+    counts = np.zeros((size + 1, size + 2), dtype=np.int64)
+    # A span's first and last word, without its type: is there one of the same words on the other side?
+    there, found = true.start * (words + 1) + true.end, guess.start * (words + 1) + guess.end
+    _, at_true, at_guess = np.intersect1d(there, found, assume_unique=True, return_indices=True)
+    np.add.at(counts, (true.type[at_true], guess.type[at_guess]), 1)
+    rest = np.ones(len(there), dtype=bool)
+    rest[at_true] = False
+    touched = _covers(guess.start, guess.end, words)
+    column = np.where(touched(true.start[rest], true.end[rest]), size, size + 1)
+    np.add.at(counts, (true.type[rest], column), 1)
+    free = ~_covers(true.start, true.end, words)(guess.start, guess.end)
+    np.add.at(counts, (np.full(int(free.sum()), size), guess.type[free]), 1)
+    return Confusion((*types, NOTHING), (*types, OTHER_WORDS, NOTHING), counts)
+
+
+def _covers(start: Ints, end: Ints, words: int) -> Callable[[Ints, Ints], NDArray[np.bool_]]:
+    """A function that tells for each of other spans whether one of these touches it."""
+    edges = np.zeros(words + 1, dtype=np.int64)
+    np.add.at(edges, start, 1)
+    np.add.at(edges, end, -1)
+    covered = np.concatenate([[0], np.cumsum(np.cumsum(edges)[:words] > 0)])
+    return lambda first, last: covered[last] > covered[first]

@@ -1,0 +1,149 @@
+"""The test over sentences: its p by hand, its level where nothing differs, its power where something does."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from core.evaluation import randomisation, randomisation_test, score_task
+from core.evaluation.sentence_counts import score_of_counts, sentence_counts
+
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+rows = st.lists(st.lists(st.sampled_from(LABELS), max_size=8), min_size=1, max_size=6)
+SENTENCES, SEEDS, WORDS = 150, 4, 20
+EXPERIMENTS, ROUNDS = 400, 199
+
+
+def systems(random: np.random.Generator, gain: float = 0.0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Right words of two systems over the same sentences: (seeds, sentences, 3) each.
+
+    Some sentences suit the one, some the other, whatever the seed, as with real systems; `gain` suits the
+    first everywhere.
+    """
+    hard = random.normal(1.5, 0.7, SENTENCES)
+    suits = random.normal(0.0, 0.35, SENTENCES)
+    made = []
+    for sign in (1, -1):
+        chance = 1 / (1 + np.exp(-(hard + sign * (suits + gain))))
+        right = random.binomial(WORDS, np.broadcast_to(chance, (SEEDS, SENTENCES)))
+        made.append(np.stack([np.full_like(right, WORDS), np.full_like(right, WORDS), right], axis=-1))
+    return made[0], made[1]
+
+
+def rejected(gain: float, *, jointly: bool) -> float:
+    """The share of experiments with p at most 0.05. Not jointly: as if each seed had sentences of its own."""
+    random = np.random.default_rng(7)
+    found = 0
+    for _ in range(EXPERIMENTS):
+        a, b = systems(random, gain)
+        if not jointly:
+            a, b = (one.reshape(1, -1, 3) for one in (a, b))
+        found += randomisation_test(a, b, rounds=ROUNDS, seed=int(random.integers(2**31))).p <= 0.05
+    return found / EXPERIMENTS
+
+
+def test_where_nothing_differs_one_in_twenty_is_called_a_difference() -> None:
+    # 400 experiments at a true level of 0.05: 0.05 ± 0.033 is three standard deviations.
+    assert rejected(0.0, jointly=True) == pytest.approx(0.05, abs=0.033)
+
+
+def test_a_coin_per_seed_would_be_wrong_far_too_often() -> None:
+    assert rejected(0.0, jointly=False) > 0.12
+
+
+def test_a_real_difference_is_found() -> None:
+    assert rejected(0.15, jointly=True) > 0.9
+
+
+def test_p_is_that_of_all_exchanges() -> None:
+    """Six sentences have 64 exchanges, which can all be tried."""
+    random = np.random.default_rng(3)
+    gold, found, both = (
+        random.integers(2, 5, 6),
+        random.integers(1, 5, (2, 2, 6)),
+        random.integers(0, 2, (2, 2, 6)),
+    )
+    one, other = (
+        np.stack([np.stack([gold, found[k, s], np.minimum(both[k, s], found[k, s])], -1) for s in (0, 1)])
+        for k in (0, 1)
+    )
+    observed = np.mean(score_of_counts(one.sum(1)) - score_of_counts(other.sum(1)))
+    extreme = 0
+    for coins in itertools.product([False, True], repeat=6):
+        turned = np.array(coins)[:, None]
+        a, b = np.where(turned, other, one), np.where(turned, one, other)
+        difference = np.mean(score_of_counts(a.sum(1)) - score_of_counts(b.sum(1)))
+        extreme += abs(difference) >= abs(observed) - 1e-12
+    assert 0 < extreme < 64
+    result = randomisation_test(one, other, rounds=20_000)
+    assert result.difference == pytest.approx(observed)
+    assert result.p == pytest.approx(extreme / 64, abs=0.012)
+
+
+def test_the_same_predictions_always_have_the_same_p() -> None:
+    a, b = systems(np.random.default_rng(1), 0.05)
+    first = randomisation_test(a, b, rounds=999)
+    assert first == randomisation_test(a, b, rounds=999)
+    back = randomisation_test(b, a, rounds=999)
+    assert (back.p, back.difference) == (first.p, -first.difference)
+    assert 0 < first.p <= 1
+
+
+def test_equal_predictions_have_p_one() -> None:
+    a, _ = systems(np.random.default_rng(1))
+    assert randomisation_test(a, a, rounds=99).p == 1
+
+
+def test_rounds_are_added_up_over_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = systems(np.random.default_rng(2), 0.01)
+    whole = randomisation_test(a, b, rounds=4000).p
+    monkeypatch.setattr(randomisation, "_AT_ONCE", SENTENCES * 64)
+    assert randomisation_test(a, b, rounds=4000).p == pytest.approx(whole, abs=0.04)
+
+
+def test_other_sentences_are_refused() -> None:
+    a, b = systems(np.random.default_rng(1))
+    with pytest.raises(ValueError, match="same sentences"):
+        randomisation_test(a, b[:, 1:])
+    other = b.copy()
+    other[..., 0] += 1
+    with pytest.raises(ValueError, match="same sentences"):
+        randomisation_test(a, other)
+    with pytest.raises(ValueError, match="cannot be paired"):
+        randomisation_test(a, b[:2])
+    with pytest.raises(ValueError, match="cannot be paired"):
+        randomisation_test([], [])
+
+
+@given(rows, st.randoms(use_true_random=False))
+def test_counts_of_sentences_add_up_to_the_score(gold: list[list[str]], chance: object) -> None:
+    predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    for scheme, name in (("iob2", "f1_conll"), ("plain", "accuracy")):
+        counts = sentence_counts(name, gold, predicted)
+        assert counts.shape == (len(gold), 3)
+        whole = score_task("task", scheme, gold, predicted, details=False).score
+        assert score_of_counts(counts.sum(axis=0)) == pytest.approx(whole)
+        for row, true, guess in zip(counts, gold, predicted, strict=True):
+            alone = score_task("task", scheme, [true], [guess], details=False).score
+            assert score_of_counts(row) == pytest.approx(alone)
+
+
+@given(rows, st.randoms(use_true_random=False))
+def test_counts_of_what_seqeval_takes_for_spans(gold: list[list[str]], chance: object) -> None:
+    pytest.importorskip("seqeval.metrics")
+    tags = {"O": "NN", "B-PER": "NNP", "I-PER": "VB", "B-LOC": "VBD", "I-LOC": "."}
+    true = [[tags[label] for label in labels] for labels in gold]
+    guess = [[chance.choice(list(tags.values())) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    counts = sentence_counts("seqeval_f1", true, guess)
+    score = score_task("pos", "plain", true, guess, plain_score="seqeval_f1").score
+    assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score)
+
+
+def test_sentences_of_other_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="lengths"):
+        sentence_counts("accuracy", [["A", "B"]], [["A"]])
