@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["TaggedSentence", "Tagger", "WordTag", "load_tagger", "split_words"]
+__all__ = ["TaggedSentence", "Tagger", "WordTag", "joined", "load_tagger", "tag_in_parts"]
 
-# A word with inner apostrophes, hyphens or points, a number, or a single mark, as newswire corpora have it.
-_WORD = re.compile(r"\d+(?:[.,:/]\d+)*|\w+(?:[-'’.]\w+)*|[^\w\s]")
+_PART = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +30,19 @@ class TaggedSentence:
 
 
 class Tagger(Protocol):
-    """A trained run, ready to tag. `schemes` tells for each task whether its labels are `iob2` or `plain`."""
+    """A trained run, ready to tag. `schemes` tells for each task whether its labels are `iob2` or `plain`,
+    `labels` which there are.
+    """
 
     @property
     def schemes(self) -> Mapping[str, str]: ...
 
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]: ...
+
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
         """Every task's labels for every word of every sentence, however long."""
         ...
-
-
-def split_words(text: str) -> list[str]:
-    """Words and punctuation marks of a free text."""
-    return _WORD.findall(text)
 
 
 def load_tagger(checkpoint: str | Path) -> Tagger:
@@ -52,3 +50,20 @@ def load_tagger(checkpoint: str | Path) -> Tagger:
     from core.models.checkpoint import load
 
     return load(Path(checkpoint))
+
+
+def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
+    """One sentence with the tasks of all these, as of the STL runs of one launch."""
+    return TaggedSentence(
+        answers[0].tokens, {task: tags for one in answers for task, tags in one.tags.items()}
+    )
+
+
+def tag_in_parts(
+    taggers: Sequence[Tagger], sentences: Sequence[Sequence[str]]
+) -> Iterator[list[TaggedSentence]]:
+    """Long texts a part at a time, so that one can tell how far it is and stop. Best labels only."""
+    for start in range(0, len(sentences), _PART):
+        part = sentences[start : start + _PART]
+        answers = [tagger.tag(part, top=1) for tagger in taggers]
+        yield [joined(of_one) for of_one in zip(*answers, strict=True)]

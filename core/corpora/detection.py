@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.corpora.columns import IGNORED, TOKENS, read_table
+from core.corpora.columns import IGNORED, TOKENS, Table, read_table
 from core.corpora.files import CONLLU, find_splits
 from core.corpora.schemes import notation
 from core.errors import CorpusError
 
-__all__ = ["ColumnProposal", "detect_columns"]
+__all__ = ["ColumnProposal", "detect_columns", "name_columns"]
 
 _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
 
@@ -46,6 +46,11 @@ def detect_columns(path: str | Path) -> ColumnProposal:
         raise CorpusError(
             f"{path}, line 1: has one column; expected words and at least one column of labels."
         )
+    return ColumnProposal(name_columns(table), table.sentences[0])
+
+
+def name_columns(table: Table) -> tuple[str, ...]:
+    """A name for each of two columns or more, from left to right, by what is in them; one is `tokens`."""
     columns = [
         [tuple(row[place] for row in rows) for rows in table.sentences] for place in range(table.width)
     ]
@@ -54,7 +59,7 @@ def detect_columns(path: str | Path) -> ColumnProposal:
     for place, column in enumerate(columns):
         name = TOKENS if place == words else _name(column)
         names.append(_free(name, names))
-    return ColumnProposal(tuple(names), table.sentences[0])
+    return tuple(names)
 
 
 def _words_place(columns: Sequence[Sequence[Sequence[str]]]) -> int:

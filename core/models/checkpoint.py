@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from core.config import RunConfig
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import MRNLabError
-from core.models.encoders import BiLSTM, Encoder, Transformer, load_transformer
+from core.models.encoders import BiLSTM, Encoder, Transformer, load_transformer, shared_transformer
 from core.models.heads import Heads
 from core.models.saved_tagger import SavedTagger
 from core.models.sources import locate
@@ -82,7 +82,8 @@ def load(folder: Path) -> SavedTagger:
         tasks = description["tasks"]
         trained = folder / "encoder"
         source = str(trained) if trained.is_dir() else config.encoder
-        encoder: Encoder = load_transformer(source, half=False)
+        encoder: Encoder
+        encoder = load_transformer(source, half=False) if trained.is_dir() else shared_transformer(source)
         if config.bilstm_hidden is not None:
             encoder = BiLSTM(encoder, config.bilstm_hidden)
         sizes = [len(task["labels"]) for task in tasks]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from core.encoding.encoded import encode
 from core.encoding.tokenizer import SubwordTokenizer
 from core.models.tagger import MultiTaskTagger
 from core.tagging import TaggedSentence, WordTag
+from core.training.device import ALL_THREADS
 
 __all__ = ["SavedTagger"]
 
 _BATCH = 32  # windows tagged at once
+_FEW_WORDS = (
+    500  # so few are tagged as fast by one thread, and several models then do not wait for each other
+)
 
 
 class SavedTagger:
@@ -39,6 +44,10 @@ class SavedTagger:
     def schemes(self) -> Mapping[str, str]:
         return {task["name"]: task["scheme"] for task in self._tasks}
 
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        return {task["name"]: task["labels"] for task in self._tasks}
+
     @torch.inference_mode()
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
         """Every task's labels for every word, with the `top` most probable labels of each."""
@@ -46,8 +55,9 @@ class SavedTagger:
         text = encode(self._cased(words), self._tokenizer, self.config.max_length)
         blank = np.full((len(text.firsts), len(self._tasks)), IGNORED, dtype=np.int64)
         logits = torch.zeros(len(text.firsts), self._model.heads.weight.shape[0])
-        for batch in Batches(text, blank, _BATCH, self._tokenizer.pad).by_length():
-            logits[batch.words] = self._model(batch)
+        with _threads(1 if len(text.firsts) <= _FEW_WORDS else ALL_THREADS):
+            for batch in Batches(text, blank, _BATCH, self._tokenizer.pad).by_length():
+                logits[batch.words] = self._model(batch)
         by_task = {
             task["name"]: self._word_tags(logits[:, rows], task["labels"], top)
             for task, rows in zip(self._tasks, self._model.heads.slices, strict=True)
@@ -77,3 +87,14 @@ class SavedTagger:
             ranked = tuple((labels[place], share) for place, share in zip(places, shares, strict=True))
             tags.append(WordTag(ranked[0][0], ranked[0][1], ranked))
         return tags
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Computes with so many threads, and leaves their number as it was."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
+from core.splitting import split_words
 from core.store import Store
 from core.store.records import Run
 from core.store.states import RunState
-from core.tagging import TaggedSentence, WordTag, split_words
+from core.tagging import TaggedSentence, WordTag
 from dashboard.components import Lane, Mark, SentenceBlock
 from dashboard.launch.data import marks
 from dashboard.queries.naming import run_name

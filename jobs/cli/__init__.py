@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 # Each module adds its verbs to the app.
-from jobs.cli import control, launch, learned, listing, results, service, study
+from jobs.cli import control, launch, learned, listing, results, service, study, tagging
 from jobs.cli.app import app
 
-__all__ = ["app", "control", "launch", "learned", "listing", "main", "results", "service", "study"]
+__all__ = ["app", "control", "launch", "learned", "listing", "main", "results", "service", "study", "tagging"]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""mrnlab relations, tag: what a run has learned."""
+"""mrnlab relations: what a run has learned of tasks, labels and features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say
 from jobs.cli.relation_numbers import numbers_document, print_numbers
 
-__all__ = ["relations", "tag"]
+__all__ = ["relations"]
 
 _WIDEST_TABLE = 100
 
@@ -80,41 +80,3 @@ def _impossible(mode: str, alignment: str, groups: Sequence[Sequence[str]]) -> s
         f"Under the alignment '{alignment}' the {which} cannot be other than zero between these groups of "
         f"tasks, which share no label row: {told}."
     )
-
-
-@app.command()
-def tag(
-    ctx: typer.Context,
-    run: Annotated[int, RUN_ARGUMENT],
-    sentence: Annotated[str, typer.Argument(help="A sentence; words and marks are separated by themselves.")],
-    json_: Annotated[bool, JSON_OPTION] = False,
-) -> None:
-    """Tag a sentence with every task of a finished run."""
-    from core.tagging import load_tagger, split_words
-
-    with opened_store(ctx) as store:
-        found = store.run(run)
-    if found.checkpoint is None:
-        raise MRNLabError(f"Run {run} is {found.state} and has no finished model to tag with.")
-    words = split_words(sentence)
-    if not words:
-        raise MRNLabError("There is no word in that sentence.")
-    (tagged,) = load_tagger(found.checkpoint).tag([words])
-    tasks = list(tagged.tags)
-    if json_:
-        print_json(
-            {
-                "run": run,
-                "tokens": tagged.tokens,
-                "tags": {
-                    task: [{"label": word.label, "confidence": word.confidence} for word in tagged.tags[task]]
-                    for task in tasks
-                },
-            }
-        )
-        return
-    rows = [
-        [word, *(tagged.tags[task][place].label for task in tasks)]
-        for place, word in enumerate(tagged.tokens)
-    ]
-    print_table(["word", *tasks], rows)

@@ -3,6 +3,15 @@
 from core.models.encoders.base import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.frozen import FrozenFeatures
+from core.models.encoders.remembering import Remembering, shared_transformer
 from core.models.encoders.transformer import Transformer, load_transformer
 
-__all__ = ["BiLSTM", "Encoder", "FrozenFeatures", "Transformer", "load_transformer"]
+__all__ = [
+    "BiLSTM",
+    "Encoder",
+    "FrozenFeatures",
+    "Remembering",
+    "Transformer",
+    "load_transformer",
+    "shared_transformer",
+]

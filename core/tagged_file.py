@@ -1,0 +1,67 @@
+"""A tagged text as a CoNLL file, and its scores where gold labels came with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from core.corpora.types import Sentence
+from core.evaluation.scores import PlainScore, score_task
+from core.tagging import TaggedSentence
+from core.training.events import TaskScore
+
+__all__ = ["column_names", "conll_text", "given_scores"]
+
+_NO_LABEL = "_"
+
+
+def column_names(tasks: Sequence[str], gold: Sequence[str], *, confidence: bool) -> tuple[str, ...]:
+    """The columns that `conll_text` writes, from left to right."""
+    names = ["tokens"]
+    for task in tasks:
+        names += [f"{task}_gold"] * (task in gold) + [task] + [f"{task}_confidence"] * confidence
+    return tuple(names)
+
+
+def conll_text(
+    sentences: Sequence[Sentence], tagged: Sequence[TaggedSentence], *, confidence: bool = False
+) -> str:
+    """A word a line, tabs between the columns: the word, and of each task its gold label (where the text has
+    any for the task; `_` in sentences that have none), the run's label and, if asked for, how sure it is.
+    """
+    gold = {task for sentence in sentences for task in sentence.labels}
+    lines: list[str] = []
+    for sentence, answer in zip(sentences, tagged, strict=True):
+        for place, word in enumerate(sentence.tokens):
+            row = [word]
+            for task, tags in answer.tags.items():
+                if task in gold:
+                    row.append(sentence.labels[task][place] if task in sentence.labels else _NO_LABEL)
+                row.append(tags[place].label)
+                if confidence:
+                    row.append(f"{tags[place].confidence:.4f}")
+            lines.append("\t".join(row))
+        lines.append("")
+    return "\n".join([*lines, ""]) if lines else ""
+
+
+def given_scores(
+    sentences: Sequence[Sentence],
+    tagged: Sequence[TaggedSentence],
+    schemes: Mapping[str, str],
+    plain_score: PlainScore = "accuracy",
+) -> list[TaskScore]:
+    """Scores against the gold labels that came with the text, by the scorer of training.
+
+    Each task is scored on the sentences that have labels of it; tasks that no sentence has are left out.
+    """
+    scores = []
+    for task, scheme in schemes.items():
+        pairs = [
+            (sentence.labels[task], [tag.label for tag in answer.tags[task]])
+            for sentence, answer in zip(sentences, tagged, strict=True)
+            if task in sentence.labels
+        ]
+        if pairs:
+            gold, predicted = zip(*pairs, strict=True)
+            scores.append(score_task(task, scheme, gold, predicted, plain_score=plain_score, details=False))
+    return scores

@@ -1,0 +1,120 @@
+"""mrnlab tag: a sentence or a file, with every task of a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.errors import MRNLabError
+from core.store import Run
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.output import print_json, print_table, say
+
+__all__ = ["tag"]
+
+_FORMATS = ("conll", "json")
+
+
+@app.command()
+def tag(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    sentence: Annotated[
+        str, typer.Argument(help="A sentence; words and marks are separated by themselves.")
+    ] = "",
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A file instead: .txt (a sentence a line), CoNLL columns, or .conllu."),
+    ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help=f"How a file's labels are printed: {' or '.join(_FORMATS)}.")
+    ] = "conll",
+    columns: Annotated[
+        str, typer.Option(help="The names of a CoNLL file's columns, one of them 'tokens'.")
+    ] = "",
+    split: Annotated[
+        bool, typer.Option("--split", help="The lines of a .txt file are already split into words.")
+    ] = False,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="A column more for each task: how sure the run is.")
+    ] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Tag a sentence, or a file, with every task of a finished run."""
+    if sentence and file is not None:
+        raise MRNLabError("Give either a sentence or --file FILE, not both.")
+    if format_ not in _FORMATS:
+        raise MRNLabError(f"--format: '{format_}' is not one of {', '.join(_FORMATS)}.")
+    with opened_store(ctx) as store:
+        found = store.run(run)
+    if found.checkpoint is None:
+        raise MRNLabError(f"Run {run} is {found.state} and has no finished model to tag with.")
+    if file is None and not sentence.strip():
+        raise MRNLabError("There is no word in that sentence; give one that has, or --file FILE.")
+    if file is None:
+        _sentence(found, sentence, json_)
+    else:
+        names = tuple(name.strip() for name in columns.split(",") if name.strip())
+        _file(found, file, names, split, confidence, json_ or format_ == "json")
+
+
+def _sentence(run: Run, text: str, json_: bool) -> None:
+    from core.splitting import split_words
+    from core.tagging import load_tagger
+
+    assert run.checkpoint is not None
+    (tagged,) = load_tagger(run.checkpoint).tag([split_words(text)])
+    tasks = list(tagged.tags)
+    if json_:
+        tags = {task: _word_tags(tagged.tags[task]) for task in tasks}
+        print_json({"run": run.id, "tokens": tagged.tokens, "tags": tags})
+        return
+    rows = [
+        [word, *(tagged.tags[task][place].label for task in tasks)]
+        for place, word in enumerate(tagged.tokens)
+    ]
+    print_table(["word", *tasks], rows)
+
+
+def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
+    return [{"label": word.label, "confidence": word.confidence} for word in tags]
+
+
+def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence: bool, json_: bool) -> None:
+    from core.corpora.given import GivenTask, read_given
+    from core.tagged_file import column_names, conll_text, given_scores
+    from core.tagging import load_tagger, tag_in_parts
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise MRNLabError(f"--file: {file} cannot be read: {error.strerror}.") from error
+    assert run.checkpoint is not None
+    tagger = load_tagger(run.checkpoint)
+    tasks = [GivenTask(name, scheme, tagger.labels[name]) for name, scheme in tagger.schemes.items()]
+    given = read_given(content, str(file), tasks, columns=columns or None, split=split)
+    words = [sentence.tokens for sentence in given.sentences]
+    tagged = [one for part in tag_in_parts([tagger], words) for one in part]
+    scores = given_scores(given.sentences, tagged, tagger.schemes, run.config.pos_score)
+    for note in given.notes:
+        say(note)
+    if json_:
+        sentences = [
+            {
+                "tokens": one.tokens,
+                "tags": {task: _word_tags(tags) for task, tags in one.tags.items()},
+                "gold": sentence.labels,
+            }
+            for sentence, one in zip(given.sentences, tagged, strict=True)
+        ]
+        told = {score.task: {score.score_name: score.score, "words": score.tokens} for score in scores}
+        print_json({"run": run.id, "sentences": sentences, "scores": told})
+        return
+    names = column_names(list(tagger.schemes), given.gold, confidence=confidence)
+    say(f"{len(tagged):,} sentences; columns: {', '.join(names)}.")
+    for score in scores:
+        say(f"{score.task}: {score.score_name} {100 * score.score:.2f}% on {score.tokens:,} words.")
+    typer.echo(conll_text(given.sentences, tagged, confidence=confidence), nl=False)
