@@ -15,15 +15,15 @@ __all__ = ["given_sentences", "has_unspaced_script", "split_sentences", "split_w
 
 # Abbreviations that a name or a number follows: their point never ends a sentence.
 _TITLE_WORDS = """
-    adm brig capt cmdr col cpl dr fig gen gov hon jr lt maj mme mr mrs ms mt no nos op pp prof rep rev sen sgt st
-    vs jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e cf approx z.b d.h
+    adm brig capt cmdr col cpl dr fig gen gov hon jr lt maj mme mr mrs ms mt no nos op pp prof rep rev sen sgt
+    st vs jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e cf approx z.b d.h
 """
 # Abbreviations that may also end one: it does where a word follows that often begins a sentence.
 _OTHER_WORDS = "ave bros calif co corp dept est etc fla inc ltd mass mo sr univ va a.m p.m al"
 _BEGINNING_WORDS = """
-    a after all an and as at but by during for from he her his however i if in it its last meanwhile more most no
-    on one our she since so some that the their there these they this those to under we what when while who with
-    yesterday you
+    a after all an and as at but by during for from he her his however i if in it its last meanwhile more most
+    no on one our she since so some that the their there these they this those to under we what when while who
+    with yesterday you
 """
 _TITLES, _OTHERS = frozenset(_TITLE_WORDS.split()), frozenset(_OTHER_WORDS.split())
 _BEGINNERS = frozenset(_BEGINNING_WORDS.split())

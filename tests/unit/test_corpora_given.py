@@ -35,7 +35,7 @@ def test_only_words() -> None:
 
 
 def test_a_text_file_holds_a_sentence_a_line() -> None:
-    text = "Mr. Lee's dog.\n\nIt barks.\n".encode()
+    text = b"Mr. Lee's dog.\n\nIt barks.\n"
     assert [one.tokens for one in read_given(text, "a.txt", TASKS).sentences] == [
         ("Mr.", "Lee", "'s", "dog", "."),
         ("It", "barks", "."),
