@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from core.config import RunConfig
 from core.corpora import summarise
 from core.models.registry import base_name
-from core.store import Run, RunState, Store
+from core.store import MetricKey, Run, RunState, Store
+from core.training.events import TOTAL
 from jobs.engines.slots import gpu_count, slot_count
 
 __all__ = ["Estimate", "estimate", "eta"]
@@ -24,6 +25,7 @@ _ROUGH_GPU_FACTOR = 0.05
 _ROUGH_START_S = 6.0
 
 _PAST_RUNS = 20
+_TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,19 @@ def estimate(store: Store, configs: Sequence[RunConfig]) -> Estimate:
     return Estimate(total / slots, basis)
 
 
-def eta(run: Run) -> float | None:
-    """Seconds until this run ends at the pace of its steps so far; None where that cannot be told."""
-    if run.state is not RunState.RUNNING or not run.step or not run.total_steps:
-        return None
-    if run.started_at is None or run.progress_at is None:
-        return None
-    per_step = (run.progress_at - run.started_at).total_seconds() / run.step
-    return max(0.0, per_step * (run.total_steps - run.step))
+def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
+    """Seconds until each of these runs ends at the pace of its steps so far; runs of which that cannot be
+    told are left out.
+
+    The pace is that of training alone: a long start (corpus, encoder, features) says nothing about the rest.
+    """
+    training = {run.id: run for run in runs if run.state is RunState.RUNNING and run.total_steps}
+    left = {}
+    for run_id, (step, seconds) in store.latest_times(training, _TRAINING_LOSS).items():
+        total = training[run_id].total_steps
+        if step and total:
+            left[run_id] = max(0.0, seconds / step * (total - step))
+    return left
 
 
 def _kind(config: RunConfig) -> tuple[str, str]:

@@ -75,6 +75,15 @@ class ArtefactsPart(StoreBase):
         found = [StoredScore(**{**row._mapping, "report": json.loads(row.report)}) for row in rows]
         return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
 
+    def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
+        """The score of every run that has one on this split: of this task, or the mean over its tasks."""
+        statement = select(scores.c.run_id, func.avg(scores.c.score)).where(scores.c.split == split)
+        if task is not None:
+            statement = statement.where(scores.c.task == task)
+        with self.transaction(write=False) as connection:
+            found = connection.execute(statement.group_by(scores.c.run_id))
+            return {run_id: float(mean) for run_id, mean in found if mean is not None}
+
     def recorded(self, run_ids: Collection[int]) -> tuple[int, int]:
         """How many scores and how many snapshots these runs have in all."""
         counted = [0, 0]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Integer, column, func, insert, select, values
 
 from core.store.base import StoreBase, in_chunks
 from core.store.records import MetricKey, MetricSeries, Owner
@@ -23,6 +23,8 @@ from core.store.tables import (
 from core.training.events import EpochMetrics, StepMetrics
 
 __all__ = ["MetricsPart"]
+
+_MOST_CURVES = 2000  # of one statement, whose parameters are bounded
 
 _SPECIAL = {NOT_A_NUMBER: math.nan, PLUS_INFINITY: math.inf, MINUS_INFINITY: -math.inf}
 
@@ -105,6 +107,31 @@ class MetricsPart(StoreBase):
                 series |= _split_by_run(rows, key)
         return [series[run_id] for run_id in dict.fromkeys(run_ids) if run_id in series]
 
+    def metrics_since(self, steps: Mapping[tuple[int, MetricKey], int]) -> list[MetricSeries]:
+        """The named curves of the named runs, each from the step after the one given on (-1: all of it).
+
+        Those without such a row are left out. One statement for hundreds of curves that live.
+        """
+        found: list[MetricSeries] = []
+        wanted = values(
+            column("run_id", Integer), column("key_id", Integer), column("step", Integer), name="wanted"
+        )
+        m = metrics.c
+        with self.transaction(write=False) as connection:
+            ids = {key: self._key_id(connection, (key.task, key.split, key.name)) for _, key in steps}
+            keys = {key_id: key for key, key_id in ids.items() if key_id is not None}
+            known = [(run, ids[key], step) for (run, key), step in steps.items() if ids[key] is not None]
+            for start in range(0, len(known), _MOST_CURVES):
+                part = wanted.data(known[start : start + _MOST_CURVES]).cte()
+                same = (m.run_id == part.c.run_id) & (m.key_id == part.c.key_id) & (m.step > part.c.step)
+                rows = connection.execute(
+                    select(m.run_id, m.step, m.epoch, m.seconds, m.value, m.kind, m.key_id)
+                    .join_from(part, metrics, same)
+                    .order_by(m.run_id, m.key_id, m.step)
+                ).all()
+                found += _split_by_curve(rows, keys)
+        return found
+
     def last_metric_steps(self, run_ids: Collection[int]) -> dict[int, int]:
         """The last step that any metric of each run has; runs without metrics are left out."""
         last: dict[int, int] = {}
@@ -127,12 +154,23 @@ class MetricsPart(StoreBase):
         return last
 
     def latest_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
-        """The last value of that curve of each run that has one; a seek per run."""
-        latest: dict[int, float] = {}
+        """The last value of that curve of each run that has one."""
+        return {
+            run_id: _SPECIAL.get(kind, value) for run_id, _, _, value, kind in self._last_rows(run_ids, key)
+        }
+
+    def latest_times(self, run_ids: Collection[int], key: MetricKey) -> dict[int, tuple[int, float]]:
+        """The last step of that curve of each run that has one, and the seconds of training until then."""
+        return {run_id: (step, seconds) for run_id, step, seconds, _, _ in self._last_rows(run_ids, key)}
+
+    def _last_rows(self, run_ids: Collection[int], key: MetricKey) -> list[Any]:
+        """The last row of that curve of each run: run, step, seconds, value, kind; a seek per run."""
+        found: list[Any] = []
         with self.transaction(write=False) as connection:
             key_id = self._key_id(connection, (key.task, key.split, key.name))
             if key_id is None:
-                return latest
+                return found
+            m = metrics.c
             for some in in_chunks(run_ids):
                 inner = metrics.alias()
                 step = (
@@ -141,17 +179,13 @@ class MetricsPart(StoreBase):
                     .scalar_subquery()
                 )
                 last = select(runs.c.id, step.label("step")).where(runs.c.id.in_(some)).subquery()
-                rows = connection.execute(
-                    select(metrics.c.run_id, metrics.c.value, metrics.c.kind).join_from(
-                        last,
-                        metrics,
-                        (metrics.c.run_id == last.c.id)
-                        & (metrics.c.key_id == key_id)
-                        & (metrics.c.step == last.c.step),
-                    )
+                rows = select(m.run_id, m.step, m.seconds, m.value, m.kind).join_from(
+                    last,
+                    metrics,
+                    (m.run_id == last.c.id) & (m.key_id == key_id) & (m.step == last.c.step),
                 )
-                latest |= {run_id: _SPECIAL.get(kind, value) for run_id, value, kind in rows}
-        return latest
+                found += connection.execute(rows).all()
+        return found
 
     def best_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
         """The highest finite value of that curve of each run that has one."""
@@ -196,22 +230,33 @@ class MetricsPart(StoreBase):
 
 def _split_by_run(rows: Sequence[Sequence[Any]], key: MetricKey) -> dict[int, MetricSeries]:
     """Rows sorted by run and step to one series per run."""
+    return {one.run_id: one for one in _split_by_curve([(*row, 0) for row in rows], {0: key})}
+
+
+def _split_by_curve(rows: Sequence[Sequence[Any]], keys: Mapping[int, MetricKey]) -> list[MetricSeries]:
+    """Rows sorted by run, key and step to one series per run and key."""
     if not rows:
-        return {}
-    run_id, step, epoch, seconds, value, kind = zip(*rows, strict=True)
+        return []
+    run_id, step, epoch, seconds, value, kind, key_id = zip(*rows, strict=True)
     ids = np.array(run_id, dtype=np.int64)
+    key_ids = np.array(key_id, dtype=np.int64)
     steps = np.array(step, dtype=np.int64)
     epochs = np.array(epoch, dtype=np.float64)
     times = np.array(seconds, dtype=np.float64)
     kinds = np.array(kind, dtype=np.int8)
-    values = np.array(value, dtype=np.float64)  # NULL becomes NaN
-    values[kinds == PLUS_INFINITY] = np.inf
-    values[kinds == MINUS_INFINITY] = -np.inf
-    starts = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
-    ends = [*starts[1:], len(ids)]
-    return {
-        int(ids[start]): MetricSeries(
-            int(ids[start]), key, steps[start:end], epochs[start:end], times[start:end], values[start:end]
+    numbers = np.array(value, dtype=np.float64)  # NULL becomes NaN
+    numbers[kinds == PLUS_INFINITY] = np.inf
+    numbers[kinds == MINUS_INFINITY] = -np.inf
+    begins = np.diff(ids, prepend=ids[0] - 1) | np.diff(key_ids, prepend=key_ids[0])
+    starts = np.flatnonzero(begins)
+    return [
+        MetricSeries(
+            int(ids[start]),
+            keys[int(key_ids[start])],
+            steps[start:end],
+            epochs[start:end],
+            times[start:end],
+            numbers[start:end],
         )
-        for start, end in zip(starts, ends, strict=True)
-    }
+        for start, end in zip(starts, [*starts[1:], len(ids)], strict=True)
+    ]

@@ -13,7 +13,6 @@ from dashboard.panels.try_it import try_it
 from dashboard.queries.runs import by_configuration, cards, detail, rows
 from dashboard.selection import chosen
 from dashboard.states import title
-from jobs.estimate import eta
 
 title("Runs", "What runs now, what has run, and how it ended.")
 store = resources.store()
@@ -34,7 +33,7 @@ by = st.segmented_control(
 
 
 def draw() -> None:
-    running = cards(store, eta)
+    running = cards(store)
     if running:
         run_cards(running)
     runs = store.runs()

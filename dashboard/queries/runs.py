@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from core.training.events import TOTAL
 from dashboard.queries.naming import corpus_name, kind_name, run_name
 from dashboard.text import ago, duration
 from dashboard.theme import PARADIGM_NAMES, order_tasks
+from jobs.estimate import eta
 
 __all__ = [
     "DEV_SCORE",
@@ -100,25 +101,23 @@ def tasks_in_order(runs: Sequence[Run]) -> list[str]:
     return order_tasks(run.config.tasks for launch in groups for run in launch)
 
 
-def cards(store: Store, eta: Callable[[Run], float | None]) -> list[RunCard]:
+def cards(store: Store) -> list[RunCard]:
     """What runs now or waits to, the running first, oldest first."""
     active = sorted(store.runs(states=ACTIVE), key=lambda run: (run.state is RunState.QUEUED, run.id))
     series = {s.run_id: s for s in store.metrics([run.id for run in active], DEV_SCORE)} if active else {}
-    result = []
-    for run in active:
-        seconds = eta(run) if run.state is RunState.RUNNING else None
-        result.append(
-            RunCard(
-                id=run.id,
-                name=f"{kind_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}",
-                state=run.state,
-                done=fraction_done(run),
-                progress=_progress(run),
-                dev_scores=tuple(series[run.id].value.tolist()) if run.id in series else (),
-                eta=f"{duration(seconds)} left" if seconds is not None else "",
-            )
+    left = eta(store, active)
+    return [
+        RunCard(
+            id=run.id,
+            name=f"{kind_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}",
+            state=run.state,
+            done=fraction_done(run),
+            progress=_progress(run),
+            dev_scores=tuple(series[run.id].value.tolist()) if run.id in series else (),
+            eta=f"{duration(left[run.id])} left" if run.id in left else "",
         )
-    return result
+        for run in active
+    ]
 
 
 def _progress(run: Run) -> str:

@@ -39,7 +39,7 @@ def wait_for_runs(
             for run in reversed(runs):
                 moment = (run.state, int(run.epoch))
                 if told.get(run.id) != moment and run.state is not RunState.QUEUED:
-                    say(_progress(run))
+                    say(_progress(run, eta(store, [run]).get(run.id)))
                     tender.moved()
                 told[run.id] = moment
             if all(run.state in ENDED for run in runs):
@@ -54,13 +54,12 @@ def wait_for_runs(
         raise typer.Exit(130) from None
 
 
-def _progress(run: Run) -> str:
+def _progress(run: Run, left: float | None) -> str:
     if run.state in ENDED:
         why = "" if run.error is None else f": {run.error.message}"
         return f"Run {run.id} {run.state} after {seconds_told(run.seconds) or '0 s'}{why}"
     if not run.step:
         return f"Run {run.id} {run.state}."
-    left = eta(run)
     soon = "" if left is None else f", about {seconds_told(left)} left"
     return (
         f"Run {run.id} {run.state}: epoch {run.epoch:.1f} of {run.config.epochs}, "

@@ -87,6 +87,8 @@ class TestMetrics:
         assert store.latest_metrics(ids, score) == pytest.approx({first: 0.7, second: 0.5})
         assert store.best_metrics(ids, score) == pytest.approx({first: 0.8, second: 0.5})
         assert store.latest_metrics(ids, MetricKey("", "dev", "height")) == {}
+        assert store.latest_times(ids, score) == {first: (30, 15.0), second: (10, 5.0)}
+        assert store.latest_times(ids, MetricKey("", "dev", "height")) == {}
 
     def test_orphans_are_refused(self, store: Store) -> None:
         with pytest.raises(IntegrityError, match="FOREIGN KEY"), store.transaction() as connection:
@@ -140,6 +142,18 @@ class TestArtefacts:
         assert predictions["pos"] == ([["NN", "VB"], ["NN"]], [["NN", "NN"], ["NN"]])
         assert set(predictions) == {"pos", "ner"}
         assert store.predictions(second, "dev") == {}
+
+    def test_means_and_counts(self, store: Store) -> None:
+        first, second = claimed(store), claimed(store)
+        for run_id, score in ((first, 0.8), (second, 0.4)):
+            store.add_result(run_id, split_result("dev", score))
+        store.add_result(first, split_result("test", 0.6))
+        store.add_snapshot(first, snapshot(1))
+        assert store.mean_scores("dev") == pytest.approx({first: 0.6, second: 0.3})
+        assert store.mean_scores("test", "ner") == pytest.approx({first: 0.3})
+        assert store.mean_scores("test", "chunk") == {}
+        assert store.recorded([first, second, 999]) == (6, 1)
+        assert store.recorded([]) == (0, 0)
 
     def test_relations(self, store: Store) -> None:
         run_id = claimed(store)

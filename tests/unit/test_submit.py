@@ -13,11 +13,11 @@ import pytest
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
 from core.errors import ConfigError, CorpusError, EncoderError
-from core.store import Run, RunState, Store
+from core.store import RunState, Store
 from jobs import submit as submission
 from jobs.estimate import estimate, eta
 from jobs.submit import check, submit
-from tests.making import OWNER, Clock, claimed, run_facts
+from tests.making import OWNER, Clock, claimed, run_facts, step_metrics
 
 _CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
 
@@ -209,12 +209,14 @@ def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Pa
 def test_eta(store: Store, clock: Clock) -> None:
     run_id = claimed(store)
 
-    def run() -> Run:
-        return store.run(run_id)
+    def left() -> dict[int, float]:
+        return eta(store, [store.run(run_id)])
 
-    assert eta(run()) is None
-    clock.now += 30
+    assert left() == {}
+    clock.now += 3600  # the start takes an hour, which the steps to come do not
     store.set_progress(run_id, 10, 1.0, 40)
-    assert eta(run()) == pytest.approx(90)
+    assert left() == {}
+    store.add_metrics(run_id, [step_metrics(step) for step in range(1, 11)])
+    assert left() == {run_id: pytest.approx(10 * 0.5 / 10 * 30)}
     store.finish(run_id, RunState.SUCCEEDED)
-    assert eta(run()) is None
+    assert left() == {}
