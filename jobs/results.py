@@ -1,98 +1,245 @@
-"""Scores of finished runs as a table: configurations × tasks, over seeds."""
+"""Scores of finished runs as a table: configurations × tasks over seeds, on the page and at the terminal."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from core.config import RunConfig, applicable_fields, kind_key
-from core.evaluation.statistics import MeanSD, summary
-from core.store import Run, RunState, Store, StoredScore
+from core.config import RunConfig, kind_key
+from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.store import Run, StoredScore
+from jobs.naming import corpus_name, differing, field_text
 
-__all__ = ["ResultRow", "ResultTable", "tabulate"]
+__all__ = [
+    "SCORE_NAMES",
+    "ResultCell",
+    "ResultRow",
+    "ResultTable",
+    "Setting",
+    "difference",
+    "holds",
+    "settings",
+    "tabulate",
+]
+
+SCORE_NAMES: Mapping[str, str] = {
+    "f1_conll": "F1",
+    "accuracy": "accuracy",
+    "seqeval_f1": "seqeval F1",
+}
+_ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What runs must share for their scores to be compared: text, share of it, how POS is scored."""
+
+    corpus: str
+    fraction: float
+    pos_score: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ResultCell:
+    """One task's scores of one configuration: by seed, in [0, 1], with the runs they come from, their mean
+    and spread, and whether it is best beyond doubt.
+    """
+
+    by_seed: Mapping[int, float]
+    run_ids: Mapping[int, int]
+    summary: MeanSD
+    best: bool = False
 
 
 @dataclass(frozen=True)
 class ResultRow:
-    """One configuration: what sets it apart, and per task its score over seeds, in [0, 1].
+    """One configuration (STL: one per task, joined), with a cell for each task it was scored on.
 
-    `values` has for each task the score of each seed.
+    `label` tells it from the others of its block, the runs over one encoder; `name` from all.
     """
 
+    key: str
     name: str
-    cells: Mapping[str, MeanSD]
-    values: Mapping[str, Mapping[int, float]]
+    label: str
+    block: str
+    config: RunConfig
     run_ids: tuple[int, ...]
+    cells: Mapping[str, ResultCell]
+    dev: float
+    """Mean dev score over tasks and seeds: what a configuration may be picked by without looking at test."""
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds every task has at least."""
+        return min((cell.summary.n for cell in self.cells.values()), default=0)
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows by configuration, the columns by task; `score_names` tells what each task is scored by."""
+    """Rows in the order of the papers: encoder by encoder, in each STL, MTL, MRN. Columns are tasks;
+    `scored_by` tells by what each is scored, as the store has it.
+    """
 
     split: str
     tasks: tuple[str, ...]
-    score_names: Mapping[str, str]
+    scored_by: Mapping[str, str]
     rows: tuple[ResultRow, ...]
 
+    @property
+    def score_names(self) -> dict[str, str]:
+        """By what each task is scored, in words."""
+        return {task: SCORE_NAMES.get(name, name) for task, name in self.scored_by.items()}
 
-def tabulate(store: Store, run_ids: Collection[int] | None = None, split: str = "test") -> ResultTable:
-    """The scores of these runs (of all that succeeded) on that split.
+    def row(self, key: str) -> ResultRow:
+        """The row of that key (KeyError where there is none)."""
+        return {row.key: row for row in self.rows}[key]
+
+    @property
+    def blocks(self) -> dict[str, list[ResultRow]]:
+        """The rows by encoder, in order."""
+        found: dict[str, list[ResultRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.block, []).append(row)
+        return found
+
+
+def settings(runs: Iterable[Run]) -> dict[Setting, list[Run]]:
+    """The runs by what must not be mixed in one table, in the order of the runs."""
+    groups: dict[tuple[str, float, str], list[Run]] = {}
+    for run in runs:
+        config = run.config
+        groups.setdefault((config.corpus, config.fraction, config.pos_score), []).append(run)
+    shares, ways = defaultdict(set), defaultdict(set)
+    for corpus, fraction, pos_score in groups:
+        shares[corpus].add(fraction)
+        ways[corpus, fraction].add(pos_score)
+    found = {}
+    for (corpus, fraction, pos_score), own in groups.items():
+        parts = [corpus_name(own[0].config)]
+        if fraction < 1 or len(shares[corpus]) > 1:
+            parts.append(field_text("fraction", fraction))
+        if len(ways[corpus, fraction]) > 1:
+            parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
+        found[Setting(corpus, fraction, pos_score, ", ".join(parts))] = own
+    names = Counter(setting.name for setting in found)
+    return {
+        # Two folders of one name: then the whole path tells them apart.
+        (
+            setting
+            if names[setting.name] == 1
+            else replace(setting, name=f"{setting.name} ({setting.corpus})")
+        ): own
+        for setting, own in found.items()
+    }
+
+
+def tabulate(
+    runs: Sequence[Run], scores: Iterable[StoredScore], split: str, tasks: Sequence[str] | None = None
+) -> ResultTable:
+    """The table of these runs' scores on that split; scores of dev tell what may be picked.
 
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
-    more than once with a seed, the latest counts: the same seed again is no further sample.
+    more than once with a seed, the latest counts: the same seed again is no further sample. A score that is
+    no number is left out. `tasks` gives the order of the columns; without it, that of the runs.
     """
-    found = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=False)
-    by_run: dict[int, list[StoredScore]] = {}
-    for score in store.scores([run.id for run in found], split):
-        by_run.setdefault(score.run_id, []).append(score)
-    groups: dict[str, list[Run]] = {}
-    for run in sorted(found, key=lambda run: run.id):
-        if run.id in by_run:
-            groups.setdefault(kind_key(run.config), []).append(run)
-    names = _names([runs[0].config for runs in groups.values()])
-    tasks: dict[str, str] = {}
-    rows = []
-    for name, runs in zip(names, groups.values(), strict=True):
-        values: dict[str, dict[int, float]] = {}
-        for run in runs:
-            for score in by_run[run.id]:
-                tasks.setdefault(score.task, score.score_name)
-                values.setdefault(score.task, {})[run.config.seed] = score.score
-        cells = {task: summary(seeds.values()) for task, seeds in values.items()}
-        rows.append(ResultRow(name, cells, values, tuple(run.id for run in runs)))
-    return ResultTable(split, _ordered(tasks, found), tasks, tuple(rows))
-
-
-def _ordered(tasks: Iterable[str], runs: Iterable[Run]) -> tuple[str, ...]:
-    """Tasks in the order of the run that names most of them, the others after them."""
-    longest = max((run.config.tasks for run in runs), key=len, default=())
-    return tuple(sorted(tasks, key=lambda task: (longest.index(task) if task in longest else 99, task)))
-
-
-def _names(configs: list[RunConfig]) -> list[str]:
-    """What sets each apart: its paradigm, and every field in which not all that have the field are alike."""
-    listed = [json.loads(config.to_json()) for config in configs]
-    ignored = {"paradigm", "seed", "tasks"}
-    if len({tuple(values["tasks"]) for values in listed if values["paradigm"] != "stl"}) > 1:
-        ignored.remove("tasks")
-    having = [
-        applicable_fields(one.paradigm, one.encoder, one.encoder_training, one.prior) for one in configs
-    ]
-    fields = [
-        field
-        for field in (listed[0] if listed else ())
-        if field not in ignored
-        and len({json.dumps(v[field]) for v, own in zip(listed, having, strict=True) if field in own}) > 1
-    ]
-    return [" ".join([values["paradigm"].upper(), *_told(values, fields)]) for values in listed]
-
-
-def _told(values: Mapping[str, Any], fields: Iterable[str]) -> Iterable[str]:
-    for field in fields:
-        value = values[field]
-        if value is None or (field == "tasks" and values["paradigm"] == "stl"):
+    by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
+    dev: dict[int, list[float]] = defaultdict(list)
+    for score in scores:
+        if not math.isfinite(score.score):
             continue
-        shown = ",".join(value) if isinstance(value, list) else str(value)
-        yield f"λ={shown}" if field == "lambda" else f"{field}={shown}"
+        if score.split == split:
+            by_run[score.run_id][score.task] = score
+        if score.split == "dev":
+            dev[score.run_id].append(score.score)
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: run.id):
+        if run.id in by_run:
+            groups[kind_key(run.config)].append(run)
+    rows = _named([_row(key, own, by_run, dev) for key, own in groups.items()])
+    order = _task_order(runs) if tasks is None else tasks
+    shown = tuple(task for task in order if any(task in row.cells for row in rows))
+    scored_by = {score.task: score.score_name for found in by_run.values() for score in found.values()}
+    return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)))
+
+
+def _row(
+    key: str,
+    runs: Sequence[Run],
+    by_run: Mapping[int, Mapping[str, StoredScore]],
+    dev: Mapping[int, Sequence[float]],
+) -> ResultRow:
+    values: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
+    for run in runs:
+        for task, score in by_run[run.id].items():
+            values[task][run.config.seed] = score.score, run.id
+    cells = {
+        task: ResultCell(
+            {seed: score for seed, (score, _) in sorted(found.items())},
+            {seed: run_id for seed, (_, run_id) in sorted(found.items())},
+            summary(score for score, _ in found.values()),
+        )
+        for task, found in values.items()
+    }
+    known = [score for run in runs for score in dev.get(run.id, ())]
+    mean = sum(known) / len(known) if known else float("-inf")
+    return ResultRow(key, "", "", "", runs[0].config, tuple(run.id for run in runs), cells, mean)
+
+
+def _named(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows in order, with their names."""
+    blocks: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in rows:
+        blocks.setdefault((row.config.encoder, row.config.encoder_training), []).append(row)
+    bases = list(dict.fromkeys(_base(encoder) for encoder, _ in blocks))
+    order = sorted(blocks, key=lambda block: (bases.index(_base(block[0])), block[0] != _base(block[0])))
+    found = []
+    for block in order:
+        own = sorted(blocks[block], key=lambda row: (_ORDER[row.config.paradigm], row.run_ids[0]))
+        title = f"{block[0]}, {'frozen' if block[1] == 'frozen' else 'fine-tuned'}"
+        labels = differing([row.config for row in own])
+        taken = Counter(labels)
+        for row, label in zip(own, labels, strict=True):
+            told = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
+            name = told if len(order) == 1 else f"{told} · {title}"
+            found.append(replace(row, name=name, label=told, block=title))
+    return found
+
+
+def _base(encoder: str) -> str:
+    return encoder.partition("+")[0]
+
+
+def _with_best(rows: Sequence[ResultRow], tasks: Sequence[str]) -> list[ResultRow]:
+    best: dict[str, str] = {}
+    for task in tasks:
+        ranked = sorted((r for r in rows if task in r.cells), key=lambda r: -r.cells[task].summary.mean)
+        if len(ranked) > 1 and holds(difference(ranked[0], ranked[1], task)):
+            best[task] = ranked[0].key
+    return [
+        replace(
+            row,
+            cells={task: replace(cell, best=best.get(task) == row.key) for task, cell in row.cells.items()},
+        )
+        for row in rows
+    ]
+
+
+def difference(a: ResultRow, b: ResultRow, task: str) -> PairedDifference | None:
+    """The difference a − b over the seeds that both have; None where there is no such seed."""
+    return paired_difference(a.cells[task].by_seed, b.cells[task].by_seed)
+
+
+def holds(found: PairedDifference | None) -> bool:
+    """Whether the 95% interval leaves zero out."""
+    if found is None or found.low is None or found.high is None:
+        return False
+    return found.low > 0 or found.high < 0
+
+
+def _task_order(runs: Iterable[Run]) -> list[str]:
+    """Tasks in the order of the run that names most of them, the others after them."""
+    named = sorted((run.config.tasks for run in runs), key=len, reverse=True)
+    return list(dict.fromkeys(task for tasks in named for task in tasks))

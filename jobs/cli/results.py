@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from core.errors import MRNLabError
-from core.evaluation.statistics import MeanSD
+from core.store import RunState, Store
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_csv, print_json, print_table
-from jobs.results import ResultTable, tabulate
+from jobs.cli.output import print_json, print_table, say
+from jobs.results import ResultTable, Setting, settings, tabulate
+from jobs.sheets import SCORE_COLUMNS, Sheet, csv_text, latex, markdown, score_records, score_sheet
 
 __all__ = ["results"]
 
@@ -38,99 +38,49 @@ def results(
 ) -> None:
     """Print the scores of finished runs: mean ± standard deviation over seeds (n), in percent.
 
-    CSV and JSON have a row per configuration and task, scores in [0, 1].
+    A table per corpus and share of it. CSV and JSON have a row per configuration and task, scores in [0, 1].
     """
     if split not in ("dev", "test"):
         raise MRNLabError(f"--split: '{split}' is not one of dev, test.")
     with opened_store(ctx) as store:
-        table = tabulate(store, run or None, split)
+        tables = _tables(store, run or None, split)
+    records = [record for table in tables.values() for record in score_records(table)]
     if json_:
-        print_json(_long(table))
+        print_json(records)
     elif format_ is _Format.CSV:
-        print_csv(_COLUMNS, [[record[column] for column in _COLUMNS] for record in _long(table)])
-    elif not table.rows:
+        typer.echo(csv_text(SCORE_COLUMNS, records), nl=False)
+    elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
-    elif format_ is _Format.MARKDOWN:
-        typer.echo(_markdown(table))
-    elif format_ is _Format.LATEX:
-        typer.echo(_latex(table))
     else:
-        cells = [[row.name, *(_told(row.cells.get(task)) for task in table.tasks)] for row in table.rows]
-        print_table(["configuration", *_headers(table)], cells)
+        for place, (setting, table) in enumerate(tables.items()):
+            if place:
+                typer.echo()
+            _print(score_sheet(table, setting.name), format_)
 
 
-_COLUMNS = ("configuration", "task", "split", "score_name", "mean", "sd", "n", "low", "high", "runs")
+def _tables(store: Store, run_ids: list[int] | None, split: str) -> dict[Setting, ResultTable]:
+    """The tables of these runs, of all that succeeded, that have scores on that split."""
+    found = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=False)
+    scores = store.scores([run.id for run in found], with_reports=False)
+    tables = {setting: tabulate(runs, scores, split) for setting, runs in settings(found).items()}
+    return {setting: table for setting, table in tables.items() if table.rows}
 
 
-def _long(table: ResultTable) -> list[dict[str, object]]:
-    """A record of _COLUMNS per configuration and task."""
-    return [
-        {
-            "configuration": row.name,
-            "task": task,
-            "split": table.split,
-            "score_name": table.score_names[task],
-            **dataclasses.asdict(row.cells[task]),
-            "runs": " ".join(map(str, row.run_ids)),
-        }
-        for row in table.rows
-        for task in table.tasks
-        if task in row.cells
-    ]
-
-
-def _headers(table: ResultTable) -> list[str]:
-    return [f"{task} ({table.score_names[task]})" for task in table.tasks]
-
-
-def _told(cell: MeanSD | None) -> str:
-    if cell is None:
-        return "–"
-    spread = "" if cell.sd is None else f" ± {100 * cell.sd:.2f}"
-    return f"{100 * cell.mean:.2f}{spread} ({cell.n})"
-
-
-def _markdown(table: ResultTable) -> str:
-    def row(cells: list[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    rows = [[one.name, *(_told(one.cells.get(task)) for task in table.tasks)] for one in table.rows]
-    head = [["configuration", *_headers(table)], ["---", *("---:" for _ in table.tasks)]]
-    return "\n".join(map(row, head + rows))
-
-
-# One pass over the characters, so that what one replacement brings is not replaced again.
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-        "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "λ": r"$\lambda$",
-    }
-)  # fmt: skip
-
-
-def _latex(table: ResultTable) -> str:
-    """A booktabs table."""
-
-    def cell(value: MeanSD | None) -> str:
-        if value is None:
-            return "--"
-        spread = "" if value.sd is None else rf" \pm {100 * value.sd:.2f}"
-        return rf"${100 * value.mean:.2f}{spread}$ ({value.n})"
-
-    def row(cells: list[str]) -> str:
-        return "  " + " & ".join(cells) + r" \\"
-
-    return "\n".join(
-        [
-            r"\begin{tabular}{l" + "r" * len(table.tasks) + "}",
-            r"  \toprule",
-            row(["Configuration", *(header.translate(_LATEX) for header in _headers(table))]),
-            r"  \midrule",
-            *(
-                row([one.name.translate(_LATEX), *(cell(one.cells.get(task)) for task in table.tasks)])
-                for one in table.rows
-            ),
-            r"  \bottomrule",
-            r"\end{tabular}",
-        ]
-    )
+def _print(sheet: Sheet, format_: _Format) -> None:
+    if format_ is _Format.MARKDOWN:
+        typer.echo(markdown(sheet))
+    elif format_ is _Format.LATEX:
+        typer.echo(latex(sheet))
+    else:
+        say(sheet.caption)
+        print_table(
+            [sheet.head[0].lower(), *sheet.head[1:]],
+            [
+                [
+                    f"{name} · {block.title}" if block.title else name,
+                    *("–" if one is None else f"{one.text} {one.beside}".rstrip() for one in entries),
+                ]
+                for block in sheet.blocks
+                for name, entries in block.rows
+            ],
+        )

@@ -91,16 +91,16 @@ class TestReading:
         mtl = lab.finished(paradigm="mtl", seed=1)
         table = lab.answer("results").splitlines()
         assert table[0].split("  ")[0] == "configuration"
-        assert "72.00 ± 1.00 (3)" in table[1]
-        assert "71.00 (1)" in table[2]
-        assert [line.split("  ")[0] for line in table[1:]] == ["MRN", "MTL"]
+        assert "71.00 (1)" in table[1]
+        assert "72.00 ± 1.00 (3)" in table[2]
+        assert [line.split("  ")[0] for line in table[1:]] == ["MTL", "MRN λ 0.01"]
         markdown = lab.answer("results", "--format", "markdown").splitlines()
         assert markdown[1].startswith("| --- | ---: |")
-        assert all(line.count("|") == 4 for line in markdown)
+        assert all(line.count("|") == 4 for line in markdown[:-2])
+        assert markdown[-1].startswith("demo, test sentences, in percent: mean ± standard")
         latex = lab.answer("results", "--format", "latex")
-        assert r"$72.00 \pm 1.00$ (3)" in latex
-        assert r"f1\_conll" not in latex
-        assert "_" not in latex.replace(r"\_", "")
+        assert r"72.00 $\pm$ 1.00 (3)" in latex
+        assert r"MRN $\lambda$ 0.01" in latex
         rows = list(csv.DictReader(io.StringIO(lab.answer("results", "--format", "csv"))))
         assert {(row["task"], row["n"]) for row in rows} == {
             ("pos", "3"),
@@ -108,7 +108,8 @@ class TestReading:
             ("pos", "1"),
             ("ner", "1"),
         }
-        assert float(rows[0]["sd"]) == pytest.approx(0.01)
+        (pos,) = [row for row in rows if (row["task"], row["n"]) == ("pos", "3")]
+        assert float(pos["sd"]) == pytest.approx(0.01)
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
 
     def test_single_task_runs_make_one_row(self, lab: Laboratory) -> None:

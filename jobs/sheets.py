@@ -1,0 +1,195 @@
+"""Tables as text to paste: LaTeX for a paper, Markdown for a note, CSV for whatever comes next."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.results import ResultCell, ResultTable
+
+__all__ = [
+    "SCORE_COLUMNS",
+    "Block",
+    "Entry",
+    "Sheet",
+    "csv_text",
+    "latex",
+    "markdown",
+    "score_records",
+    "score_sheet",
+]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell: its text, bold or not, and what stands beside it, never bold. Plain text."""
+
+    text: str
+    beside: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that stand together under a title, which may be empty. A row is its name and its entries."""
+
+    title: str
+    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table ready to be written. `head` begins with what the rows are."""
+
+    head: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    caption: str
+
+
+def score_sheet(table: ResultTable, setting: str) -> Sheet:
+    """Configurations × tasks. The number of seeds stands in the caption where it is the same everywhere."""
+    counts = {cell.summary.n for row in table.rows for cell in row.cells.values()}
+    alike = len(counts) == 1
+    blocks = table.blocks
+    told = "mean ± standard deviation over seeds (their number)"
+    if alike:
+        (count,) = counts
+        told = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
+    caption = f"{setting}, {table.split} sentences, in percent: {told}."
+    if any(cell.best for row in table.rows for cell in row.cells.values()):
+        caption += (
+            " Bold: best, where the paired 95% interval of the difference to the next best excludes zero."
+        )
+    return Sheet(
+        ("Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)),
+        tuple(
+            Block(
+                title if len(blocks) > 1 else "",
+                tuple(
+                    (row.label, tuple(_entry(row.cells.get(task), alike) for task in table.tasks))
+                    for row in rows
+                ),
+            )
+            for title, rows in blocks.items()
+        ),
+        caption,
+    )
+
+
+def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
+    if cell is None:
+        return None
+    told = cell.summary
+    beside = [] if told.sd is None else [f"± {100 * told.sd:.2f}"]
+    if not alike:
+        beside.append(f"({told.n})")
+    return Entry(f"{100 * told.mean:.2f}", " ".join(beside), cell.best)
+
+
+SCORE_COLUMNS = (
+    "corpus", "fraction", "configuration", "encoder", "encoder_training", "task", "split", "score_name",
+    "mean", "sd", "n", "low", "high", "runs",
+)  # fmt: skip
+
+
+def score_records(table: ResultTable) -> list[dict[str, object]]:
+    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]."""
+    return [
+        {
+            "corpus": row.config.corpus,
+            "fraction": row.config.fraction,
+            "configuration": row.name,
+            "encoder": row.config.encoder,
+            "encoder_training": row.config.encoder_training,
+            "task": task,
+            "split": table.split,
+            "score_name": table.scored_by[task],
+            **dataclasses.asdict(row.cells[task].summary),
+            "runs": " ".join(map(str, row.cells[task].run_ids.values())),
+        }
+        for row in table.rows
+        for task in table.tasks
+        if task in row.cells
+    ]
+
+
+def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> str:
+    """Comma-separated values, quoted where they must be; a header, then a line per record."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def markdown(sheet: Sheet) -> str:
+    """A table as GitHub and most editors read it, the caption below."""
+
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    def told(entry: Entry | None) -> str:
+        if entry is None:
+            return "–"
+        text = _escaped(entry.text)
+        bold = f"**{text}**" if entry.bold else text
+        return f"{bold} {_escaped(entry.beside)}".rstrip()
+
+    lines = [line(map(_escaped, sheet.head)), line(["---", *("---:" for _ in sheet.head[1:])])]
+    for block in sheet.blocks:
+        if block.title:
+            lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in sheet.head[1:])]))
+        lines += [line([_escaped(name), *map(told, entries)]) for name, entries in block.rows]
+    return "\n".join([*lines, "", _escaped(sheet.caption)])
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{mark}" if mark in "\\|*`<[" else mark for mark in " ".join(text.split()))
+
+
+# One pass over the characters, so that what one replacement brings is not replaced again.
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+        "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "−": "$-$", "λ": r"$\lambda$",
+        "κ": r"$\kappa$", "×": r"$\times$", "→": r"$\rightarrow$", "–": "--", "·": r"$\cdot$",
+    }
+)  # fmt: skip
+
+
+def latex(sheet: Sheet) -> str:
+    r"""A table environment with booktabs' rules: needs \usepackage{booktabs}."""
+
+    def row(cells: Iterable[str]) -> str:
+        return f"    {' & '.join(cells)} \\\\"
+
+    def told(entry: Entry | None) -> str:
+        if entry is None:
+            return "--"
+        text = _tex(entry.text)
+        bold = rf"\textbf{{{text}}}" if entry.bold else text
+        return f"{bold} {_tex(entry.beside)}".rstrip()
+
+    lines = [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{_tex(sheet.caption)}}}",
+        rf"  \begin{{tabular}}{{l{'r' * (len(sheet.head) - 1)}}}",
+        r"    \toprule",
+        row(map(_tex, sheet.head)),
+    ]
+    for block in sheet.blocks:
+        lines.append(r"    \midrule")
+        if block.title:
+            lines.append(row([rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{\emph{{{_tex(block.title)}}}}}"]))
+        lines += [row([_tex(name), *map(told, entries)]) for name, entries in block.rows]
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
+
+
+def _tex(text: str) -> str:
+    return " ".join(text.split()).translate(_LATEX)

@@ -1,0 +1,82 @@
+"""Tables to paste: what LaTeX would choke on, what Markdown would misread, and CSV that reads back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
+
+NASTY = r"50% _a_ & b$ #1 {x} ~^\end | *b* <i> `c` [d](e) λ ± −"
+
+
+def sheet(name: str = NASTY, bold: bool = True) -> Sheet:
+    row = (name, (Entry("91.20", "± 0.10", bold), None))
+    return Sheet(("Configuration", "ner (F1)", name), (Block("", (row,)), Block(name, (row,))), name)
+
+
+def test_latex_is_a_booktabs_table() -> None:
+    lines = latex(sheet("MRN λ 0.01")).splitlines()
+    assert [line.strip() for line in lines] == [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{MRN $\lambda$ 0.01}",
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"Configuration & ner (F1) & MRN $\lambda$ 0.01 \\",
+        r"\midrule",
+        r"MRN $\lambda$ 0.01 & \textbf{91.20} $\pm$ 0.10 & -- \\",
+        r"\midrule",
+        r"\multicolumn{3}{l}{\emph{MRN $\lambda$ 0.01}} \\",
+        r"MRN $\lambda$ 0.01 & \textbf{91.20} $\pm$ 0.10 & -- \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
+@given(st.text(st.characters(codec="latin-1", exclude_categories=["Cc"])))
+def test_no_name_breaks_the_latex(name: str) -> None:
+    """Braces balance, rows have their two separators, nothing is left that TeX would read as a command."""
+    for line in latex(sheet(name)).splitlines()[1:]:
+        bare = re.sub(r"\\[&%$#_{}]", "", line)
+        bare = bare.replace(r"\\", "")
+        assert bare.count("{") == bare.count("}")
+        assert bare.count("$") % 2 == 0
+        assert not set(bare) & set("%#~^_")
+        if line.endswith(r"\\") and "multicolumn" not in line:
+            assert bare.count("&") == 2
+        commands = set(re.findall(r"\\[a-z]+", line))
+        assert commands <= {
+            r"\begin", r"\end", r"\caption", r"\centering", r"\textbf", r"\multicolumn", r"\emph", r"\pm",
+            r"\textbackslash", r"\textasciitilde", r"\textasciicircum", r"\textless", r"\textgreater",
+            r"\textbar", r"\toprule", r"\midrule", r"\bottomrule", r"\cdot", r"\times",
+        }  # fmt: skip
+
+
+def test_markdown_keeps_its_columns_whatever_the_names() -> None:
+    lines = markdown(sheet()).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 5
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
+    assert "**91.20** ± 0.10" in rows[2]
+    assert not re.search(r"(?<!\\)[*`<\[](?!\*|91|50)", rows[2].replace("**91.20**", ""))
+
+
+@pytest.mark.parametrize("bold", [True, False])
+def test_only_what_holds_is_bold(bold: bool) -> None:
+    assert ("**91.20**" in markdown(sheet(bold=bold))) is bold
+    assert (r"\textbf{91.20}" in latex(sheet(bold=bold))) is bold
+
+
+def test_csv_reads_back() -> None:
+    records = [{"name": NASTY, "mean": 0.5}, {"name": 'a, "b"\nc', "mean": None}]
+    read = list(csv.DictReader(io.StringIO(csv_text(["name", "mean"], records))))
+    assert [row["name"] for row in read] == [NASTY, 'a, "b"\nc']
+    assert [row["mean"] for row in read] == ["0.5", ""]
