@@ -87,7 +87,7 @@ class TestMetrics:
         assert store.latest_metrics(ids, score) == pytest.approx({first: 0.7, second: 0.5})
         assert store.best_metrics(ids, score) == pytest.approx({first: 0.8, second: 0.5})
         assert store.latest_metrics(ids, MetricKey("", "dev", "height")) == {}
-        assert store.latest_times(ids, score) == {first: (30, 15.0), second: (10, 5.0)}
+        assert store.latest_times(ids, score) == {first: (20, 10.0), second: (10, 5.0)}
         assert store.latest_times(ids, MetricKey("", "dev", "height")) == {}
 
     def test_orphans_are_refused(self, store: Store) -> None:
