@@ -1,8 +1,9 @@
 """From frozen views to Plotly figures. No Streamlit here."""
 
 from dashboard.charts.curves import curve_chart, small_multiples
+from dashboard.charts.forest import forest_chart
 from dashboard.charts.relations import matrix_chart, pair_chart, planted_chart
-from dashboard.charts.studies import forest_chart, overview_chart
+from dashboard.charts.studies import overview_chart
 
 __all__ = [
     "curve_chart",

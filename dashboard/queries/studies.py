@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
+from dashboard.queries.forest import Forest, Mark
 from dashboard.text import all_of, percent, plural, signed_points
 from jobs.wording import correlation_told, p_told
 
 __all__ = [
     "Cell",
-    "Forest",
-    "Mark",
     "Overview",
     "Row",
     "answer",
@@ -24,28 +23,6 @@ __all__ = [
     "overview",
     "rows",
 ]
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One difference in the forest: the row of its family, its target, points with their interval."""
-
-    row: int
-    target: str
-    points: float
-    low: float | None
-    high: float | None
-    told: str
-
-
-@dataclass(frozen=True)
-class Forest:
-    """The differences of one setting. `families` are titles, top first; `targets` end with the rare ones."""
-
-    families: tuple[str, ...]
-    targets: tuple[str, ...]
-    reference: str
-    marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True)
