@@ -94,14 +94,18 @@ class ArtefactsPart(StoreBase):
                     counted[place] += connection.execute(statement).scalar_one()
         return counted[0], counted[1]
 
-    def predictions(self, run_id: int, split: str) -> dict[str, tuple[Labels, Labels]]:
-        """Per task the gold and the predicted labels of every sentence of a split; empty where none are."""
+    def predictions(
+        self, run_id: int, split: str, task: str | None = None
+    ) -> dict[str, tuple[Labels, Labels]]:
+        """Per task (or of that task alone) the gold and the predicted labels of every sentence of a split;
+        empty where none are.
+        """
+        statement = select(predictions.c.task, predictions.c.gold, predictions.c.predicted)
+        statement = statement.where(predictions.c.run_id == run_id, predictions.c.split == split)
+        if task is not None:
+            statement = statement.where(predictions.c.task == task)
         with self.transaction(write=False) as connection:
-            rows = connection.execute(
-                select(predictions.c.task, predictions.c.gold, predictions.c.predicted)
-                .where(predictions.c.run_id == run_id, predictions.c.split == split)
-                .order_by(predictions.c.task)
-            ).all()
+            rows = connection.execute(statement.order_by(predictions.c.task)).all()
         return {task: (_unpacked(gold), _unpacked(predicted)) for task, gold, predicted in rows}
 
     def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:

@@ -141,6 +141,7 @@ class TestArtefacts:
         predictions = store.predictions(first, "test")
         assert predictions["pos"] == ([["NN", "VB"], ["NN"]], [["NN", "NN"], ["NN"]])
         assert set(predictions) == {"pos", "ner"}
+        assert store.predictions(first, "test", "ner") == {"ner": predictions["ner"]}
         assert store.predictions(second, "dev") == {}
 
     def test_means_and_counts(self, store: Store) -> None:
