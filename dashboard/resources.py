@@ -29,6 +29,7 @@ __all__ = [
     "LIVE",
     "SeriesCache",
     "curve_series",
+    "get_ready",
     "keep_house",
     "learned",
     "pace",
@@ -52,6 +53,11 @@ def _open(url: str) -> Store:
 def store() -> Store:
     """The laboratory's store, one per process and address."""
     return _open(database_url())
+
+
+def get_ready() -> None:
+    """Read what every page asks for: the runs there are and their tasks. Raises MRNLabError."""
+    task_order()
 
 
 def keep_house() -> None:

@@ -16,14 +16,16 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, ViewportSize, sync_playwright
 
 from core.store import ACTIVE, Store
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+VIEWPORT: ViewportSize = {"width": 1440, "height": 1000}
 _START_S = 60.0
+_LOG, _LOG_LINES = "app.log", 60
 _OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -44,6 +46,12 @@ def browser_path() -> str:
     )
 
 
+def last_words(home: Path) -> str:
+    """The end of what the app of that laboratory has printed."""
+    lines = (home / _LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(["The app printed:", *lines[-_LOG_LINES:]])
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -51,30 +59,32 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running_app(home: Path) -> Iterator[str]:
+def running_app(home: Path, **settings: str) -> Iterator[str]:
     """`streamlit run dashboard/app.py` over a laboratory of its own; gives its address.
 
-    Its workers end with it.
+    `settings` are further variables of its environment. Its workers end with it.
     """
     port = _free_port()
-    log = home / "app.log"
-    environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"} | settings
     environment.pop("MRNLAB_DB", None)
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port", str(port)]
     command += ["--server.fileWatcherType", "none"]  # a file saved meanwhile is not this journey's business
-    with log.open("wb") as output:
+    with (home / _LOG).open("wb") as output:
         app = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
     address = f"http://127.0.0.1:{port}"
     try:
-        _await_health(app, address, log)
+        _await_health(app, address)
         yield address
+    except (Exception, pytest.fail.Exception) as error:
+        error.add_note(last_words(home))
+        raise
     finally:
         app.terminate()
         app.wait(timeout=20)
         _end_workers(home)
 
 
-def _await_health(app: subprocess.Popen[bytes], address: str, log: Path) -> None:
+def _await_health(app: subprocess.Popen[bytes], address: str) -> None:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         if app.poll() is not None:
@@ -83,7 +93,7 @@ def _await_health(app: subprocess.Popen[bytes], address: str, log: Path) -> None
             if urlopen(f"{address}/_stcore/health", timeout=2).read() == b"ok":
                 return
         time.sleep(0.2)
-    pytest.fail(f"the app did not start:\n{log.read_text(encoding='utf-8', errors='replace')}")
+    raise RuntimeError(f"the app at {address} did not start")
 
 
 def _end_workers(home: Path) -> None:
@@ -119,24 +129,35 @@ def browser_page(*, dark: bool = False) -> Iterator[tuple[Page, list[str], list[
             elsewhere.append(route.request.url)
             route.abort()
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=list(_OPTIONS))
+    with chromium() as program:
+        context = program.new_context(viewport=VIEWPORT, color_scheme="dark" if dark else "light")
+        context.route("**/*", guard)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
         try:
-            context = browser.new_context(
-                viewport={"width": 1440, "height": 1000}, color_scheme="dark" if dark else "light"
-            )
-            context.route("**/*", guard)
-            page = context.new_page()
-            page.on("pageerror", lambda error: errors.append(str(error)))
             yield page, elsewhere, errors
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(f"The page as it was: {picture(page, 'failed')}")
+            raise
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """The real browser, without a window."""
+    with sync_playwright() as playwright:
+        program = playwright.chromium.launch(executable_path=browser_path(), args=list(_OPTIONS))
+        try:
+            yield program
         finally:
-            browser.close()
+            program.close()
 
 
-def picture(page: Page, name: str) -> None:
-    """The whole page as a picture among the artefacts."""
+def picture(page: Page, name: str) -> Path:
+    """The whole page as a picture among the artefacts; gives its file."""
     ARTEFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
+    path = ARTEFACTS / f"{name}.png"
+    page.screenshot(path=path, full_page=True)
+    return path
 
 
 def go(page: Page, name: str) -> None:

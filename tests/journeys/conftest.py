@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.journeys.browser import browser_page, browser_path, running_app
+from tests.journeys.browser import browser_page, browser_path, last_words, picture, running_app
 from tests.pages.filled_store import Filled, fill
 
 
@@ -36,6 +36,25 @@ def filled_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labo
         filled = fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
     with running_app(home) as address:
         yield Laboratory(address, home, filled)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A journey that fails leaves a picture of its page, and tells what the app printed."""
+    used = getattr(item, "funcargs", {})
+    if (
+        call.when == "call"
+        and call.excinfo is not None
+        and not call.excinfo.errisinstance(pytest.skip.Exception)
+    ):
+        if "page" in used:
+            seen = picture(used["page"], f"failed-{item.name}")
+            call.excinfo.value.add_note(f"The page as it was: {seen}")
+        if "filled_laboratory" in used:
+            call.excinfo.value.add_note(last_words(used["filled_laboratory"].home))
+    return (yield)
 
 
 @pytest.fixture

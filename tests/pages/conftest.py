@@ -13,7 +13,7 @@ from core.store import Store
 from jobs.engines.local import LocalEngine
 from tests.pages.filled_store import Filled, fill
 
-APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
+APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 Open = Callable[..., AppTest]
 
 

@@ -1,0 +1,69 @@
+"""What the server does besides running pages: it gets ready before the first is opened, and says with every
+answer how long it may be kept, and that pages load nothing from elsewhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import dashboard
+from core.errors import MRNLabError
+
+__all__ = ["Headers", "ready"]
+
+_log = logging.getLogger(__name__)
+
+# The names of these files tell their version.
+_KEPT = "/app/static/"
+_FOREVER = "public, max-age=31536000, immutable"
+# The browser itself refuses whatever a page might ask of another machine.
+_OWN_ONLY = (
+    "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' data: blob:; "
+    "object-src 'none'; frame-ancestors 'self'"
+)
+
+
+@asynccontextmanager
+async def ready(_app: st.App) -> AsyncIterator[None]:
+    """While the server runs. At its start what every page needs is imported and read, in the background."""
+    threading.Thread(target=_get_ready, name="getting ready", daemon=True).start()
+    yield
+
+
+def _get_ready() -> None:
+    for module in pkgutil.walk_packages(dashboard.__path__, "dashboard."):
+        # A page's script draws when it is imported, as does main; and app is what runs.
+        if not module.name.startswith(("dashboard.app", "dashboard.main")):
+            importlib.import_module(module.name)
+    resources = importlib.import_module("dashboard.resources")
+    try:
+        resources.get_ready()
+    except MRNLabError as error:
+        _log.warning("%s", error)  # the pages say it too
+
+
+class Headers:
+    """Adds two headers to the server's answers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def tell(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = _OWN_ONLY
+                if scope["path"].startswith(_KEPT) and message["status"] == 200:
+                    headers["Cache-Control"] = _FOREVER
+            await send(message)
+
+        await self._app(scope, receive, tell if scope["type"] == "http" else send)
