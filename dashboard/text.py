@@ -20,6 +20,8 @@ __all__ = [
     "plotly_text",
     "plural",
     "signed_points",
+    "size",
+    "span",
 ]
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -90,6 +92,22 @@ def duration(seconds: float | None) -> str:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def span(least: float, most: float) -> str:
+    """Two times as a range in words: `15 to 35 min`, `40 s to 2 min`; one where they read the same."""
+    first, last = duration(least), duration(most)
+    if first == last:
+        return first
+    first_number, _, first_unit = first.partition(" ")
+    _, _, last_unit = last.partition(" ")
+    return f"{first_number if first_unit == last_unit else first} to {last}"
+
+
+def size(number_of: float) -> str:
+    """So many bytes in words: `90 MB`, `1.2 GB`."""
+    megabytes = number_of / 1e6
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 999.5 else f"{megabytes:.0f} MB"
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:

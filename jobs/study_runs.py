@@ -13,7 +13,7 @@ from core.store import ACTIVE, Run, RunState, Store
 from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.plan import DevScores, Layout, lay_out, remaining
 from core.studies.study import Setting, Study
-from jobs.estimate import estimate
+from jobs.cost import cost
 from jobs.submit import placed
 
 __all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "outstanding"]
@@ -166,7 +166,7 @@ def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:
         seconds: float | None = None
         problem = ""
         try:
-            seconds = estimate(store, search + final).seconds
+            seconds = cost(store, search + final).seconds
         except MRNLabError as error:
             problem = str(error)
         plan.append(Outstanding(layout.setting.name, len(search), len(final), seconds, problem))

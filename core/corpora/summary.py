@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from core.corpora.assembly import SPLITS
 from core.corpora.loading import bases_of, load
 from core.corpora.places import fingerprint
-from core.corpora.types import Corpus, Scheme, Sentence, Task
+from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 
 __all__ = ["CorpusSummary", "SplitSize", "TaskSummary", "summarise"]
 
@@ -28,15 +29,16 @@ class SplitSize:
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """One task: `labels` and how many training words have each, and what was found in the other splits.
+    """One task: `labels`, those of the training words, and what was found in all splits.
 
-    `sentences` is how many training sentences are annotated for it.
+    `counts` says for each split that is annotated how many words have each label, labels that training never
+    shows among them. `sentences` is how many training sentences are annotated for it.
     """
 
     name: str
     scheme: Scheme
     labels: tuple[str, ...]
-    counts: Mapping[str, int]
+    counts: Mapping[Split, Mapping[str, int]]
     sentences: int
     unseen: Mapping[str, tuple[str, ...]]
     illegal: Mapping[str, int]
@@ -79,14 +81,16 @@ def _summarised(
 
 
 def _task_summary(corpus: Corpus, task: Task) -> TaskSummary:
-    annotated = [one.labels[task.name] for one in corpus.train if task.name in one.labels]
-    counts = Counter(label for labels in annotated for label in labels)
+    columns = {
+        split: [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
+        for split in SPLITS
+    }
     return TaskSummary(
         task.name,
         task.scheme,
         task.labels,
-        {label: counts[label] for label in task.labels},
-        len(annotated),
+        {split: Counter(chain.from_iterable(column)) for split, column in columns.items() if column},
+        len(columns["train"]),
         task.unseen,
         task.illegal,
     )

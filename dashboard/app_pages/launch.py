@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import resources
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form, show_error
+from dashboard.launch.url import open_link, write_link
 from dashboard.panels.launch_plan import launch_plan
 from dashboard.panels.preset_cards import preset_cards
 from dashboard.states import title
@@ -14,13 +16,15 @@ title(
     "Launch",
     "Describe an experiment. MRN Lab trains it in the background, whether or not this page stays open.",
 )
+open_link(resources.store())
 preset_cards()
 
 left, right = st.columns([3, 2], gap="large")
 with left:
     draft, slots = form()
+write_link(draft)
 planned = plan(draft)
 if planned.error and planned.field in slots:
     show_error(slots[planned.field], planned.error)
 with right, st.container(key="launch_plan"):
-    launch_plan(planned, shown_beside=planned.field in slots)
+    launch_plan(draft, planned, shown_beside=planned.field in slots)

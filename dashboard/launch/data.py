@@ -14,12 +14,11 @@ from core.evaluation.spans import spans
 from core.paths import data_dir
 from dashboard.components import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.fields import key_of
+from dashboard.launch.fill import FOLDER, OWN, UPLOAD, columns_key
 from dashboard.text import all_of, escape
 from dashboard.theme import colours, order_tasks
 
-__all__ = ["OWN", "ChosenData", "choose_data", "marks", "show_samples"]
-
-OWN = "Your own data"
+__all__ = ["ChosenData", "choose_data", "marks", "show_samples", "task_colours"]
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,17 @@ def choose_data() -> ChosenData:
 
 
 def _own() -> ChosenData:
+    st.session_state.setdefault("launch_own_how", UPLOAD)
     how = st.segmented_control(
         "Where is it",
-        ["Upload files", "A folder on this machine"],
-        default="Upload files",
+        [UPLOAD, FOLDER],
         required=True,
         key="launch_own_how",
         persist_state="session",
         label_visibility="collapsed",
     )
     try:
-        path = _uploaded() if how == "Upload files" else _folder()
+        path = _uploaded() if how == UPLOAD else _folder()
         if path is None:
             return ChosenData("", None, (), None, None)
         columns = _columns(path) if recipe_of(path) is None else None
@@ -114,10 +113,12 @@ def _columns(path: str) -> tuple[str, ...] | None:
         if "CoNLL-U" in str(error):
             return None
         raise
+    st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(
         "Columns, from left to right",
-        value=", ".join(proposal.columns),
-        key=f"launch_columns_{path}",
+        placeholder=f"named by what is in them: {', '.join(proposal.columns)}",
+        key=columns_key(path),
+        persist_state="session",
         help="One of them is tokens. A name that begins with \\_ is read over.",
     )
     names = tuple(name.strip() for name in text.split(",") if name.strip())
@@ -127,11 +128,11 @@ def _columns(path: str) -> tuple[str, ...] | None:
         height="content",
         column_config={
             str(place): st.column_config.TextColumn(name.replace("_", " ").strip() or str(place))
-            for place, name in enumerate(names[: len(proposal.columns)], 1)
+            for place, name in enumerate((names or proposal.columns)[: len(proposal.columns)], 1)
         },
         alt="First words of the training file, column by column",
     )
-    return names
+    return names or None
 
 
 def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> ChosenData:

@@ -4,31 +4,13 @@ here.
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from core.config import FIELD_HELP, LEARNABLE, RunConfig
-from dashboard.text import escape, number
+from core.config import FIELD_HELP, RunConfig
+from dashboard.launch.start import OPTIONS, START
+from dashboard.text import escape
 
-__all__ = ["RARE", "field_label", "field_widget", "key_of"]
-
-# What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
-_ASKED = {
-    "corpus",
-    "columns",
-    "tasks",
-    "fraction",
-    "encoder",
-    "encoder_training",
-    "paradigm",
-    "prior",
-    "alignment",
-    "lambda",
-    "seed",
-    "epochs",
-}
-RARE: tuple[str, ...] = tuple(name for name in FIELD_HELP if name not in _ASKED)
+__all__ = ["field_label", "field_widget", "key_of", "picks", "start_fields", "typed"]
 
 _WORDS = {
     "lr_encoder": "Learning rate, encoder",
@@ -43,6 +25,7 @@ _WORDS = {
     "max_length": "Longest piece",
     "truecase": "Restore case",
 }
+_NO_UNIT = ("choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
 
 
 def key_of(field: str) -> str:
@@ -50,57 +33,50 @@ def key_of(field: str) -> str:
     return f"launch_{field}"
 
 
+def start_fields() -> None:
+    """Gives every field without a value its start value. To be called before the widgets, on each run."""
+    for field, start in START.items():
+        st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
+
+
 def field_label(field: str) -> str:
     """A field's name in words, with its unit where it has one."""
-    help_ = FIELD_HELP[field]
     words = _WORDS.get(field, field.replace("_", " ").capitalize())
-    unit = (
-        help_.unit if help_.unit not in ("choice", "name", "number", "yes or no", "factor", "device") else ""
+    unit = FIELD_HELP[field].unit
+    return words if unit in _NO_UNIT else f"{words} ({unit})"
+
+
+def field_widget(field: str) -> str | tuple[str, ...]:
+    """The widget of one field; what is picked, or the text that is typed. Empty: the default."""
+    return picks(field) if field in OPTIONS else typed(field)
+
+
+def picks(field: str, label: str | None = None, *, hidden: bool = False) -> tuple[str, ...]:
+    """The values picked among a field's options."""
+    return tuple(
+        st.pills(
+            label or field_label(field),
+            OPTIONS[field],
+            selection_mode="multi",
+            format_func=str,
+            help=None if hidden else escape(FIELD_HELP[field].sentence),
+            key=key_of(field),
+            persist_state="session",
+            label_visibility="collapsed" if hidden else "visible",
+        )
     )
-    return f"{words} ({unit})" if unit and field != "learn" else words
 
 
-def field_widget(field: str) -> Any:
-    """The widget of one field; None means that the field takes its default."""
-    help_, default = FIELD_HELP[field], RunConfig.model_fields[field].default
-    label, key, words = field_label(field), key_of(field), escape(help_.sentence)
-    if field == "learn":
-        # None chosen is no choice: the run takes its default.
-        return (
-            st.pills(label, LEARNABLE, selection_mode="multi", help=words, key=key, persist_state="session")
-            or None
-        )
-    if isinstance(default, bool):
-        return st.toggle(label, value=default, help=words, key=key, persist_state="session")
-    if "|" in help_.range:
-        options = [option.strip() for option in help_.range.split("|")]
-        return st.selectbox(
-            label, options, index=options.index(str(default)), help=words, key=key, persist_state="session"
-        )
-    if isinstance(default, str):
-        return st.text_input(label, value=default, help=words, key=key, persist_state="session")
-    return _number(label, default, words, whole=_is_whole(field), key=key)
+def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", words: str = "") -> str:
+    """A number, a name, or a list of them as one types it.
 
-
-def _is_whole(field: str) -> bool:
-    return "int" in str(RunConfig.model_fields[field].annotation)
-
-
-def _number(label: str, default: Any, words: str, *, whole: bool, key: str) -> int | float | str | None:
-    """A number or nothing (the default). Text, since Streamlit's number field has one fixed format for 2e-4
-    and 256.
+    Text, since Streamlit's number field has one fixed format for 2e-4 and 256, and takes no list.
     """
-    text = st.text_input(
-        label,
-        value="" if default is None else number(default),
-        placeholder="automatic",
-        help=words,
-        key=key,
+    default = RunConfig.model_fields["lambda_" if field == "lambda" else field].default
+    return st.text_input(
+        label or field_label(field),
+        placeholder=placeholder if default is None else str(START[field]),
+        help=f"{words} {escape(FIELD_HELP[field].sentence)}".strip(),
+        key=key_of(field),
         persist_state="session",
     ).strip()
-    if not text:
-        return None
-    try:
-        return int(text) if whole else float(text)
-    except ValueError:
-        return text  # RunConfig says what is wrong with it, beside this field

@@ -11,11 +11,11 @@ from core.mrn.alignments.kept_mappings import keep_mapping
 from core.mrn.alignments.mapping import FittedMapping, fit
 from core.mrn.alignments.mapping_file import MappingFile, parse_mapping, read_mapping, template
 from dashboard.launch.fields import key_of
+from dashboard.launch.fill import MAPPING_KEPT
 from dashboard.text import escape, number
 
 __all__ = ["choose_mapping"]
 
-_KEPT = "launch_mapping_kept"
 _MOST_ROWS = 8
 
 
@@ -45,9 +45,9 @@ def choose_mapping(labels: Mapping[str, Sequence[str]]) -> str:
     )
     if file is not None:
         # The uploader forgets its file on another page; what is kept is found there again.
-        st.session_state.pop(_KEPT, None)
-        st.session_state[_KEPT] = str(keep_mapping(parse_mapping(file.getvalue(), file.name)))
-    kept: str | None = st.session_state.get(_KEPT)
+        st.session_state.pop(MAPPING_KEPT, None)
+        st.session_state[MAPPING_KEPT] = str(keep_mapping(parse_mapping(file.getvalue(), file.name)))
+    kept: str | None = st.session_state.get(MAPPING_KEPT)
     if kept is None:
         raise ConfigError("alignment", "Upload the CSV file of the mapping; the template is a beginning.")
     mapping = read_mapping(kept)

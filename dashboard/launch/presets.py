@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.config import LEARNABLE, PRESETS, RunConfig
+from dashboard.launch.draft import Draft
+from dashboard.launch.start import OPTIONS, option_of
 
 __all__ = ["FINE_TUNE", "SCARCE", "TABLES", "TRY_IT", "FormPreset", "LaunchPreset"]
 
@@ -26,11 +28,11 @@ class LaunchPreset:
 
 @dataclass(frozen=True)
 class FormPreset:
-    """Values that one click puts into the form."""
+    """A form that one click fills in."""
 
     title: str
     words: str
-    values: Mapping[str, Any]
+    form: Draft
 
 
 def _try_it() -> tuple[RunConfig, ...]:
@@ -81,53 +83,40 @@ SCARCE = LaunchPreset(
     _scarce(),
 )
 
-_SHARED = {
-    name: value for name, value in PRESETS["dissertation"].items() if name not in ("encoder", "lambda")
-}
-_ENCODERS = ["bert-base-cased", "bert-base-cased+bilstm", "roberta-base"]
+_ENCODERS = ("bert-base-cased", "bert-base-cased+bilstm", "roberta-base")
+
+
+def _table(corpus: str, tasks: tuple[str, ...], **lists: str | tuple[str, ...]) -> Draft:
+    """A form with all of the dissertation's settings and five seeds; `lists` say what is otherwise."""
+    shared = {
+        name: (option_of(value),) if name in OPTIONS else option_of(value)
+        for name, value in PRESETS["dissertation"].items()
+    }
+    return Draft(
+        corpus, tasks=tasks, lists={**shared, "seed": "1-5", "paradigm": ("stl", "mtl", "mrn"), **lists}
+    )
+
 
 TABLES: tuple[FormPreset, ...] = (
     FormPreset(
         "Table 1",
         "CoNLL-2003: NER, chunking and POS; BERT, BERT-BiLSTM and RoBERTa; 5 seeds",
-        {
-            **_SHARED,
-            "corpus": "conll2003",
-            "tasks": ["pos", "chunk", "ner"],
-            "encoders": _ENCODERS,
-            "paradigms": ["stl", "mtl", "mrn"],
-            "lambdas": "0.05",
-            "seeds": "1-5",
-            "fractions": "1",
-        },
+        _table("conll2003", ("pos", "chunk", "ner"), encoder=_ENCODERS),
     ),
     FormPreset(
         "Table 2",
         "CoNLL-2000: chunking and POS; BERT, BERT-BiLSTM and RoBERTa; 5 seeds",
-        {
-            **_SHARED,
-            "corpus": "conll2000",
-            "tasks": ["pos", "chunk"],
-            "encoders": _ENCODERS,
-            "paradigms": ["stl", "mtl", "mrn"],
-            "lambdas": "0.05",
-            "seeds": "1-5",
-            "fractions": "1",
-        },
+        _table("conll2000", ("pos", "chunk"), encoder=_ENCODERS),
     ),
     FormPreset(
         "Table 3",
         "POS of both corpora together, 5% and 10% of each; BERT; labels of equal name share a row; 5 seeds",
-        {
-            **_SHARED,
-            "corpus": "both-pos",
-            "tasks": ["pos-2003", "pos-2000"],
-            "encoders": ["bert-base-cased"],
-            "paradigms": ["mtl", "mrn"],
-            "alignment": "exact",
-            "lambdas": "0.05",
-            "seeds": "1-5",
-            "fractions": "0.05, 0.1",
-        },
+        _table(
+            "both-pos",
+            ("pos-2003", "pos-2000"),
+            paradigm=("mtl", "mrn"),
+            alignment=("exact",),
+            fraction="0.05, 0.1",
+        ),
     ),
 )

@@ -1,6 +1,4 @@
-"""Beside the form: how many runs it makes, how long they take, their list, what to know
-before, the button.
-"""
+"""Beside the form: the runs it makes, how long they take, what to know before, the button, their list."""
 
 from __future__ import annotations
 
@@ -11,21 +9,32 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from dashboard import actions, resources
-from dashboard.launch.draft import Plan
-from dashboard.queries.naming import kind_name
+from core.store.records import Run
+from dashboard import resources
+from dashboard.caches.launch import as_queued, checked, costs
+from dashboard.launch.draft import Draft, Plan
+from dashboard.launch.fields import field_label
+from dashboard.launch.launching import launch_form
+from dashboard.launch.terminal import command
+from dashboard.panels.launch_warnings import launch_warnings
+from dashboard.queries.launch import PlanView, plan_view
+from dashboard.selection import choose
 from dashboard.states import problem
-from dashboard.text import duration, escape, plural
-from jobs.estimate import estimate
-from jobs.submit import Preflight, check
+from dashboard.text import duration, escape, plural, span
+from dashboard.theme import STATES
+from jobs.cost import Cost
+from jobs.disk import Disk
+from jobs.reuse import same_runs
 
 __all__ = ["launch_plan"]
 
-_MOST_LISTED = 200
+_MOST_LISTED = 500
+_LIST_HEIGHT = 388
 _LAUNCHED = "launched"
+_REUSE = "launch_reuse"
 
 
-def launch_plan(planned: Plan, *, shown_beside: bool) -> None:
+def launch_plan(draft: Draft, planned: Plan, *, shown_beside: bool) -> None:
     """Draws the plan. An error that the form shows beside its field is only pointed to here."""
     if planned.error:
         st.subheader("Not ready yet", anchor=False)
@@ -33,52 +42,111 @@ def launch_plan(planned: Plan, *, shown_beside: bool) -> None:
             "The form says beside the field what is missing." if shown_beside else escape(planned.error)
         )
         return
-    configs = planned.configs
-    heading = st.container(gap="xsmall")
-    ready, about = None, ""
     try:
         with st.spinner("Looking at the data"):
-            ready = _check(tuple(config.to_json() for config in configs))
-            guess = estimate(resources.store(), configs)
-        about = f", about {duration(guess.seconds)}"
-        heading_words = f"{guess.basis[0].upper()}{guess.basis[1:]}."
+            _planned(draft, planned.configs)
     except MRNLabError as error:
-        heading_words = ""
+        st.subheader(f"This makes {plural(len(planned.configs), 'run')}", anchor=False)
         problem(str(error))
-    with heading:
-        st.subheader(f"This makes {plural(len(configs), 'run')}{about}", anchor=False)
-        st.caption(escape(heading_words))
+        _button(planned.configs, new=len(planned.configs), reuse=False, ready=False)
+        _list(plan_view(planned.configs, [None] * len(planned.configs), {}, None))
+
+
+def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
+    """The plan of runs that can be trained here. Raises MRNLabError where one cannot."""
+    runs = as_queued(configs)
+    same = same_runs(resources.store(), runs)
+    there: list[Run | None] = [same.get(run) for run in runs]
+    st.session_state.setdefault(_REUSE, True)
+    reuse = bool(same) and bool(st.session_state[_REUSE])
+    new = tuple(run for run, one in zip(runs, there, strict=True) if not (reuse and one))
+    ready = checked(new)
+    spent, room = costs(new)
+    view = plan_view(
+        runs, there if reuse else [None] * len(runs), {run: n for n, run in enumerate(new)}, spent
+    )
+
+    _heading(len(runs), len(new), spent)
+    if same:
+        _reuse_toggle(len(runs), sum(one is not None for one in there))
+    if new:
+        _button(configs, new=len(new), reuse=reuse, ready=True)
+        _before(spent, room)
+    else:
+        _way_to(view)
+    _launched(configs)
+    for note in ready.notes:
+        st.caption(f":material/info: {escape(note)}")
+    _list(view)
+    with st.expander("The same from a terminal", icon=":material/terminal:"):
+        st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
+        st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")
+
+
+def _heading(number: int, new: int, spent: Cost) -> None:
+    words = f"This makes {plural(number, 'run')}"
+    if not new:
+        words += ", all there already" if number > 1 else ", there already"
+    elif new < number:
+        words += f", {new:,} of them new"
+    with st.container(gap="xsmall"):
+        if not new:
+            st.subheader(words, anchor=False)
+            return
+        about = "roughly" if spent.rough else "about"
+        st.subheader(f"{words}, {about} {duration(spent.seconds)}", anchor=False)
+        st.caption(f"{span(spent.least, spent.most).capitalize()}, {escape(spent.basis)}.")
+
+
+def _reuse_toggle(number: int, there: int) -> None:
+    others = number - there
+    first = "it" if there == 1 else f"all {there:,}" if not others else f"the {there:,}"
+    rest = f", launch only the other {others:,}" if others else ""
+    st.toggle(
+        f"{plural(there, 'run is', 'runs are')} there already. Use {first}{rest}",
+        key=_REUSE,
+        persist_state="session",
+        help="Runs of the same description and seed that have succeeded, train or wait. Switched off, all "
+        "are trained anew.",
+    )
+
+
+def _before(spent: Cost, room: Disk) -> None:
+    for warning in launch_warnings(spent, room, resources.store().counts()):
+        st.caption(warning)
+
+
+def _button(configs: Sequence[RunConfig], *, new: int, reuse: bool, ready: bool) -> None:
     st.button(
-        f"Launch {plural(len(configs), 'run')}",
+        f"Launch {plural(new, 'new run' if reuse else 'run')}",
         type="primary",
         icon=":material/rocket_launch:",
-        disabled=ready is None,
+        disabled=not ready,
         key="launch",
         width="stretch",
         on_click=_launch,
-        args=(configs,),
+        args=(configs, reuse),
     )
-    for note in ready.notes if ready else ():
-        st.caption(f":material/info: {escape(note)}")
-    _launched(configs)
-    st.dataframe(
-        _listed(configs),
-        hide_index=True,
-        height="content" if len(configs) <= 15 else 560,
-        alt="The runs that the form makes",
-    )
-    if len(configs) > _MOST_LISTED:
-        st.caption(f"The first {_MOST_LISTED} of {len(configs):,}.")
 
 
-@st.cache_data(max_entries=64, ttl=300, show_spinner=False)
-def _check(configs: tuple[str, ...]) -> Preflight:
-    return check([RunConfig.from_json(text) for text in configs])
+def _way_to(view: PlanView) -> None:
+    """Instead of the launch: to the runs, which are all there."""
+    runs = [run.id for run in view.there]
+    page = "compare" if view.all_done else "runs"
+    if st.button(
+        f"Go to {'this run' if len(runs) == 1 else f'these {len(runs):,} runs'}",
+        type="primary",
+        icon=":material/arrow_forward:",
+        key="launch_go",
+        width="stretch",
+    ):
+        choose(runs)
+        st.switch_page(f"app_pages/{page}.py", query_params={"run": ",".join(map(str, runs))})
 
 
-def _launch(configs: Sequence[RunConfig]) -> None:
+def _launch(configs: Sequence[RunConfig], reuse: bool) -> None:
     try:
-        st.session_state[_LAUNCHED] = configs, actions.launch(configs)
+        st.session_state[_LAUNCHED] = configs, launch_form(configs, reuse=reuse)
     except MRNLabError as error:
         st.session_state[_LAUNCHED] = configs, str(error)
 
@@ -90,30 +158,50 @@ def _launched(configs: Sequence[RunConfig]) -> None:
         return
     if isinstance(launched, str):
         problem(launched)
-    else:
-        query = {"run": ",".join(map(str, launched))}
-        with st.container(border=True):
-            st.markdown(
-                f":green[:material/check_circle: {plural(len(launched), 'run')} queued.] Watch them train:"
-            )
-            with st.container(horizontal=True):
-                st.page_link(
-                    "app_pages/runs.py", label="Runs", icon=":material/list_alt:", query_params=query
-                )
-                st.page_link(
-                    "app_pages/curves.py", label="Curves", icon=":material/show_chart:", query_params=query
-                )
+        return
+    ids, used = launched
+    told = f"{plural(len(ids) - used, 'run')} queued" + (f", {used:,} used that were there" if used else "")
+    query = {"run": ",".join(map(str, ids))}
+    with st.container(border=True):
+        st.markdown(f":green[:material/check_circle: {told}.] Watch them train:")
+        with st.container(horizontal=True):
+            for page, label, icon in (
+                ("runs", "Runs", ":material/list_alt:"),
+                ("curves", "Curves", ":material/show_chart:"),
+                ("compare", "Compare", ":material/compare_arrows:"),
+            ):
+                st.page_link(f"app_pages/{page}.py", label=label, icon=icon, query_params=query)
 
 
-def _listed(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    fractions = {config.fraction for config in configs}
-    return pd.DataFrame(
+def _list(view: PlanView) -> None:
+    listed = view.rows[:_MOST_LISTED]
+    frame = pd.DataFrame(
         {
-            "Run": kind_name(config),
-            "Tasks": ", ".join(config.tasks),
-            "Encoder": config.encoder,
-            **({"Share": f"{100 * config.fraction:g}%"} if len(fractions) > 1 else {}),
-            "Seed": config.seed,
+            "Run": row.name,
+            **{field_label(name): row.values[name] for name in view.fields},
+            "Seed": row.seed,
+            "Time": "" if row.seconds is None else duration(row.seconds),
+            "There": "" if row.there is None else _there(row.there),
         }
-        for config in configs[:_MOST_LISTED]
+        for row in listed
     )
+    if not any(frame["There"]):
+        del frame["There"]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content" if len(listed) <= 10 else _LIST_HEIGHT,
+        column_config={"Seed": st.column_config.NumberColumn(format="%d", width="small")},
+        key="launch_list",
+        alt="The runs that the form makes",
+    )
+    if len(view.rows) > len(listed):
+        st.caption(f"The first {len(listed)} of {len(view.rows):,}.")
+
+
+def _there(run: Run) -> str:
+    look = STATES[run.state]
+    return f"{look.mark} {_STATE_WORDS.get(run.state.value, look.word.lower())}, run {run.id}"
+
+
+_STATE_WORDS = {"succeeded": "done", "queued": "waiting"}

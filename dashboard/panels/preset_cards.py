@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.launch.data import OWN
-from dashboard.launch.form import fill
+from dashboard.launch.fill import fill, use_own_data
 from dashboard.launch.presets import FINE_TUNE, SCARCE, TABLES, TRY_IT
 from dashboard.panels.try_it import launch_button
 
@@ -33,11 +32,11 @@ def preset_cards() -> None:
                     table.title,
                     help=table.words,
                     on_click=fill,
-                    args=(table.values,),
+                    args=(table.form,),
                     key=f"fill_{table.title}",
                 )
     with five.container(border=True, height="stretch"):
         st.markdown("**Your own data**")
         st.caption("CoNLL columns or CoNLL-U, by upload or from a folder on this machine. Nothing leaves it.")
         st.space("stretch")
-        st.button("Use my data", icon=":material/upload_file:", on_click=fill, args=({"corpus": OWN},))
+        st.button("Use my data", icon=":material/upload_file:", on_click=use_own_data)

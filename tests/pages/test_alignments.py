@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from core.training.events import Snapshot
 from dashboard.queries.naming import field_text
 from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
+from tests.pages.matrices import shown
 
 
 def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) -> None:
@@ -35,13 +35,9 @@ def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) 
     (told,) = [one.value for one in app.info]
     assert "the rows of these groups of tasks (pos, chunk; ner) never meet" in told
     assert "relations of tasks between groups stay at zero" in told
-    (matrix,) = [
-        json.loads(json.loads(one.proto.json)["figure"])
-        for one in app.get("bidi_component")
-        if json.loads(one.proto.json or "{}").get("filename", "").startswith("matrix_")
-    ]
     # ner with pos and with chunk, on both sides of the diagonal.
-    assert len([trace for trace in matrix["data"] if trace["type"] == "bar"]) == 4
+    (panel,) = shown(app).frame["panels"]
+    assert len(panel["impossible"]) == 4
 
 
 CSV = b"task,label,general,weight\nchunk,B-NP,NP,0.5\nchunk,I-NP,NP,0.5\nner,B-PER,NP,1\n"
@@ -51,7 +47,7 @@ CSV = b"task,label,general,weight\nchunk,B-NP,NP,0.5\nchunk,I-NP,NP,0.5\nner,B-P
 def form(open_page: Open) -> AppTest:
     """The launch form on the demo corpus, with the alignment mapping chosen."""
     app = open_page("launch")
-    app.selectbox(key="launch_alignment").select("mapping").run()
+    app.pills(key="launch_alignment").set_value(["mapping"]).run()
     assert not app.exception
     return app
 
@@ -116,7 +112,7 @@ def test_a_kept_mapping_is_there_after_another_page(form: AppTest) -> None:
     upload(form, CSV)
     form.switch_page("app_pages/runs.py").run()
     form.switch_page("app_pages/launch.py").run()
-    assert form.selectbox(key="launch_alignment").value == "mapping"
+    assert form.pills(key="launch_alignment").value == ["mapping"]
     assert any("General label" in one.value.columns for one in form.dataframe)
 
 

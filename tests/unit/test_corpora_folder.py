@@ -254,7 +254,7 @@ class TestSummary:
         }
         ner = summary.tasks[2]
         assert (ner.name, ner.scheme, ner.sentences) == ("ner", "iob2", 2)
-        assert ner.counts == {"O": 6, "B-MISC": 2, "B-ORG": 2}
+        assert ner.counts["train"] == {"O": 6, "B-MISC": 2, "B-ORG": 2}
         assert ner.unseen == {"test": ("B-PER",)}
         assert summary.samples[0].tokens == ("EU", "rejects", "German", "lamb", ".")
         assert any("pos: the test split has 1 label" in note for note in summary.notes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,9 @@ from core.corpora import Corpus, prepare
 from core.errors import ConfigError, CorpusError, EncoderError
 from core.store import RunState, Store
 from jobs import submit as submission
-from jobs.estimate import estimate, eta
+from jobs.estimate import eta
 from jobs.submit import check, submit
-from tests.making import OWNER, Clock, claimed, run_facts, step_metrics
+from tests.making import Clock, claimed, step_metrics
 
 _CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
 
@@ -166,44 +164,6 @@ def test_a_mapping_that_does_not_fit_is_refused(
     with pytest.raises(ConfigError, match=says):
         submit(store, [small(corpus), small(corpus, alignment=f"mapping:{file}")], engine=NoEngine())
     assert store.runs() == []
-
-
-def test_an_estimate_without_experience_says_so(store: Store, corpus: Path) -> None:
-    guess = estimate(store, [small(corpus)])
-    assert guess.basis.startswith("a rough guess")
-    assert guess.seconds > 0
-    assert estimate(store, [small(corpus, seed=seed) for seed in (1, 2)]).seconds == pytest.approx(
-        2 * guess.seconds
-    )
-    assert estimate(store, [small(corpus, encoder_training="frozen")]).seconds < guess.seconds
-    assert estimate(store, []).seconds == 0
-
-
-def test_an_estimate_from_past_runs(
-    store: Store, corpus: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MRNLAB_SLOTS", "1")
-    here = dataclasses.replace(OWNER, host=socket.gethostname())
-    for seconds in (100.0, 200.0, 900.0):
-        (run_id,) = store.add_runs([small(corpus)])
-        assert store.claim(here, 15) is not None
-        store.set_facts(run_id, run_facts(total_steps=100))  # 100 steps of 16 sentences
-        clock.now += seconds
-        store.finish(run_id, RunState.SUCCEEDED)
-    found = estimate(store, [small(corpus, epochs=4)])
-    assert found.basis == "from past runs with this encoder on this machine"
-    assert found.seconds == pytest.approx(200 / (100 * 16) * 20 * 4)
-    mixed = estimate(store, [small(corpus), small(corpus, encoder_training="frozen")])
-    assert mixed.basis.startswith("partly from past runs on this machine (minilm)")
-    monkeypatch.setenv("MRNLAB_SLOTS", "2")
-    assert estimate(store, [small(corpus, epochs=4)] * 2).seconds == pytest.approx(found.seconds)
-
-
-def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
-    run_id = claimed(store)
-    store.set_facts(run_id, run_facts())
-    store.finish(run_id, RunState.SUCCEEDED)
-    assert estimate(store, [small(corpus)]).basis.startswith("a rough guess")
 
 
 def test_eta(store: Store, clock: Clock) -> None:

@@ -1,0 +1,88 @@
+"""The form in the address of the page, both ways: a link fills it in, and an edit is in the link.
+
+Written by hand instead of `bind="query-params"`: bound widgets would leave a dozen parameters on all other
+pages, and a key per corpus has no place in a link (docs/adr/0010-launch-link.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.store import Store
+from dashboard.launch.clone import cloned
+from dashboard.launch.draft import Draft
+from dashboard.launch.fill import fill_from
+from dashboard.launch.link import FIELDS, draft_of, query_of
+
+__all__ = ["CLONE", "clone", "open_link", "write_link"]
+
+CLONE = "clone"
+_SEEN = "launch_link"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A link and the form that it stood for; the form is None until it has been drawn."""
+
+    link: dict[str, str]
+    form: dict[str, str] | None
+
+
+def open_link(store: Store) -> None:
+    """Fills the form in as the page's address says, where that has not been done. Before the widgets.
+
+    On later runs, after an edit say, the form stands as it is.
+    """
+    link = _link()
+    seen: _Seen | None = st.session_state.get(_SEEN)
+    if seen is not None and (not link or link == seen.link):
+        return
+    st.session_state[_SEEN] = _Seen(link, None)
+    if CLONE in link:
+        clone(store, link[CLONE])
+    elif link:
+        fill_from(*_of_link(link))
+
+
+def _of_link(link: dict[str, str]) -> tuple[Draft, tuple[int, ...], tuple[str, ...]]:
+    draft, sentences = draft_of(link)
+    return draft, (), sentences
+
+
+def clone(store: Store, numbers: str) -> None:
+    """Fills the form in from the runs of these numbers, `12,13`. What cannot be had is said above it."""
+    named = [part.strip() for part in numbers.split(",") if part.strip()]
+    ids = dict.fromkeys(int(part) for part in named if part.isdecimal())
+    known = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
+    runs = [known[run_id] for run_id in ids if run_id in known]
+    readable = [run for run in runs if run.config_problem is None]
+    sentences = [
+        f"There is no run {part}." for part in named if not part.isdecimal() or int(part) not in known
+    ]
+    sentences += [
+        f"The description of run {run.id} can no longer be read." for run in runs if run.config_problem
+    ]
+    draft = Draft(corpus="demo")
+    if readable:
+        draft, said = cloned([run.config for run in readable])
+        sentences += said
+    fill_from(draft, tuple(run.id for run in readable), tuple(sentences))
+
+
+def write_link(draft: Draft) -> None:
+    """Puts the form into the page's address, unless that says the same already. After the widgets."""
+    form = query_of(draft)
+    link = _link()
+    seen: _Seen = st.session_state[_SEEN]
+    if link == seen.link and seen.form in (None, form):
+        st.session_state[_SEEN] = _Seen(link, form)
+        return
+    others = {name: st.query_params.get_all(name) for name in st.query_params if name not in link}
+    st.query_params.from_dict({**others, **form})
+    st.session_state[_SEEN] = _Seen(form, form)
+
+
+def _link() -> dict[str, str]:
+    return {name: st.query_params[name] for name in (*FIELDS, CLONE) if name in st.query_params}

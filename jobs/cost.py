@@ -1,0 +1,257 @@
+"""How long runs will take: from past runs on this machine, else a rough guess.
+
+A run costs its start-up and its end (corpus, encoder, features, the last scores), and then so many seconds
+for each training word of each epoch. Both are medians over the newest past runs that are most alike. A
+worker's first run also loads the libraries, which is told apart.
+"""
+
+from __future__ import annotations
+
+import socket
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.config import RunConfig
+from core.corpora import summarise
+from core.models.registry import base_name
+from core.store import MetricKey, Run, RunState, Store
+from core.training.events import TOTAL
+from jobs.engines.slots import gpu_count, slot_count
+
+__all__ = ["Cost", "RunCost", "cost"]
+
+# The newest runs that succeeded, of which the most alike are looked for: bounded, however many there are.
+_NEWEST = 400
+_ALIKE = 20
+# So many runs are enough to tell a spread from; with fewer the next wider kind is asked.
+_ENOUGH = 3
+_TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
+
+# Seconds for one training sentence in one epoch, dev scores included, on two cores in bfloat16 (measured for
+# minilm; the others by their number of weights). A frozen encoder's features are computed once.
+_ROUGH_FULL_S = {"minilm": 0.025}
+_ROUGH_FULL_OTHER_S = 0.2
+_ROUGH_FROZEN_S = 0.004
+_ROUGH_GPU_FACTOR = 0.05
+_ROUGH_START_S = 6.0
+# How far a rough guess, and one from a single run or two, has been seen to be off.
+_ROUGH_RANGE = (0.4, 2.5)
+_FEW_RANGE = (0.7, 1.5)
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """Seconds of one run, at least and at most; `rough` where no past run says anything about it."""
+
+    seconds: float
+    least: float
+    most: float
+    rough: bool
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Wall-clock seconds until the last of the runs has ended, at least and at most, and what that rests on.
+
+    `runs` has what each of them costs, in the order asked for.
+    """
+
+    runs: tuple[RunCost, ...]
+    seconds: float
+    least: float
+    most: float
+    basis: str
+
+    @property
+    def rough(self) -> bool:
+        """Whether nothing of it comes from past runs."""
+        return all(run.rough for run in self.runs)
+
+
+def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
+    """How long these runs will take on this machine, one after another in each of its slots.
+
+    Raises MRNLabError where a corpus cannot be read.
+    """
+    if not configs:
+        return Cost((), 0.0, 0.0, 0.0, "no runs")
+    past = _past_runs(store)
+    rates = {kind: _rate(store, past, kind) for kind in dict.fromkeys(map(_kind, configs))}
+    words = {
+        data: _words(*data) for data in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in configs)
+    }
+    runs = tuple(
+        _run_cost(
+            config, rates[_kind(config)], words[config.corpus, config.columns, config.tasks] * config.fraction
+        )
+        for config in configs
+    )
+    slots = min(slot_count(), len(configs))
+    first = _first_run(past)
+    return Cost(
+        runs,
+        first + sum(run.seconds for run in runs) / slots,
+        first + sum(run.least for run in runs) / slots,
+        first + sum(run.most for run in runs) / slots,
+        _basis(configs, rates),
+    )
+
+
+_Kind = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Rate:
+    """What past runs of a kind took: seconds apart from training, seconds per word and epoch, the spread of
+    their ratio to what these two say.
+    """
+
+    start: float
+    per_word: float
+    least: float
+    most: float
+    runs: int
+    alike: bool
+
+
+def _kind(config: RunConfig) -> _Kind:
+    """What decides a run's pace, the loosest first: past runs that share all of it are the most alike."""
+    return (
+        config.encoder,
+        config.encoder_training,
+        config.batch_size,
+        config.paradigm,
+        config.corpus,
+        len(config.tasks),
+    )
+
+
+# Compared as far as here: all of a kind; without the data; without the paradigm; encoder and training alone.
+_LOOSER = (6, 4, 3, 2)
+
+
+def _past_runs(store: Store) -> list[Run]:
+    """The newest runs that ended well on this machine."""
+    host = socket.gethostname()
+    return [
+        run
+        for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
+        if run.config_problem is None
+        and run.owner
+        and run.owner.host == host
+        and run.total_steps
+        and run.seconds
+    ]
+
+
+def _rate(store: Store, past: Sequence[Run], kind: _Kind) -> _Rate | None:
+    """The pace of the past runs most like that kind; None where none has its encoder and training."""
+    groups = [[run for run in past if _kind(run.config)[:depth] == kind[:depth]] for depth in _LOOSER]
+    found = next((group for group in groups if len(group) >= _ENOUGH), None)
+    found = found or next((group for group in groups if group), None)
+    if found is None:
+        return None
+    alike = found is groups[0]
+    # Facts tell how many words a run has seen; they are read of these few runs only.
+    known = store.runs(ids=[run.id for run in found[:_ALIKE]])
+    trained = store.latest_times([run.id for run in known], _TRAINING_LOSS)
+    measured = [
+        (run.seconds or 0.0, min(trained[run.id][1], run.seconds or 0.0), work)
+        for run in known
+        if run.id in trained and (work := _work_done(run))
+    ]
+    if not measured:
+        return None
+    start = statistics.median(seconds - training for seconds, training, _ in measured)
+    per_word = statistics.median(training / work for _, training, work in measured)
+    ratios = sorted(seconds / (start + per_word * work) for seconds, _, work in measured)
+    least, most = _FEW_RANGE
+    if len(ratios) >= _ENOUGH:
+        tenths = statistics.quantiles(ratios, n=10, method="inclusive")
+        least, most = min(1.0, tenths[0]), max(1.0, tenths[-1])
+    return _Rate(start, per_word, least, most, len(measured), alike)
+
+
+def _work_done(run: Run) -> float:
+    """How many words, epoch after epoch, a past run trained on; 0 where its facts do not say."""
+    tasks = run.facts.get("tasks", ())
+    sentences = sum(task["train_sentences"] for task in tasks)
+    if not sentences or not run.total_steps:
+        return 0.0
+    per_sentence = sum(task["train_tokens"] for task in tasks) / sentences
+    return float(run.total_steps * run.config.batch_size * per_sentence)
+
+
+def _first_run(past: Sequence[Run]) -> float:
+    """How much longer the first run of a worker takes than the next like it."""
+    by_worker: dict[object, list[Run]] = {}
+    for run in reversed(past):
+        by_worker.setdefault(run.owner, []).append(run)
+    longer = [
+        (one.seconds or 0.0) - (other.seconds or 0.0)
+        for one, other, *_ in (runs for runs in by_worker.values() if runs[1:])
+        if _kind(one.config) == _kind(other.config) and one.config.epochs == other.config.epochs
+    ]
+    return max(0.0, statistics.median(longer)) if longer else _ROUGH_START_S
+
+
+def _run_cost(config: RunConfig, rate: _Rate | None, words: float) -> RunCost:
+    if rate is None:
+        seconds = _rough_seconds(config, words)
+        least, most = _ROUGH_RANGE
+    else:
+        seconds = rate.start + rate.per_word * words * config.epochs
+        least, most = rate.least, rate.most
+    return RunCost(seconds, least * seconds, most * seconds, rate is None)
+
+
+_WORDS_PER_SENTENCE = 15.0  # of the corpora that the rough rates were measured on
+
+
+def _rough_seconds(config: RunConfig, words: float) -> float:
+    sentences = words / _WORDS_PER_SENTENCE
+    full = _ROUGH_FULL_S.get(base_name(config.encoder), _ROUGH_FULL_OTHER_S)
+    if gpu_count() and config.device != "cpu":
+        full *= _ROUGH_GPU_FACTOR
+    if config.encoder_training == "frozen":
+        # One forward pass of each sentence, then the heads alone.
+        return _ROUGH_START_S + full / 3 * sentences + _ROUGH_FROZEN_S * sentences * config.epochs
+    return _ROUGH_START_S + full * sentences * config.epochs
+
+
+def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str]) -> float:
+    """How many words a run of these tasks trains on: those of the sentences annotated for one of them."""
+    summary = summarise(corpus, columns)
+    annotated = sum(
+        sum(task.counts.get("train", {}).values()) for task in summary.tasks if task.name in tasks
+    )
+    words = min(summary.splits["train"].tokens, annotated)
+    return words if "dev" in summary.splits else 0.9 * words
+
+
+def _basis(configs: Sequence[RunConfig], rates: Mapping[_Kind, _Rate | None]) -> str:
+    """What the times rest on, as the end of a sentence."""
+    known = [rate for rate in rates.values() if rate is not None]
+    unknown = [kind for kind, rate in rates.items() if rate is None]
+    strange = ", ".join(dict.fromkeys(f"{kind[0]} ({_TRAINING[kind[1]]})" for kind in unknown))
+    if not known:
+        return f"a rough guess: no run with {strange} has ended on this machine yet"
+    if unknown:
+        rough = sum(rates[_kind(config)] is None for config in configs)
+        return (
+            f"from past runs on this machine, but for {rough} of {len(configs)} runs a rough guess: "
+            f"none with {strange} has ended here yet"
+        )
+    number = min(rate.runs for rate in known)
+    if all(rate.alike for rate in known):
+        return f"from {number} past {'run' if number == 1 else 'runs'} of {_each(known)} on this machine"
+    return "from past runs on this machine, of other data or paradigms over the same encoder"
+
+
+_TRAINING = {"full": "fine-tuned", "frozen": "frozen"}
+
+
+def _each(known: Sequence[_Rate]) -> str:
+    return "this kind" if len(known) == 1 else "each kind at least"

@@ -1,0 +1,170 @@
+"""The form, a link to it, the command and the runs that they make are one and the same."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import typer
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from core.config import LEARNABLE, RunConfig
+from core.corpora import CATALOGUE
+from core.errors import ConfigError
+from core.models.registry import ENCODERS
+from core.mrn.registry import PRIORS
+from core.sweep import expand
+from dashboard.launch.clone import cloned
+from dashboard.launch.draft import Draft, plan
+from dashboard.launch.link import draft_of, query_of
+from dashboard.launch.terminal import command
+from jobs.cli import app
+from jobs.cli.launch import described
+from jobs.submit import placed
+
+_LAUNCH = typer.main.get_command(app).commands["launch"]  # type: ignore[attr-defined]
+_RATES = st.floats(1e-6, 1, exclude_min=True)
+_FACTORS = st.floats(1e-6, 1e6)
+_COUNTS = st.integers(1, 1000)
+_OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
+    "encoder": st.sampled_from(
+        [name + end for name in ENCODERS for end in ("", "+bilstm")] + ["own/encoder"]
+    ),
+    "encoder_training": st.sampled_from(["full", "frozen"]),
+    "paradigm": st.sampled_from(["stl", "mtl", "mrn"]),
+    "prior": st.sampled_from(sorted(PRIORS)),
+    "alignment": st.sampled_from(["auto", "exact", "disjoint", "cooccurrence", "mapping:/kept/labels.csv"]),
+    "lambda": _FACTORS,
+    "fraction": st.floats(1e-3, 1),
+    "truecase": st.booleans(),
+    "shrinkage": _FACTORS,
+    "update_every": _COUNTS,
+    "snapshots": _COUNTS,
+    "seed": st.integers(0, 2**31 - 1) | st.integers(0, 9),
+    "epochs": _COUNTS,
+    "batch_size": _COUNTS,
+    "max_length": st.integers(8, 8192),
+    "lr_encoder": _RATES,
+    "lr_heads": _RATES,
+    "lr_bilstm": _RATES,
+    "bilstm_hidden": _COUNTS,
+    "dropout": st.floats(0, 1, exclude_max=True),
+    "head_init": st.sampled_from(["zeros", "default"]),
+    "weight_decay": st.floats(0, 10),
+    "select_by": st.sampled_from(["score", "loss"]),
+    "pos_score": st.sampled_from(["accuracy", "seqeval_f1"]),
+    "device": st.sampled_from(["auto", "cpu", "cuda", "cuda:1"]),
+    "precision": st.sampled_from(["auto", "fp32", "bf16"]),
+}
+_ALWAYS_LISTED = ("encoder", "encoder_training", "paradigm", "seed", "epochs", "fraction")
+_TASKS = st.lists(st.sampled_from(["pos", "chunk", "ner"]), min_size=2, max_size=3, unique=True)
+
+
+@st.composite
+def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
+    """The runs of a sweep over a few fields, each with a few values."""
+    names = draw(st.sets(st.sampled_from(sorted(_OF_FIELD)), max_size=6)) | set(_ALWAYS_LISTED[:3])
+    lists = {
+        name: draw(
+            st.lists(_OF_FIELD[name], min_size=1, max_size=most if name != "alignment" else 1, unique=True)
+        )
+        for name in sorted(names)
+    }
+    base: dict[str, Any] = {"corpus": draw(st.sampled_from(["demo", "/some where/mine", "demo?train=100"]))}
+    base["tasks"] = tuple(draw(_TASKS))
+    if base["corpus"].startswith("/"):
+        base["columns"] = draw(st.none() | st.just(("tokens", "pos", "chunk", "ner")))
+    if "mrn" in lists["paradigm"]:
+        base["learn"] = draw(st.none() | st.sets(st.sampled_from(LEARNABLE), min_size=1).map(tuple))
+    try:
+        return tuple(expand(base, lists))
+    except ConfigError:
+        assume(False)  # a field that none of these runs has
+        raise
+
+
+@settings(max_examples=80, deadline=None)
+@given(sweeps())
+@example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),))
+def test_a_sweep_comes_back_from_its_runs(runs: tuple[RunConfig, ...]) -> None:
+    draft, sentences = cloned(runs)
+    assert set(plan(draft).configs) == set(runs), plan(draft).error
+    assert sentences == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject) -> None:
+    runs = [run for _ in range(2) for run in data.draw(sweeps())]
+    some = data.draw(st.lists(st.sampled_from(runs), min_size=1, max_size=6, unique=True))
+    draft, sentences = cloned(some)
+    made = set(plan(draft).configs)
+    assert made == set(some) or sentences
+    if not set(some) <= made:
+        assert any("not among those it makes" in sentence for sentence in sentences)
+
+
+@settings(max_examples=80, deadline=None)
+@given(sweeps())
+def test_a_link_makes_the_same_runs(runs: tuple[RunConfig, ...]) -> None:
+    draft, _ = cloned(runs)
+    again, sentences = draft_of(query_of(draft))
+    assert set(plan(again).configs) == set(runs), plan(again).error
+    assert sentences == ()
+    assert query_of(again) == query_of(draft)
+
+
+@settings(max_examples=80, deadline=None)
+@given(sweeps(), st.booleans())
+@example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True)
+def test_the_command_makes_the_same_runs(runs: tuple[RunConfig, ...], reuse: bool) -> None:
+    draft, _ = cloned(runs)
+    made = plan(draft).configs
+    told = command(draft, made, made, reuse=reuse)
+    program, verb, *arguments = shlex.split(told.replace("\\\n", " "))
+    assert (program, verb) == ("mrnlab", "launch")
+    options = _LAUNCH.make_context("launch", arguments).params
+    assert set(described(options)) == set(runs)
+    assert options["reuse"] is reuse
+
+
+def test_the_command_names_places_in_full(tmp_path: Any, monkeypatch: Any) -> None:
+    folder = tmp_path / "my corpus"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    draft = cloned([RunConfig.build(corpus="my corpus", tasks="pos,ner")])[0]
+    runs = plan(draft).configs
+    told = command(draft, runs, [placed(run) for run in runs], reuse=False)
+    assert f"--corpus '{folder}'" in told
+
+
+def test_runs_that_the_form_cannot_make() -> None:
+    mtl = RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl")
+    other = RunConfig.build(corpus="demo-both-pos", tasks="pos-a,pos-b", paradigm="mtl")
+    told = " ".join(cloned([mtl, other])[1])
+    assert "differ in corpus and tasks" in told
+    assert "2 of these runs are not among those it makes" in told
+    corners = [mtl.with_(epochs=1, seed=1), mtl.with_(epochs=2, seed=2)]
+    assert cloned(corners)[1] == (
+        "The form makes every combination of these values, so 2 more runs than these.",
+    )
+    spec = CATALOGUE["conll2003"]
+    named = RunConfig.build(corpus=spec.name, columns=spec.columns, tasks="pos,ner")
+    assert any("knows its own" in sentence for sentence in cloned([named])[1])
+
+
+def test_single_tasks_are_united() -> None:
+    runs = expand({"corpus": "demo", "tasks": ("ner", "pos"), "paradigm": "stl"}, {"seed": [4, 5, 6]})
+    draft, sentences = cloned(runs)
+    assert draft.tasks == ("ner", "pos")
+    assert draft.lists["seed"] == "4-6"
+    assert sentences == ()
+    assert set(plan(draft).configs) == set(runs)
+
+
+def test_a_link_with_values_that_do_not_exist_says_so() -> None:
+    draft, sentences = draft_of({"corpus": "demo", "tasks": "pos", "paradigm": "stl,best", "run": "3"})
+    assert draft.lists["paradigm"] == ("stl",)
+    assert sentences == ("The link asks for paradigm best, which does not exist.",)
+    assert isinstance(draft, Draft)

@@ -1,0 +1,173 @@
+"""What runs will take, in time and on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import RunConfig
+from core.errors import CorpusError
+from core.store import RunState, Store
+from core.training.events import TOTAL, StepMetrics, TaskFacts
+from jobs.cost import cost
+from jobs.disk import disk
+from tests.making import OWNER, Clock, claimed, run_facts
+
+_CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
+_WORDS = 40
+"""Of the training split of the corpus below."""
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("MRNLAB_SLOTS", "1")
+    opened = Store.open("sqlite://", clock=clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.conll").write_text(_CONLL * 10)
+    return folder
+
+
+def small(folder: Path, **values: Any) -> RunConfig:
+    defaults = {"corpus": str(folder), "columns": "tokens,ner,toy", "tasks": "ner,toy"}
+    return RunConfig.build(**(defaults | values))
+
+
+def ended(
+    store: Store, clock: Clock, config: RunConfig, *, start: float, per_word: float, worker: int = 1
+) -> int:
+    """A past run of this machine: so many seconds apart from training, so many for each word and epoch."""
+    here = dataclasses.replace(OWNER, host=socket.gethostname(), pid=worker)
+    (run_id,) = store.add_runs([config])
+    assert store.claim(here, 15) is not None
+    words = _WORDS * config.fraction
+    facts = tuple(
+        TaskFacts(task, "plain", ("X",), "accuracy", train_sentences=int(words / 2), train_tokens=int(words))
+        for task in config.tasks
+    )
+    steps = -(-int(words / 2) // config.batch_size) * config.epochs
+    store.set_facts(run_id, run_facts(total_steps=steps, tasks=facts))
+    trained = per_word * words * config.epochs
+    store.add_metrics(run_id, [StepMetrics(steps, config.epochs, trained, {(TOTAL, "loss"): 1.0})])
+    clock.now += start + trained
+    store.set_progress(run_id, steps, config.epochs, steps)
+    store.finish(run_id, RunState.SUCCEEDED)
+    return run_id
+
+
+def test_without_experience_it_is_a_rough_guess_and_said_so(store: Store, corpus: Path) -> None:
+    guess = cost(store, [small(corpus)])
+    assert guess.rough
+    assert guess.basis.startswith("a rough guess: no run with minilm (fine-tuned) has ended")
+    (one,) = guess.runs
+    assert 0 < one.least < one.seconds < one.most
+    assert guess.least < guess.seconds < guess.most
+    two = cost(store, [small(corpus, seed=seed) for seed in (1, 2)])
+    assert two.runs == (one, one)
+    assert cost(store, [small(corpus, encoder_training="frozen")]).seconds < guess.seconds
+    assert cost(store, []).seconds == 0
+
+
+def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock) -> None:
+    for seed, epochs in enumerate((2, 4, 8)):
+        ended(store, clock, small(corpus, seed=seed, epochs=epochs, batch_size=4), start=30, per_word=0.1)
+    found = cost(store, [small(corpus, epochs=20, batch_size=4), small(corpus, epochs=1, batch_size=4)])
+    assert not found.rough
+    assert found.basis == "from 3 past runs of this kind on this machine"
+    assert [run.seconds for run in found.runs] == pytest.approx([30 + 0.1 * 40 * 20, 30 + 0.1 * 40])
+    (share,) = cost(store, [small(corpus, epochs=20, batch_size=4, fraction=0.5)]).runs
+    assert share.seconds == pytest.approx(30 + 0.1 * 20 * 20)
+
+
+def test_the_range_is_that_of_past_runs(store: Store, corpus: Path, clock: Clock) -> None:
+    for seed, factor in enumerate((0.5, 1, 1, 1, 1, 1, 1, 1, 1, 2)):
+        config = small(corpus, seed=seed, batch_size=4)
+        ended(store, clock, config, start=20 * factor, per_word=factor, worker=seed)
+    (one,) = cost(store, [small(corpus, seed=99, batch_size=4)]).runs
+    assert one.seconds == pytest.approx(220)
+    assert 110 <= one.least < one.seconds < one.most <= 440
+
+
+def test_the_most_alike_runs_are_asked(store: Store, corpus: Path, clock: Clock) -> None:
+    for seed in range(3):
+        ended(store, clock, small(corpus, seed=seed, batch_size=4), start=1, per_word=1)
+        ended(store, clock, small(corpus, seed=seed, batch_size=4, paradigm="mtl"), start=1, per_word=3)
+    mrn, mtl, stl = cost(
+        store,
+        [
+            small(corpus, seed=9, batch_size=4),
+            small(corpus, seed=9, batch_size=4, paradigm="mtl"),
+            small(corpus, seed=9, batch_size=4, paradigm="stl", tasks="ner"),
+        ],
+    ).runs
+    assert (mrn.seconds, mtl.seconds) == pytest.approx((201, 601))
+    assert 201 < stl.seconds < 601
+    mixed = cost(store, [small(corpus, batch_size=4), small(corpus, encoder_training="frozen")])
+    assert "but for 1 of 2 runs a rough guess: none with minilm (frozen)" in mixed.basis
+    assert [run.rough for run in mixed.runs] == [False, True]
+
+
+def test_the_first_run_of_a_worker_takes_longer_once(
+    store: Store, corpus: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for worker in (1, 2):
+        for start in (50, 10, 10, 10):
+            config = small(corpus, seed=int(clock.now) % 1000, batch_size=4)
+            ended(store, clock, config, start=start, per_word=0.1, worker=worker)
+    configs = [small(corpus, seed=seed, batch_size=4) for seed in range(4)]
+    one = 10 + 0.1 * 40 * 5
+    assert cost(store, configs).seconds == pytest.approx(40 + 4 * one)
+    monkeypatch.setenv("MRNLAB_SLOTS", "2")
+    assert cost(store, configs).seconds == pytest.approx(40 + 2 * one)
+
+
+def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts())
+    store.finish(run_id, RunState.SUCCEEDED)
+    assert cost(store, [small(corpus)]).rough
+
+
+def test_a_corpus_that_is_not_there(store: Store) -> None:
+    with pytest.raises(CorpusError):
+        cost(store, [small(Path("nowhere"))])
+
+
+def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path, clock: Clock, tmp_path: Path) -> None:
+    configs = [small(corpus, seed=seed, batch_size=4) for seed in range(3)]
+    rough = disk(store, configs)
+    assert rough.needed == pytest.approx(3 * 90e6)
+    assert rough.free > 0
+    run_id = store.add_runs([small(corpus, seed=9)])[0]
+    assert store.claim(OWNER, 15) is not None
+    folder = tmp_path / "checkpoint" / "encoder"
+    folder.mkdir(parents=True)
+    (folder / "weights").write_bytes(b"x" * 1000)
+    store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(folder.parent))
+    assert disk(store, configs).needed == pytest.approx(3000)
+    frozen = [small(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
+    # Three seeds read the same features: 384 numbers of two bytes for each of 1.4 subwords a word.
+    assert disk(store, frozen).needed == pytest.approx(384 * 2 * 1.4 * _WORDS)
+
+
+def test_a_short_disk(store: Store, corpus: Path) -> None:
+    found = disk(store, [small(corpus)])
+    assert not dataclasses.replace(found, needed=10.0, free=100.0).short
+    assert dataclasses.replace(found, needed=95.0, free=100.0).short
