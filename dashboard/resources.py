@@ -1,13 +1,10 @@
-"""What all sessions share: the store, the curves read so far, the snapshots, the loaded taggers, and house-
-keeping.
-"""
+"""What all sessions share: the store, the curves read so far, the snapshots, and housekeeping."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -19,7 +16,6 @@ from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
 from core.store.states import ACTIVE
 from core.studies import Study, load_study
 from core.studies.analysis import Result
-from core.tagging import Tagger, load_tagger
 from dashboard.queries.runs import tasks_in_order
 from jobs.engines import default_engine
 from jobs.reaper import reap
@@ -35,7 +31,6 @@ __all__ = [
     "pace",
     "store",
     "study_results",
-    "tagger",
     "task_order",
 ]
 
@@ -179,17 +174,3 @@ def learned(run: Run, key: SnapshotKey) -> Relations:
 @st.cache_resource(max_entries=600, show_spinner=False)
 def _learned(url: str, run_id: int, attempt: int, step: int) -> Relations:
     return _open(url).relations(run_id, step)[1]
-
-
-@st.cache_resource(max_entries=4, show_spinner="Loading the run's checkpoint")
-def _tagger(checkpoint: str, changed: float) -> Tagger:
-    return load_tagger(checkpoint)
-
-
-def tagger(checkpoint: str) -> Tagger:
-    """The tagger of a checkpoint, kept loaded for the next sentence. Raises MRNLabError where it cannot be
-    read.
-    """
-    folder = Path(checkpoint)
-    changed = folder.stat().st_mtime if folder.exists() else 0.0
-    return _tagger(checkpoint, changed)

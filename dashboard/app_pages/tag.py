@@ -1,4 +1,4 @@
-"""Tag: a sentence, with every task's labels."""
+"""Tag: sentences with every task's labels, of one run or of several side by side."""
 
 from __future__ import annotations
 
@@ -6,68 +6,84 @@ import streamlit as st
 
 from core.errors import MRNLabError
 from dashboard import resources
-from dashboard.components import sentence
-from dashboard.panels.tag_parts import answers_table, blocks, taggable, words_of
+from dashboard.caches.tag import answers, desk
+from dashboard.panels import tag_input
+from dashboard.panels.run_picker import pick_runs
+from dashboard.panels.tag_answers import show_answers
+from dashboard.panels.tag_file import tag_file
 from dashboard.panels.try_it import try_it
-from dashboard.queries.naming import run_name
-from dashboard.selection import choose_runs
-from dashboard.states import empty, problem, title
+from dashboard.queries.tag_systems import (
+    MOST_SYSTEMS,
+    System,
+    first_choice,
+    given_tasks,
+    has_model,
+    systems,
+    why_not,
+)
+from dashboard.selection import chosen
+from dashboard.states import problem, title
 
-title("Tag", "Type a sentence and see every task's labels, with how sure the run is of each.")
-store = resources.store()
-offered = taggable(store)
+title("Tag", "Give a sentence and see every task's labels, how sure each run is, and where runs differ.")
 
-if not offered:
+picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Runs to ask")
+if picked is None:
     try_it("No finished run yet, so nothing to tag with. One click trains five.")
     st.stop()
-
-names = {run.id: run_name(run) for run in offered}
-runs = choose_runs(offered, names, key="tag_runs", label="Runs to ask", instead=[offered[0].id])
-with st.form("tag", border=False):
-    text = st.text_input(
-        "Sentence",
-        value=st.query_params.get("text", ""),
-        max_chars=2000,
-        placeholder="John Smith of the World Bank flew to Paris on Monday .",
-    )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        split = st.toggle(
-            "Already split into words",
-            value=st.query_params.get("split") == "yes",
-            help="On: words stand between spaces. Off: punctuation is split off for you.",
-        )
-        asked = st.form_submit_button("Tag", type="primary", icon=":material/sell:")
-
-if asked:
-    st.query_params["text"], st.query_params["split"] = text, "yes" if split else "no"
-
-words = words_of(text, split)
-if not runs:
+for run in resources.store().runs(chosen(), with_facts=False):
+    if not has_model(run):
+        st.caption(f":material/info: {why_not(run)}")
+asked = systems(picked)
+if not asked:
     st.caption("Choose at least one run.")
     st.stop()
-if not words:
-    empty(
-        "A sentence, please",
-        "Type or paste one above and press Tag. The first answer takes a few seconds while the "
-        "run's checkpoint is loaded; after that it is at once.",
-    )
-    st.stop()
+if len(asked) > MOST_SYSTEMS:
+    st.caption(f"The first {MOST_SYSTEMS} of {len(asked)} are asked.")
+    asked = asked[:MOST_SYSTEMS]
+for system in asked:
+    for checkpoint in system.checkpoints:
+        desk().load(checkpoint)  # in the background, while the reader types
 
-answers = []
-for run in runs[:4]:
+
+def ready() -> list[System]:
+    """The systems once their models are loaded. Of runs whose model cannot be read it is said why."""
+    readable = []
+    with st.spinner("Loading the models", show_time=True):
+        for run in [run for system in asked for run in system.runs]:
+            try:
+                desk().load(run.checkpoint or "").result()
+                readable.append(run)
+            except MRNLabError as error:
+                problem(f"Run {run.id}: {error}")
+    return systems(readable)
+
+
+kind = tag_input.input_kind()
+
+
+@st.fragment
+def ask() -> None:
+    """What is typed runs only this part of the page again."""
     try:
-        tagger = resources.tagger(run.checkpoint or "")
-        answers.append((run, tagger.schemes, tagger.tag([words])[0]))
+        if kind == tag_input.TEXT:
+            given = tag_input.text(asked)
+        elif kind == tag_input.TEST:
+            given = tag_input.test_sentence(asked[0])
+        else:
+            given = tag_input.gold_text(given_tasks(answers(ready(), ())[0]))
+        if not given:
+            tag_input.nothing_yet(kind)
+            return
+        sentences = tag_input.bounded(given)
+        able = ready()
+        if able:
+            told, seconds = answers(able, tuple(one.tokens for one in sentences))
+            show_answers(able, sentences, told, seconds)
     except MRNLabError as error:
-        problem(f"Run {run.id}: {error}")
-if len(runs) > 4:
-    st.caption("The first four runs are asked.")
+        problem(str(error))
 
-if answers:
-    sentence(blocks(answers, resources.task_order()), key="tagged")
-    st.caption(
-        "Point at a label for the run's confidence and its next choices. "
-        + ("Outlined: where a run differs from the first." if len(answers) > 1 else "")
-    )
-    with st.expander("Confidences and alternatives", icon=":material/table_rows:"):
-        answers_table(answers)
+
+if kind == tag_input.FILE:
+    tag_file(ready())
+else:
+    ask()

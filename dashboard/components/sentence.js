@@ -1,5 +1,11 @@
-// A tagged sentence: words in large type, one lane per task under each word. Built from text nodes only, so
-// that no token, label or run name is ever read as HTML.
+// A tagged sentence: words in large type, under them a lane for each task and run. Every line is a grid whose columns
+// are words, so that a span is one thing over its words and widens them where its label is long. Built from text
+// nodes only, so that no token, label or run name is ever read as HTML.
+
+const drawn = new WeakMap()
+const RIGHT_TO_LEFT =
+  /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u
+const UNSURE = 0.8 // below this a probability is written beside the label
 
 function element(tag, className, text) {
   const node = document.createElement(tag)
@@ -8,52 +14,278 @@ function element(tag, className, text) {
   return node
 }
 
-function mark(lane, cell) {
-  const node = element("div", `mark ${lane.kind}`)
-  node.style.setProperty("--task", lane.colour)
-  node.title = cell.title
-  if (cell.differs) node.classList.add("differs")
-  if (lane.kind === "spans") {
-    const bar = element("div", "bar")
-    if (cell.inside) bar.classList.add("inside")
-    if (cell.start) bar.classList.add("start")
-    if (cell.end) bar.classList.add("end")
-    node.append(bar, element("div", "type", cell.start ? cell.text : "\u00a0"))
-  } else {
-    node.append(element("div", "tag", cell.text || "\u00a0"))
-  }
+const percent = (share) => {
+  const text = (100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)
+  return `${text === "100.0" ? "100" : text}%`
+}
+
+function place(node, row, column, rows = 1, columns = 1) {
+  node.style.gridRow = `${row} / span ${rows}`
+  node.style.gridColumn = `${column} / span ${columns}`
   return node
+}
+
+// The spans of a lane between two words: where each begins and ends there, and whether it goes on beyond.
+function* spansOf(lane, from, to) {
+  for (let at = from; at < to; at++) {
+    if (!lane.cells[at].inside) continue
+    let start = at
+    while (at + 1 < to && !lane.cells[at].end && lane.cells[at + 1].inside) at++
+    yield { start, end: at + 1, before: !lane.cells[start].start, after: !lane.cells[at].end }
+  }
+}
+
+const sureness = (cell) => (cell.shares ? cell.shares[0][1] : 1)
+
+// A span is as sure as its least sure word.
+function spanNode(lane, span) {
+  const first = lane.cells[span.start]
+  const node = element("div", "span")
+  if (first.ghost) node.classList.add("ghost")
+  if (first.differs) node.classList.add("differs")
+  if (span.before) node.classList.add("before")
+  if (span.after) node.classList.add("after")
+  const sure = Math.min(...lane.cells.slice(span.start, span.end).map(sureness))
+  node.style.setProperty("--sure", sure)
+  node.append(element("div", "bar"))
+  const label = element("div", "type", (span.before ? "… " : "") + first.text)
+  if (sure < UNSURE && !first.ghost) label.append(element("span", "share", percent(sure)))
+  if (first.note) label.append(element("span", "note", first.note))
+  node.append(label)
+  return node
+}
+
+function cellNode(lane, cell, token) {
+  const node = element("div", `cell ${lane.kind}`)
+  const sure = sureness(cell)
+  node.style.setProperty("--sure", sure)
+  if (lane.kind === "plain") {
+    const tag = element("div", "tag", cell.text || "\u00a0")
+    if (cell.text && sure < UNSURE) tag.append(element("span", "share", percent(sure)))
+    node.append(tag)
+    if (cell.differs) node.classList.add("differs")
+  } else if (!cell.inside && sure < UNSURE) {
+    node.classList.add("unsure")
+    node.append(element("span", "share", percent(sure)))
+  }
+  const parts = [token, lane.task, lane.who, cell.title, cell.shares ? percent(sure) : "", cell.why]
+  node.setAttribute("aria-label", parts.filter(Boolean).join(", "))
+  node.setAttribute("role", "button")
+  node.tabIndex = -1
+  return node
+}
+
+// The words from one to another with their lanes. `widths` are those of the names, once they are known.
+function lineNode(block, from, to, widths) {
+  const line = element("div", "line")
+  line.dir = block.rightToLeft ? "rtl" : "ltr"
+  const named = block.names ? 2 : 0
+  const names = widths ? widths.map((width) => `${width}px`) : ["max-content", "max-content"]
+  line.style.gridTemplateColumns =
+    (named ? names.join(" ") + " " : "") + `repeat(${to - from}, minmax(0, max-content))`
+  block.tokens.slice(from, to).forEach((token, index) => {
+    const word = place(element("div", "word"), 1, named + index + 1)
+    word.append(element("bdi", "", token))
+    line.append(word)
+  })
+  block.lanes.forEach((lane, number) => {
+    const row = number + 2
+    const opens = number === 0 || block.lanes[number - 1].task !== lane.task
+    const parts = []
+    if (named && opens) {
+      let rows = 1
+      while (block.lanes[number + rows]?.task === lane.task) rows++
+      const task = place(element("div", `task ${lane.kind}`), row, 1, rows)
+      const name = element("div", "name")
+      name.append(element("i", ""), element("bdi", "", lane.task))
+      task.append(name)
+      if (lane.about) task.append(element("div", "about", lane.about))
+      parts.push(task)
+    }
+    if (named) parts.push(place(element("div", `who ${lane.kind}`, lane.who), row, 2))
+    for (let at = from; at < to; at++) {
+      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at]), row, named + at - from + 1)
+      cell.dataset.lane = number
+      cell.dataset.word = at
+      parts.push(cell)
+    }
+    if (lane.kind === "spans")
+      for (const span of spansOf(lane, from, to))
+        parts.push(place(spanNode(lane, span), row, named + span.start - from + 1, 1, span.end - span.start))
+    for (const part of parts) {
+      part.style.setProperty("--task", lane.colour)
+      if (opens && number > 0) part.classList.add("opens")
+      line.append(part)
+    }
+  })
+  return line
+}
+
+// Where the lines of each block break: all words of all blocks are laid out once without breaks, and measured.
+function broken(root, blocks, width) {
+  const host = element("div", "measure")
+  const trials = blocks.map((block) => lineNode(block, 0, block.tokens.length))
+  host.append(...trials)
+  root.append(host)
+  const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.offsetWidth)))
+  const names = [widest(".task"), widest(".who")]
+  const lines = trials.map((trial, number) => {
+    const widths = blocks[number].names ? names : undefined
+    const room = width - (widths ? widths[0] + widths[1] : 0)
+    const starts = [0]
+    let used = 0
+    trial.querySelectorAll(".word").forEach((word, index) => {
+      const needed = word.getBoundingClientRect().width
+      if (used > 0 && used + needed > room) {
+        starts.push(index)
+        used = 0
+      }
+      used += needed
+    })
+    return { widths, starts }
+  })
+  host.remove()
+  return lines
+}
+
+// What is known of one word in one lane: its best labels with their probabilities, and what is said of it.
+function fillCard(card, block, lane, at) {
+  const cell = lane.cells[at]
+  card.style.setProperty("--task", lane.colour)
+  const head = element("div", "head")
+  head.append(element("bdi", "token", block.tokens[at]), element("span", "", [lane.task, lane.who].filter(Boolean).join(" · ")))
+  const rows = (cell.shares ?? []).map(([label, share]) => {
+    const row = element("div", "choice")
+    const track = element("div", "track")
+    track.append(element("i", ""))
+    track.firstChild.style.width = `${100 * share}%`
+    row.append(element("bdi", "", label), track, element("span", "", percent(share)))
+    return row
+  })
+  card.replaceChildren(head, ...rows)
+  if (!rows.length && cell.title) card.append(element("div", "said", cell.title))
+  if (cell.why) card.append(element("div", "said why", cell.why))
+}
+
+function interact(root, blocks) {
+  const card = element("div", "card")
+  card.hidden = true
+  card.setAttribute("role", "tooltip")
+  root.append(card)
+  const cells = new Map() // block.lane.word → node
+  root.querySelectorAll(".cell").forEach((cell) => {
+    cells.set(`${cell.dataset.block}.${cell.dataset.lane}.${cell.dataset.word}`, cell)
+  })
+  const first = root.querySelector(".cell")
+  if (first) first.tabIndex = 0
+  let shown = null
+  const hide = () => {
+    shown?.classList.remove("shown")
+    shown = null
+    card.hidden = true
+  }
+  const show = (cell) => {
+    if (shown === cell) return
+    shown?.classList.remove("shown")
+    shown = cell
+    cell.classList.add("shown")
+    const block = blocks[cell.dataset.block]
+    fillCard(card, block, block.lanes[cell.dataset.lane], Number(cell.dataset.word))
+    card.hidden = false
+    const [outer, inner] = [root.getBoundingClientRect(), cell.getBoundingClientRect()]
+    const left = Math.min(inner.left - outer.left, outer.width - card.offsetWidth - 4)
+    const below = inner.bottom + card.offsetHeight + 12 < window.innerHeight || inner.top < card.offsetHeight + 80
+    card.style.left = `${Math.max(0, left)}px`
+    card.style.top = `${below ? inner.bottom - outer.top + 6 : inner.top - outer.top - card.offsetHeight - 6}px`
+  }
+  const focus = (cell) => {
+    root.querySelectorAll('.cell[tabindex="0"]').forEach((other) => (other.tabIndex = -1))
+    cell.tabIndex = 0
+    cell.focus()
+  }
+  root.onpointerover = (event) => {
+    const cell = event.target.closest(".cell")
+    if (cell) show(cell)
+    else if (shown && !event.target.closest(".card") && root.getRootNode().activeElement !== shown) hide()
+  }
+  root.onpointerleave = () => root.getRootNode().activeElement !== shown && hide()
+  root.onclick = (event) => {
+    const cell = event.target.closest(".cell")
+    if (cell) focus(cell)
+    else hide()
+  }
+  root.onfocusin = (event) => event.target.classList.contains("cell") && show(event.target)
+  root.onfocusout = hide
+  root.onkeydown = (event) => {
+    const cell = event.target.closest(".cell")
+    if (!cell) return
+    if (event.key === "Escape") return hide()
+    const [block, lane, word] = ["block", "lane", "word"].map((name) => Number(cell.dataset[name]))
+    const onwards = blocks[block].rightToLeft ? -1 : 1
+    const near = {
+      ArrowRight: [block, lane, word + onwards],
+      ArrowLeft: [block, lane, word - onwards],
+      ArrowDown: [block, lane + 1, word],
+      ArrowUp: [block, lane - 1, word],
+      Home: [block, lane, 0],
+      End: [block, lane, blocks[block].tokens.length - 1],
+      PageDown: [block + 1, 0, 0],
+      PageUp: [block - 1, 0, 0],
+    }[event.key]
+    const next = near && cells.get(near.join("."))
+    if (!next) return
+    event.preventDefault()
+    focus(next)
+  }
+}
+
+function draw(root, data) {
+  const blocks = data.blocks.map((block) => ({
+    ...block,
+    rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
+  }))
+  root.replaceChildren()
+  root.classList.toggle("small", Boolean(data.small))
+  root.classList.toggle("fade", Boolean(data.fade))
+  const lines = broken(root, blocks, root.clientWidth)
+  blocks.forEach((block, number) => {
+    const section = element("section", "block")
+    section.setAttribute("aria-label", block.tokens.join(" "))
+    if (block.title) section.append(element("div", "title", block.title))
+    const { widths, starts } = lines[number]
+    starts.forEach((from, index) => {
+      section.append(lineNode(block, from, starts[index + 1] ?? block.tokens.length, widths))
+    })
+    section.querySelectorAll(".cell").forEach((cell) => (cell.dataset.block = number))
+    root.append(section)
+  })
+  interact(root, blocks)
 }
 
 export default function (component) {
   const { data, parentElement } = component
   const root = parentElement.querySelector("#root")
-  root.replaceChildren()
-  root.classList.toggle("small", Boolean(data.small))
-  for (const block of data.blocks) {
-    const section = element("section", "block")
-    if (block.title) section.append(element("div", "title", block.title))
-    const body = element("div", "body")
-    if (block.names) {
-      const legend = element("div", "legend")
-      legend.append(element("div", "word", "\u00a0"))
-      for (const lane of block.lanes) {
-        const name = element("div", `name ${lane.kind}`)
-        name.style.setProperty("--task", lane.colour)
-        name.append(element("i", ""), element("span", "", lane.task))
-        legend.append(name)
-      }
-      body.append(legend)
-    }
-    const line = element("div", "line")
-    block.tokens.forEach((token, index) => {
-      const column = element("div", "column")
-      column.append(element("div", "word", token))
-      for (const lane of block.lanes) column.append(mark(lane, lane.cells[index]))
-      line.append(column)
+  let state = drawn.get(root)
+  if (!state) {
+    state = { width: 0 }
+    state.observer = new ResizeObserver(() => {
+      if (root.clientWidth === 0 || root.clientWidth === state.width) return
+      state.width = root.clientWidth
+      draw(root, state.data)
     })
-    body.append(line)
-    section.append(body)
-    root.append(section)
+    state.observer.observe(root)
+    drawn.set(root, state)
+  }
+  // The theme changes nothing here (colours are variables), so the same data are not drawn twice.
+  const text = JSON.stringify(data)
+  if (state.text !== text) {
+    state.data = data
+    state.text = text
+    state.width = root.clientWidth
+    if (state.width) draw(root, data)
+  }
+  return () => {
+    state.observer.disconnect()
+    drawn.delete(root)
   }
 }

@@ -1,11 +1,12 @@
-"""Words in large type with one lane per task: spans as coloured underlines, other labels in
-small capitals.
+"""Words in large type with one lane per task and run: spans as coloured underlines, other labels in small
+capitals, details of a word on hover, on touch and at the keyboard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -23,7 +24,12 @@ _mount = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Mark:
-    """One word's place in a lane: its text, its hover, whether a span covers, opens or closes here."""
+    """One word's place in a lane: what is written there, and whether a span covers, opens or closes here.
+
+    `title` says what it is on hover. `shares` are the best labels with their probabilities; the first is the
+    one chosen, and says how sure the lane is of it. `differs` outlines the mark, `why` says on hover what is
+    amiss, `note` the same in a word or two beside the label. `ghost` draws what is not there and should be.
+    """
 
     text: str
     title: str
@@ -31,21 +37,30 @@ class Mark:
     start: bool = False
     end: bool = False
     differs: bool = False
+    why: str = ""
+    note: str = ""
+    ghost: bool = False
+    shares: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One task: `kind` is `spans` or `plain`, with a mark per word."""
+    """One task as one run (or the gold labels) has it: `kind` is `spans` or `plain`, with a mark per word.
+
+    Lanes of the same task that follow each other are one group, with `about` said once beside it.
+    """
 
     task: str
     colour: str
     kind: str
     cells: tuple[Mark, ...]
+    who: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """A sentence as one run (or the corpus) labels it. `names` writes the tasks beside their lanes."""
+    """A sentence with its lanes. `names` writes tasks and runs beside them."""
 
     tokens: tuple[str, ...]
     lanes: tuple[Lane, ...]
@@ -53,6 +68,32 @@ class SentenceBlock:
     names: bool = True
 
 
-def sentence(blocks: Sequence[SentenceBlock], *, key: str, small: bool = False) -> None:
-    """Draw the blocks one under the other. The browser builds them from text, never from HTML."""
-    _mount(key=key, data={"blocks": [asdict(block) for block in blocks], "small": small})
+def sentence(blocks: Sequence[SentenceBlock], *, key: str, small: bool = False, fade: bool = False) -> None:
+    """Draw the blocks one under the other. The browser builds them from text, never from HTML.
+
+    `fade`: what a lane is unsure of is drawn fainter, with its probability.
+    """
+    _mount(key=key, data={"blocks": [_block(one) for one in blocks], "small": small, "fade": fade})
+
+
+def _block(block: SentenceBlock) -> Mapping[str, Any]:
+    """As the script takes it, in as few letters as it can be: of each mark only what it has."""
+    lanes = [
+        {
+            "task": lane.task,
+            "colour": lane.colour,
+            "kind": lane.kind,
+            "who": lane.who,
+            "about": lane.about,
+            "cells": [_mark(mark) for mark in lane.cells],
+        }
+        for lane in block.lanes
+    ]
+    return {"tokens": block.tokens, "lanes": lanes, "title": block.title, "names": block.names}
+
+
+def _mark(mark: Mark) -> Mapping[str, Any]:
+    told: dict[str, Any] = {name: value for name, value in vars(mark).items() if value}
+    if mark.shares:
+        told["shares"] = [[label, round(share, 4)] for label, share in mark.shares]
+    return told

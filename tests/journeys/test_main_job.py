@@ -147,22 +147,24 @@ def _relations(page: Page) -> None:
 
 def _tag(page: Page) -> None:
     go(page, "Tag")
-    field = page.get_by_label("Sentence")
+    field = page.get_by_label("Text", exact=True)
     field.fill("Anna Smith of the World Bank flew to Paris on Monday . <script>window.hacked=1</script> <b>")
     page.get_by_text("Already split into words").click()
-    field.press("Enter")
-    block = page.locator(".block").first  # the MRN run's; a block for each of the other chosen runs follows
-    words = block.locator(".column .word")
+    field.press("Control+Enter")
+    block = page.locator(".block").first
+    words = block.locator(".word")
     expect(words.first).to_be_visible(timeout=60_000)
     texts = words.all_inner_texts()
     assert texts[:3] == ["Anna", "Smith", "of"]
     assert texts[-2:] == ["<script>window.hacked=1</script>", "<b>"]
     assert page.evaluate("() => window.hacked") is None
     assert page.locator(".line b").count() == 0
-    assert block.locator(".legend .name span").all_inner_texts() == ["pos", "chunk", "ner"]
+    assert set(block.locator(".task .name").all_inner_texts()) == {"pos", "chunk", "ner"}
+    # The three STL runs of the launch answer as one, beside MRN and MTL.
+    assert [name.split()[0] for name in block.locator(".who").all_inner_texts()[:3]] == ["MRN", "MTL", "STL"]
     tags = block.locator(".tag").all_inner_texts()
-    assert len(tags) == len(texts)
+    assert len(tags) == 3 * len(texts)
     assert all(tag.strip() for tag in tags)
-    assert "%" in (block.locator(".mark.plain").first.get_attribute("title") or "")
-    assert block.locator(".bar.inside").count() > 3
+    assert "%" in (block.locator(".cell.plain").first.get_attribute("aria-label") or "")
+    assert block.locator(".bar").count() > 9
     picture(page, "tag")

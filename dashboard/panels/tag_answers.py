@@ -1,0 +1,131 @@
+"""What the systems say: the sentences with their lanes, in numbers, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from core.corpora.types import Sentence
+from dashboard import resources
+from dashboard.components import sentence
+from dashboard.panels.tag_lanes import blocks
+from dashboard.queries.compare import SCORE_NAMES
+from dashboard.queries.tag_mistakes import Marked, kinds_in_words, marked
+from dashboard.queries.tag_systems import Answer, System, differing_words, votes
+from dashboard.text import all_of, percent, plural
+
+__all__ = ["show_answers"]
+
+
+def show_answers(
+    asked: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
+) -> None:
+    """The sentences with a lane per task and system, mistakes or differences in words, the table below."""
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(_told(sentences, answers, seconds))
+        fade = st.toggle(
+            "Show what is unsure",
+            value=True,
+            key="unsure",
+            bind="query-params",
+            help="What a run is less sure of is fainter; below 80% its probability stands beside the label.",
+        )
+    polls = votes(asked, answers)
+    sentence(blocks(sentences, answers, polls, resources.task_order()), key="tagged", fade=fade)
+    has_gold = any(one.labels for one in sentences)
+    _legend(has_gold, len(answers) > 1, bool(polls))
+    if has_gold:
+        _scores(marked(answers, sentences, asked[0].runs[0].config.pos_score))
+    with st.expander("Every word in a table", icon=":material/table_rows:"):
+        _table(sentences, answers)
+
+
+def _told(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:
+    words = plural(sum(len(one.tokens) for one in sentences), "word")
+    told = f"{words}, {plural(len(sentences), 'sentence')}" if len(sentences) > 1 else words
+    told += f", tagged in {1000 * seconds:.0f} ms."
+    tasks = dict.fromkeys(task for answer in answers for task in answer.schemes)
+    shared = {
+        task: sum(differing_words(answers, task, place) for place in range(len(sentences)))
+        for task in tasks
+        if sum(task in answer.schemes for answer in answers) > 1
+    }
+    if not shared:
+        return told
+    differing = [f"{number} in {task}" for task, number in shared.items() if number]
+    if not differing:
+        return f"{told} All agree on every word."
+    return f"{told} They differ on words: {all_of(differing)}."
+
+
+def _legend(has_gold: bool, several: bool, voted: bool) -> None:
+    parts = ["Point at a label, or reach it with Tab and the arrow keys, for the next choices."]
+    if has_gold:
+        parts.append("Outlined: mistakes in label or boundary, spans invented; dashed: spans missed.")
+    elif several:
+        parts.append("Outlined: what differs from the first lane of the task, dashed where a span is absent.")
+    if voted:
+        parts.append("The majority is taken word by word; its shares are shares of seeds.")
+    st.caption(" ".join(parts))
+
+
+def _scores(rows: Sequence[Marked]) -> None:
+    """A line per task and system: the score by the scorer of training, and the mistakes by kind."""
+    tasks = list(dict.fromkeys(row.task for row in rows))
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Task": row.task,
+                "Run": row.who,
+                "Score": percent(row.score),
+                "of": SCORE_NAMES.get(row.score_name, row.score_name),
+                "Words": row.words,
+                "Mistakes": kinds_in_words(row.kinds),
+            }
+            for row in sorted(rows, key=lambda row: tasks.index(row.task))
+        ),
+        hide_index=True,
+        height="content",
+        column_config={
+            "Score": st.column_config.TextColumn(width="small", alignment="right"),
+            "Words": st.column_config.NumberColumn(width="small"),
+            "Mistakes": st.column_config.TextColumn(width="large"),
+        },
+        alt="Score and mistakes by kind of each run on each task",
+    )
+
+
+def _table(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> None:
+    rows = [
+        {
+            "Sentence": number + 1,
+            "Word": word,
+            "Task": task,
+            "Run": answer.who,
+            "Label": tags[place].label,
+            "Gold": one.labels[task][place] if task in one.labels else None,
+            "Probability": 100 * tags[place].confidence,
+            "Next choices": ", ".join(
+                f"{label} {100 * share:.1f}%" for label, share in tags[place].alternatives[1:]
+            ),
+        }
+        for number, one in enumerate(sentences)
+        for place, word in enumerate(one.tokens)
+        for answer in answers
+        for task, tags in answer.sentences[number].tags.items()
+    ]
+    table = pd.DataFrame(rows)
+    st.dataframe(
+        table if table["Gold"].notna().any() else table.drop(columns="Gold"),
+        hide_index=True,
+        height=360,
+        column_config={
+            "Sentence": st.column_config.NumberColumn(width=80),
+            "Probability": st.column_config.ProgressColumn(
+                min_value=0, max_value=100, format="%.1f%%", width=140
+            ),
+        },
+        alt="Labels with probabilities and alternatives, a line per word, task and run",
+    )

@@ -1,0 +1,226 @@
+"""The Tag page over runs that were really trained: one that has learned its corpus, one that has not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store import RunState, Store
+from tests.making import OWNER, claimed
+from tests.pages.conftest import Open, words
+from tests.trained import UNTAUGHT, toy_config, train_runs
+
+SENTENCE = "German lamb rejects EU ."
+GOLD = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
+
+
+@pytest.fixture(scope="session")
+def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run 1 has learned, run 2 has not; 3 and 4 are the STL runs of one launch."""
+    home = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        patch.delenv("MRNLAB_DB", raising=False)
+        store = Store.open()
+        try:
+            single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
+            train_runs(store, [toy_config(home), toy_config(home, **UNTAUGHT), *single])
+        finally:
+            store.close()
+    return home
+
+
+@pytest.fixture
+def trained(trained_home: Path, laboratory: Path) -> Path:
+    """This test's laboratory with those runs."""
+    shutil.copytree(trained_home, laboratory, dirs_exist_ok=True)
+    return laboratory
+
+
+def drawn(app: AppTest) -> list[dict[str, Any]]:
+    """The sentences on the page."""
+    data = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
+    blocks: list[dict[str, Any]] = next((one["blocks"] for one in data if "blocks" in one), [])
+    return blocks
+
+
+def lanes(block: dict[str, Any], task: str) -> list[dict[str, Any]]:
+    return [lane for lane in block["lanes"] if lane["task"] == task]
+
+
+def texts(lane: dict[str, Any]) -> list[str]:
+    return [cell.get("text", "") for cell in lane["cells"]]
+
+
+def test_a_link_tags_its_text(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1", text=f"{SENTENCE[:-2]}. Mr. EU can't call.")
+    first, second = drawn(app)
+    assert first["tokens"] == SENTENCE.split()
+    assert second["tokens"] == ["Mr.", "EU", "ca", "n't", "call", "."]
+    (pos,), (ner,) = lanes(first, "pos"), lanes(first, "ner")
+    assert texts(pos) == ["J", "N", "V", "N", "."]
+    assert [bool(cell.get("inside")) for cell in ner["cells"]] == [True, True, False, True, False]
+    assert texts(ner)[0] == texts(ner)[1] == "MISC"
+    label, share = pos["cells"][0]["shares"][0]
+    assert label == "J"
+    assert 0.5 < share <= 1
+    assert len(pos["cells"][0]["shares"]) == 5
+    assert "11 words, 2 sentences" in words(app)
+
+
+def test_typing_and_splitting(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1")
+    assert "A sentence, please" in words(app)
+    app.text_area(key="tag_text").set_value("EU's lamb.").run()
+    assert drawn(app)[0]["tokens"] == ["EU", "'s", "lamb", "."]
+    assert "EU's lamb." in app.query_params["text"]
+    app.toggle(key="tag_split").set_value(True).run()
+    assert drawn(app)[0]["tokens"] == ["EU's", "lamb."]
+    assert "yes" in app.query_params["split"]
+
+
+def test_an_example_is_one_click(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1")
+    app.button_group(key="tag_example").set_value(0).run()
+    (block,) = drawn(app)
+    assert block["tokens"][:2] == ["German", "lamb"]
+    assert app.toggle(key="tag_split").value
+
+
+def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1,2", text=SENTENCE)
+    (block,) = drawn(app)
+    one, other = lanes(block, "pos")
+    assert (one["who"], other["who"]) == ("MTL 1", "MTL 2")
+    differing = [place for place in range(5) if texts(one)[place] != texts(other)[place]]
+    assert differing
+    assert [place for place in range(5) if other["cells"][place].get("differs")] == differing
+    assert not any(cell.get("differs") for cell in one["cells"])
+    assert one["about"] == f"{len(differing)} of 5 differ"
+    assert other["cells"][differing[0]]["why"] == f"MTL 1: {texts(one)[differing[0]]}"
+    assert f"They differ on words: {len(differing)} in pos" in words(app)
+
+
+def test_stl_runs_of_a_launch_answer_as_one(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="3,4", text=SENTENCE)
+    (block,) = drawn(app)
+    assert [lane["task"] for lane in block["lanes"]] == ["pos", "ner"]
+    app = open_page("tag", run="3,1,4", text=SENTENCE)
+    (block,) = drawn(app)
+    assert [lane["who"] for lane in lanes(block, "ner")] == ["STL 3 and 4", "MTL 1"]
+
+
+def test_gold_labels_show_mistakes_by_kind(open_page: Open, trained: Path) -> None:
+    gold = GOLD.replace("EU N B-ORG", "EU N O").replace("lamb N I-MISC", "lamb N O")
+    gold = gold.replace("rejects V O", "rejects N B-ORG")
+    app = open_page("tag", run="1", gold=gold)
+    (block,) = drawn(app)
+    (true, guess) = lanes(block, "ner")
+    assert true["who"] == "gold"
+    assert texts(true) == ["MISC", "", "ORG", "", ""]
+    assert [cell.get("note", "") for cell in guess["cells"]] == [
+        "boundary",
+        "boundary",
+        "missed",
+        "invented",
+        "",
+    ]
+    assert guess["cells"][2]["ghost"]
+    assert guess["cells"][3]["why"] == "Invented; gold: O"
+    (_, pos) = lanes(block, "pos")
+    assert [place for place in range(5) if pos["cells"][place].get("differs")] == [2]
+    table = next(one.value for one in app.dataframe if "Mistakes" in one.value.columns)
+    assert list(table["Mistakes"]) == ["1 wrong label", "1 wrong boundary, 1 missed and 1 invented"]
+    assert list(table["Score"]) == ["80.00", "0.00"]
+
+
+def test_a_mistake_in_pasted_columns_is_one_sentence(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1", gold="German J B-MISC\nlamb N\n")
+    assert [one.value.replace("\\", "") for one in app.warning] == [
+        "Pasted text, line 2: expected 3 columns as on line 1 set apart by spaces, but found 2."
+    ]
+
+
+def test_columns_can_be_named(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1", gold="German JJ X\nlamb NN X\n")
+    assert "nothing can be compared" in words(app)
+    (columns,) = [one for one in app.text_input if one.label.startswith("Columns")]
+    assert columns.value == "tokens, _2, _3"
+    columns.set_value("tokens, pos, _").run()
+    assert [lane["who"] for lane in lanes(drawn(app)[0], "pos")] == ["gold", "MTL 1"]
+
+
+def test_a_test_sentence_that_was_wrong(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="2", input="Test sentences")
+    (block,) = drawn(app)
+    first = block["tokens"]
+    guess = lanes(block, "pos")[1]["cells"] + lanes(block, "ner")[1]["cells"]
+    assert any(cell.get("differs") for cell in guess)
+    app.number_input(key="sentence").set_value(2).run()
+    assert drawn(app)[0]["tokens"] != first
+    # The run that has learned everything got none wrong.
+    app = open_page("tag", run="1", input="Test sentences")
+    assert "no such sentence" in words(app)
+    app.selectbox(key="wrong").set_value("all sentences").run()
+    assert drawn(app)[0]["tokens"][:2] == ["German", "lamb"]
+
+
+def test_seeds_vote(open_page: Open, trained: Path) -> None:
+    store = Store.open()
+    ids = store.add_runs([toy_config(trained, seed=seed) for seed in (1, 2, 3)])
+    checkpoints = [str(store.run(number).checkpoint) for number in (1, 2, 1)]
+    for run_id, checkpoint in zip(ids, checkpoints, strict=True):
+        store.claim(OWNER, due_in=60)
+        store.finish(run_id, RunState.SUCCEEDED, checkpoint=checkpoint)
+    app = open_page("tag", run=",".join(map(str, ids)), text=SENTENCE)
+    pos = lanes(drawn(app)[0], "pos")
+    assert pos[0]["who"] == "Majority of 3"
+    assert [lane["who"] for lane in pos[1:]] == [
+        f"MTL {run_id} · seed {n}" for n, run_id in enumerate(ids, 1)
+    ]
+    assert texts(pos[0]) == texts(pos[1]) == texts(pos[3])
+    place = next(place for place in range(5) if texts(pos[1])[place] != texts(pos[2])[place])
+    assert pos[0]["cells"][place]["shares"][0] == [texts(pos[0])[place], 0.6667]
+    assert pos[2]["cells"][place]["differs"]
+
+
+def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
+    store = Store.open()
+    running = claimed(store)
+    weights = Path(str(store.run(2).checkpoint)) / "weights.safetensors"
+    damaged = trained / "damaged"
+    shutil.copytree(weights.parent, damaged)
+    (damaged / "weights.safetensors").write_bytes(b"no weights")
+    (broken,) = store.add_runs([toy_config(trained)])
+    store.claim(OWNER, due_in=60)
+    store.finish(broken, RunState.SUCCEEDED, checkpoint=str(damaged))
+    app = open_page("tag", run=f"1,{running},{broken}", text=SENTENCE)
+    assert f"Run {running} is not finished" in words(app)
+    (warning,) = app.warning
+    assert f"Run {broken}: The checkpoint damaged is damaged" in warning.value.replace("\\", "")
+    assert len(lanes(drawn(app)[0], "pos")) == 1  # the run that can be asked still answers
+
+
+def test_long_texts_are_bounded_with_a_sentence(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1")
+    app.text_area(key="tag_text").set_value("EU rejects lamb. " * 200).run()
+    assert sum(len(block["tokens"]) for block in drawn(app)) == 600
+    assert "The first 600 words are tagged; 200 words more are left out" in words(app)
+
+
+def test_words_are_only_ever_text(open_page: Open, trained: Path) -> None:
+    evil = "<script>alert(1)</script> **b** :smile: שלום"
+    app = open_page("tag", run="1", text=evil, split="yes")
+    assert drawn(app)[0]["tokens"] == evil.split()
+    for one in (*app.markdown, *app.caption):
+        assert "<script>" not in str(one.value)
+
+
+def test_a_file_is_asked_for(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1", input="File")
+    assert "A file, please" in words(app)

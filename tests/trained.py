@@ -1,0 +1,78 @@
+"""Runs that are really trained, on a tiny encoder and a toy corpus: a second each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.config import RunConfig
+from core.store import RunState, Store
+from jobs.worker import Worker
+from tests.making import OWNER
+from tests.tiny import tiny_bert
+
+__all__ = ["LEARNED", "UNTAUGHT", "toy_config", "toy_corpus", "train_runs"]
+
+_WORDS = {
+    "EU": ("N", "B-ORG"),
+    "rejects": ("V", "O"),
+    "German": ("J", "B-MISC"),
+    "call": ("N", "O"),
+    "to": ("T", "O"),
+    "boycott": ("V", "O"),
+    "British": ("J", "B-MISC"),
+    "lamb": ("N", "O"),
+    ".": (".", "O"),
+}
+LEARNED = {"epochs": 7, "lr_encoder": 0.01, "lr_heads": 0.05, "batch_size": 8}
+UNTAUGHT = {"epochs": 1, "lr_encoder": 1e-6, "lr_heads": 1e-6}
+
+
+def toy_corpus(folder: Path) -> Path:
+    """Sentences of nine words that each have one label per task; `German lamb` is one span."""
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(5)
+    for split, number in (("train", 48), ("dev", 10), ("test", 12)):
+        sentences = []
+        for _ in range(number):
+            words = ["German", "lamb", *random.choice(list(_WORDS), int(random.integers(3, 8))), "."]
+            rows, before = [], ""
+            for word in words:
+                pos, ner = _WORDS[word]
+                rows.append(f"{word} {pos} {'I-MISC' if (before, word) == ('German', 'lamb') else ner}")
+                before = word
+            sentences.append("\n".join(rows))
+        (folder / f"{split}.conll").write_text("\n\n".join(sentences) + "\n")
+    return folder
+
+
+def toy_config(home: Path, **values: Any) -> RunConfig:
+    """A run on the toy corpus over a tiny encoder of its own laboratory. Both are made at first use."""
+    corpus, encoder = home / "toy", home / "encoder"
+    if not corpus.exists():
+        toy_corpus(corpus)
+        tiny_bert(encoder)
+    defaults = {
+        "corpus": str(corpus),
+        "columns": "tokens,pos,ner",
+        "tasks": "pos,ner",
+        "paradigm": "mtl",
+        "encoder": str(encoder),
+        "max_length": 32,
+    }
+    return RunConfig.build(**(defaults | LEARNED | values))
+
+
+def train_runs(store: Store, configs: Sequence[RunConfig], sweep: str = "toy") -> list[int]:
+    """Trains them one after another in this process."""
+    ids = store.add_runs(configs, sweep=sweep)
+    worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext())
+    for _ in ids:
+        worker.train_next()
+    for run in store.runs(ids):
+        assert run.state is RunState.SUCCEEDED, run.error
+    return ids
