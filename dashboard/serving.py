@@ -1,5 +1,5 @@
-"""What the server does besides running pages: it gets ready before the first is opened, and says with every
-answer how long it may be kept, and that pages load nothing from elsewhere.
+"""What the server does besides running pages: it gets ready before the first is opened, and says with its
+answers that pages load nothing from elsewhere, what they will need next, and what may be kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import dashboard
 from core.errors import MRNLabError
+from dashboard.components.assets import plotly_url
 
 __all__ = ["Headers", "ready"]
 
@@ -52,7 +53,7 @@ def _get_ready() -> None:
 
 
 class Headers:
-    """Adds two headers to the server's answers."""
+    """Adds these headers to the server's answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -62,6 +63,9 @@ class Headers:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["Content-Security-Policy"] = _OWN_ONLY
+                if headers.get("Content-Type", "").startswith("text/html"):
+                    # In the cache before the first page with a chart is opened.
+                    headers["Link"] = f"<{plotly_url()}>; rel=prefetch"
                 if scope["path"].startswith(_KEPT) and message["status"] == 200:
                     headers["Cache-Control"] = _FOREVER
             await send(message)
