@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Integer, column, func, insert, select, values
 
 from core.store.base import StoreBase, in_chunks
@@ -124,12 +125,14 @@ class MetricsPart(StoreBase):
             for start in range(0, len(known), _MOST_CURVES):
                 part = wanted.data(known[start : start + _MOST_CURVES]).cte()
                 same = (m.run_id == part.c.run_id) & (m.key_id == part.c.key_id) & (m.step > part.c.step)
-                rows = connection.execute(
-                    select(m.run_id, m.step, m.epoch, m.seconds, m.value, m.kind, m.key_id)
-                    .join_from(part, metrics, same)
-                    .order_by(m.run_id, m.key_id, m.step)
-                ).all()
-                found += _split_by_curve(rows, keys)
+                columns = (m.run_id, m.step, m.epoch, m.seconds, m.value, m.kind, m.key_id)
+                result = connection.execute(select(*columns).join_from(part, metrics, same))
+                assert result.cursor is not None
+                # The driver's own tuples: half a million rows come in half the time.
+                rows = np.array(result.cursor.fetchall(), dtype=np.float64).reshape(-1, len(columns))
+                result.close()
+                order = np.lexsort((rows[:, 1], rows[:, 6], rows[:, 0]))
+                found += _split_by_curve(rows[order].T, keys)
         return found
 
     def last_metric_steps(self, run_ids: Collection[int]) -> dict[int, int]:
@@ -230,33 +233,27 @@ class MetricsPart(StoreBase):
 
 def _split_by_run(rows: Sequence[Sequence[Any]], key: MetricKey) -> dict[int, MetricSeries]:
     """Rows sorted by run and step to one series per run."""
-    return {one.run_id: one for one in _split_by_curve([(*row, 0) for row in rows], {0: key})}
+    table = np.array([(*row, 0) for row in rows], dtype=np.float64).reshape(-1, 7)
+    return {one.run_id: one for one in _split_by_curve(table.T, {0: key})}
 
 
-def _split_by_curve(rows: Sequence[Sequence[Any]], keys: Mapping[int, MetricKey]) -> list[MetricSeries]:
-    """Rows sorted by run, key and step to one series per run and key."""
-    if not rows:
+def _split_by_curve(columns: NDArray[np.float64], keys: Mapping[int, MetricKey]) -> list[MetricSeries]:
+    """Columns run, step, epoch, seconds, value (NaN where it is NULL), kind, key (7, N), sorted by run, key
+    and step, to one series per run and key. Doubles hold every whole number of the store exactly.
+    """
+    run_id, step, epoch, seconds, value, kind, key_id = columns
+    if not len(run_id):
         return []
-    run_id, step, epoch, seconds, value, kind, key_id = zip(*rows, strict=True)
-    ids = np.array(run_id, dtype=np.int64)
-    key_ids = np.array(key_id, dtype=np.int64)
-    steps = np.array(step, dtype=np.int64)
-    epochs = np.array(epoch, dtype=np.float64)
-    times = np.array(seconds, dtype=np.float64)
-    kinds = np.array(kind, dtype=np.int8)
-    numbers = np.array(value, dtype=np.float64)  # NULL becomes NaN
-    numbers[kinds == PLUS_INFINITY] = np.inf
-    numbers[kinds == MINUS_INFINITY] = -np.inf
-    begins = np.diff(ids, prepend=ids[0] - 1) | np.diff(key_ids, prepend=key_ids[0])
-    starts = np.flatnonzero(begins)
+    value = np.where(kind == PLUS_INFINITY, np.inf, np.where(kind == MINUS_INFINITY, -np.inf, value))
+    starts = np.flatnonzero((np.diff(run_id, prepend=-1) != 0) | (np.diff(key_id, prepend=-1) != 0))
     return [
         MetricSeries(
-            int(ids[start]),
-            keys[int(key_ids[start])],
-            steps[start:end],
-            epochs[start:end],
-            times[start:end],
-            numbers[start:end],
+            int(run_id[start]),
+            keys[int(key_id[start])],
+            step[start:end].astype(np.int64),
+            epoch[start:end].copy(),
+            seconds[start:end].copy(),
+            value[start:end].copy(),
         )
-        for start, end in zip(starts, [*starts[1:], len(ids)], strict=True)
+        for start, end in zip(starts, [*starts[1:], len(run_id)], strict=True)
     ]

@@ -1,6 +1,6 @@
 """From frozen views to Plotly figures. No Streamlit here."""
 
-from dashboard.charts.curves import curve_chart, small_multiples
+from dashboard.charts.curves import curve_chart, small_charts
 from dashboard.charts.forest import forest_chart
 from dashboard.charts.relations import matrix_chart, pair_chart, planted_chart
 from dashboard.charts.studies import overview_chart
@@ -12,5 +12,5 @@ __all__ = [
     "overview_chart",
     "pair_chart",
     "planted_chart",
-    "small_multiples",
+    "small_charts",
 ]

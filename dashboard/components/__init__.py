@@ -1,6 +1,20 @@
-"""The two things Streamlit cannot show by itself: a chart that keeps its zoom, and a tagged sentence."""
+"""What Streamlit cannot show by itself: charts that keep their zoom, their legend, and a tagged sentence."""
 
-from dashboard.components.chart import Click, chart
+from dashboard.components.chart import Click, Picture, Zoom, chart
+from dashboard.components.curve_legend import LegendRow, curve_legend
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
+from dashboard.components.small_charts import small_charts
 
-__all__ = ["Click", "Lane", "Mark", "SentenceBlock", "chart", "sentence"]
+__all__ = [
+    "Click",
+    "Lane",
+    "LegendRow",
+    "Mark",
+    "Picture",
+    "SentenceBlock",
+    "Zoom",
+    "chart",
+    "curve_legend",
+    "sentence",
+    "small_charts",
+]

@@ -1,8 +1,19 @@
-// A Plotly chart that lives on while its data changes: Plotly.react with a uirevision keeps zoom, pan and
-// hidden traces over updates, which Streamlit's own chart loses because it mounts anew for each figure.
+// A Plotly chart that lives on while its data changes: Plotly.react on the same node, with the ranges that
+// the reader has zoomed to. Streamlit's own chart loses them because it mounts anew for each figure.
 // Comes after plotly.js.
 
 const charts = new WeakMap()
+
+// The colours of a picture for a paper, whatever the theme on screen.
+const PAPER = {
+  "--st-text-color": "#1B2229",
+  "--st-gray-color": "#4A545D",
+  "--st-border-color": "#DCE1E6",
+  "--st-background-color": "#FFFFFF",
+  "--st-font": "Arial, Helvetica, sans-serif",
+}
+const AXES = ["xaxis", "yaxis"]
+const ZOOM_QUIET_MS = 300
 
 // Names of rows as large as the cells allow, and none where they could not be read.
 function fitNames(layout, width) {
@@ -18,6 +29,128 @@ function fitNames(layout, width) {
   }
 }
 
+// As high as asked, but a square chart is no higher than it is wide.
+function heightOf({ data, node }) {
+  return data.square ? Math.min(data.height, node.offsetWidth || data.height) : data.height
+}
+
+function dressed(figure, styles, chart) {
+  const layout = dress(figure.layout ?? {}, styles)
+  layout.uirevision = chart.data.revision
+  layout.autosize = true
+  layout.height = heightOf(chart)
+  for (const [path, value] of Object.entries(fitNames(layout, chart.node.offsetWidth))) {
+    const [axis, ...rest] = path.split(".")
+    if (rest.length === 2) layout[axis][rest[0]][rest[1]] = value
+    else layout[axis][rest[0]] = value
+  }
+  for (const axis of AXES) {
+    chart.ranges[axis] = layout[axis]?.range
+    if (chart.zoom[axis]) Object.assign(layout[axis], { range: chart.zoom[axis], autorange: false })
+  }
+  return layout
+}
+
+function draw(Plotly, chart, styles) {
+  // The reader is drawing a zoom box: redrawing now would take it away.
+  if (chart.node._dragging) return new Promise((done) => setTimeout(done, 150)).then(() => draw(Plotly, chart, styles))
+  const { data, node } = chart
+  const figure = resolveColours(data.figure, styles)
+  const remove = ["select2d", "lasso2d", data.zoom ? "resetScale2d" : "autoScale2d"]
+  const config = {
+    displaylogo: false,
+    responsive: false,
+    displayModeBar: data.still ? false : "hover",
+    scrollZoom: false,
+    doubleClick: data.zoom ? "autosize" : "reset+autosize",
+    modeBarButtonsToRemove: data.zoom ? [...remove, "toImage"] : remove,
+    toImageButtonOptions: { filename: data.filename, scale: 2 },
+  }
+  return Plotly.react(node, figure.data, dressed(figure, styles, chart), config).then(() => {
+    if (!chart.observer) watch(Plotly, chart)
+    // What is under the pointer stays told.
+    if (chart.pointer) {
+      const { clientX, clientY } = chart.pointer
+      const event = new MouseEvent("mousemove", { clientX, clientY, bubbles: true })
+      node.querySelector(".nsewdrag")?.dispatchEvent(event)
+    }
+  })
+}
+
+function watch(Plotly, chart) {
+  const { node } = chart
+  node.on("plotly_click", (event) => {
+    const point = event.points[0]
+    chart.trigger("clicked", { x: point.x, y: point.y, curve: point.curveNumber })
+  })
+  node.on("plotly_relayout", (event) => zoomed(Plotly, chart, event))
+  node.addEventListener("mousemove", (event) => event.isTrusted && (chart.pointer = event))
+  node.addEventListener("mouseleave", () => (chart.pointer = null))
+  chart.observer = new ResizeObserver(() => {
+    if (node.offsetWidth === 0) return
+    const height = heightOf(chart)
+    node.style.height = `${height}px`
+    const width = node.offsetWidth
+    Plotly.relayout(node, { height, width, ...fitNames(node.layout, width) })
+  })
+  chart.observer.observe(node)
+}
+
+// Keeps what the reader zoomed to, and goes back to the ranges of the figure when asked to.
+function zoomed(Plotly, chart, event) {
+  const before = String(chart.zoom.xaxis)
+  const back = {}
+  for (const axis of AXES) {
+    if (event[`${axis}.autorange`]) {
+      delete chart.zoom[axis]
+      if (chart.ranges[axis]) back[`${axis}.range`] = [...chart.ranges[axis]]
+    } else if (`${axis}.range` in event || `${axis}.range[0]` in event) {
+      const range = chart.node.layout[axis].range
+      const whole = chart.ranges[axis]
+      if (whole && String([...range]) === String([...whole])) delete chart.zoom[axis]
+      else chart.zoom[axis] = [...range]
+    }
+  }
+  if (Object.keys(back).length) Plotly.relayout(chart.node, back)
+  if (chart.data.zoom && before !== String(chart.zoom.xaxis)) tellZoom(chart)
+}
+
+// The other charts of the group follow at once; the server, which sends more points of what is shown, once
+// the reader has come to rest.
+function tellZoom(chart) {
+  const range = chart.zoom.xaxis ?? null
+  const log = chart.node.layout.xaxis.type === "log"
+  const shown = range && (log ? range.map((end) => 10 ** end) : range)
+  window.dispatchEvent(new CustomEvent("mrnlab:zoom", { detail: { group: chart.data.zoom, range: shown } }))
+  clearTimeout(chart.telling)
+  chart.telling = setTimeout(() => chart.trigger("zoomed", { range: shown }), ZOOM_QUIET_MS)
+}
+
+// A picture of the chart as it stands, on white, with a legend: for a paper.
+function save(Plotly, chart) {
+  const { data, node } = chart
+  const figure = resolveColours(data.figure, { getPropertyValue: (name) => PAPER[name] ?? "" })
+  const named = figure.data.filter((trace) => trace.showlegend !== false).length
+  const layout = dress(figure.layout, { getPropertyValue: (name) => PAPER[name] ?? "" })
+  for (const axis of AXES) Object.assign(layout[axis], { range: [...node._fullLayout[axis].range], autorange: false })
+  const legend = { orientation: "h", y: -0.22, yanchor: "top", x: 0, xanchor: "left", font: { size: 12 } }
+  const height = 420 + (named > 1 ? 22 * Math.ceil(named / 3) : 0)
+  Object.assign(layout, {
+    paper_bgcolor: PAPER["--st-background-color"],
+    plot_bgcolor: PAPER["--st-background-color"],
+    showlegend: named > 1,
+    legend,
+    width: 840,
+    height,
+  })
+  const { format, name } = data.save
+  const scale = format === "png" ? 3 : 1
+  return Plotly.downloadImage(
+    { data: figure.data, layout },
+    { format, width: 840, height, scale, filename: name },
+  )
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   let chart = charts.get(parentElement)
@@ -25,62 +158,36 @@ export default function (component) {
     const node = document.createElement("div")
     node.setAttribute("role", "img")
     parentElement.appendChild(node)
-    chart = { node, observer: null, drawn: "" }
+    chart = { node, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, saved: null }
     charts.set(parentElement, chart)
   }
+  if (chart.revision !== data.revision) {
+    chart.revision = data.revision
+    chart.zoom = data.window ? { xaxis: data.log_x ? data.window.map(Math.log10) : data.window } : {}
+  }
   chart.trigger = setTriggerValue
-  chart.wanted = data.figure
+  chart.data = data
   chart.node.setAttribute("aria-label", data.alt)
-  // As high as asked, but a square chart is no higher than it is wide.
-  const height = () => (data.square ? Math.min(data.height, chart.node.offsetWidth || data.height) : data.height)
-  chart.height = height
-  chart.node.style.height = `${height()}px`
+  chart.node.style.height = `${heightOf(chart)}px`
 
   const styles = getComputedStyle(parentElement)
   const signature = [
-    data.figure,
+    JSON.stringify(data.figure),
     data.revision,
     styles.getPropertyValue("--st-text-color"),
     styles.getPropertyValue("--st-background-color"),
   ].join("\n")
+  const anew = signature !== chart.drawn
+  const wanted = data.save && data.save.id !== chart.saved
+  chart.drawn = signature
+  if (wanted) chart.saved = data.save.id
 
-  if (signature !== chart.drawn) {
-    chart.drawn = signature
+  if (anew || wanted) {
     loadPlotly(data.plotly)
-      .then((Plotly) => {
-        if (chart.wanted !== data.figure) return
-        const figure = resolveColours(JSON.parse(data.figure), styles)
-        const layout = dress(figure.layout ?? {}, styles)
-        layout.uirevision = data.revision
-        layout.autosize = true
-        layout.height = height()
-        for (const [path, value] of Object.entries(fitNames(layout, chart.node.offsetWidth))) {
-          const [axis, ...rest] = path.split(".")
-          if (rest.length === 2) layout[axis][rest[0]][rest[1]] = value
-          else layout[axis][rest[0]] = value
-        }
-        const config = {
-          displaylogo: false,
-          responsive: false,
-          displayModeBar: data.still ? false : "hover",
-          scrollZoom: false,
-          modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-          toImageButtonOptions: { filename: data.filename, scale: 2 },
-        }
-        return Plotly.react(chart.node, figure.data, layout, config).then(() => {
-          if (chart.observer) return
-          chart.node.on("plotly_click", (event) => {
-            const point = event.points[0]
-            chart.trigger("clicked", { x: point.x, y: point.y, curve: point.curveNumber })
-          })
-          chart.observer = new ResizeObserver(() => {
-            if (chart.node.offsetWidth === 0) return
-            chart.node.style.height = `${chart.height()}px`
-            const width = chart.node.offsetWidth
-            Plotly.relayout(chart.node, { height: chart.height(), width, ...fitNames(chart.node.layout, width) })
-          })
-          chart.observer.observe(chart.node)
-        })
+      .then(async (Plotly) => {
+        // A newer figure has come meanwhile, and draws itself.
+        if (anew && chart.drawn === signature) await draw(Plotly, chart, styles)
+        if (wanted) await save(Plotly, chart)
       })
       .catch((error) => {
         chart.node.textContent = error.message
@@ -88,6 +195,7 @@ export default function (component) {
   }
 
   return () => {
+    clearTimeout(chart.telling)
     chart.observer?.disconnect()
     if (window.Plotly) window.Plotly.purge(chart.node)
     chart.node.remove()

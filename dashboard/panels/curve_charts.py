@@ -1,119 +1,163 @@
-"""The charts of the Curves page and the table that is their legend."""
+"""The charts of the Curves page, the table that is their legend, and what is said beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import pandas as pd
 import streamlit as st
 
-from core.store.records import Run
+from core.store.records import MetricSeries, Run
 from core.store.states import RunState
 from dashboard import resources
-from dashboard.charts import curve_chart, small_multiples
-from dashboard.components import chart
+from dashboard.caches.curves import curve_series
+from dashboard.charts import curve_chart, small_charts
+from dashboard.charts.curves import line_colour
+from dashboard.components import LegendRow, Zoom, chart, curve_legend
+from dashboard.components import small_charts as draw_small_charts
+from dashboard.panels import curve_address as address
+from dashboard.panels.curve_controls import LARGE, Chosen
+from dashboard.panels.curve_files import curve_files
 from dashboard.panels.run_table import state_text
-from dashboard.queries.curves import CurvesView, Metric, curves, legend, metric_keys
+from dashboard.queries.curve_metrics import AXES, metric_keys
+from dashboard.queries.curve_tables import missing
+from dashboard.queries.curve_views import CurvesView, Entry
+from dashboard.queries.curves import curves
 from dashboard.states import empty
-from dashboard.text import escape
-from dashboard.theme import colours
+from dashboard.text import escape, plural
+from dashboard.theme import DASHES, colours
 
-__all__ = ["Settings", "curve_charts"]
+__all__ = ["curve_charts"]
 
-_LEGEND = "curves_legend"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the controls above the charts say."""
-
-    metric: Metric
-    axis: str
-    log: bool
-    smoothing: float
+_ZOOM = "curves"
+_MOST_SAID = 4
 
 
-def curve_charts(runs: Sequence[Run], settings: Settings) -> None:
-    """One large chart, its legend as a table one can click, a small chart per task."""
-    metric = settings.metric
-    laboratory = resources.store()
-    keys = metric_keys(metric, laboratory.metric_keys([run.id for run in runs]))
+def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
+    """One large chart, its legend as a table one can click, a small chart for each other task."""
+    metric = chosen.metric
+    keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
     tasks = resources.task_order()
-    view = curves(metric, settings.axis, settings.smoothing, runs, resources.curve_series(runs, keys), tasks)
+    with st.spinner("Reading the curves"):
+        series = curve_series(runs, keys)
+    hidden, marked = address.hidden(), address.marked()
+    view = curves(metric, chosen.reading, runs, series, tasks, large=chosen.large, hidden=hidden)
     if view.empty:
-        waiting = any(run.state in (RunState.QUEUED, RunState.RUNNING) for run in runs)
-        words = (
-            "The first points come when a worker has read the data, within seconds of its start."
-            if waiting
-            else "These runs ended before they had this curve. Choose another curve or other runs."
-        )
-        empty(f"No {metric.title.lower()} yet", words)
+        _nothing_yet(runs, metric.title)
         return
-    marked = _marked(runs)
     colour = colours(tasks)
-    revision = f"{metric.split} {metric.name} {settings.axis} {settings.log}"
-    if view.total:
-        st.markdown(
-            f"**{metric.title}**, {metric.total.lower() if metric.total != metric.title else 'whole run'}"
-        )
-        chart(
-            curve_chart(view, colour, log=settings.log, marked=marked),
-            key="curve_total",
-            alt=f"{metric.title} of {len(runs)} runs over training",
-            revision=revision,
-        )
-    _small(view, colour, settings, marked, revision)
-    _legend(view, runs)
-
-
-def _small(
-    view: CurvesView, colour: dict[str, str], settings: Settings, marked: int | None, revision: str
-) -> None:
-    charts = small_multiples(view, colour, log=settings.log, marked=marked)
-    if not charts:
-        return
-    grid = st.grid(min(3, len(charts)), min_column_width=230, gap="small")
-    for task, figure in charts.items():
-        with grid.cell():
-            st.markdown(f':color[●]{{foreground="{colour[task]}"}} **{escape(task)}**')
-            chart(figure, key=f"curve_{task}", alt=f"{view.metric.title} of {task}", revision=revision)
-
-
-def _marked(runs: Sequence[Run]) -> int | None:
-    """The run whose row of the legend is selected: its lines stand out."""
-    rows = st.session_state.get(_LEGEND, {}).get("selection", {}).get("rows", [])
-    return runs[rows[0]].id if rows and rows[0] < len(runs) else None
-
-
-def _legend(view: CurvesView, runs: Sequence[Run]) -> None:
-    entries = {run_id: (name, last) for run_id, name, last in legend(view, runs)}
-    lines = {"stl": "┄┄┄ STL", "mtl": "╌╌╌ MTL", "mrn": "─── MRN"}
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Run": run.id,
-                "Line": lines[run.config.paradigm],
-                "Configuration": entries[run.id][0] if run.id in entries else "",
-                "Tasks": ", ".join(run.config.tasks),
-                "Seed": run.config.seed,
-                "State": state_text(run.state),
-                f"Last {view.metric.title.lower()}": entries[run.id][1] if run.id in entries else None,
-            }
-            for run in runs
-        ),
-        key=_LEGEND,
-        hide_index=True,
-        height="content" if len(runs) <= 8 else 320,
-        placeholder="",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
-            "Run": st.column_config.NumberColumn(width=54),
-            f"Last {view.metric.title.lower()}": st.column_config.NumberColumn(
-                format="%.2f" if view.metric.percent else "%.4g"
-            ),
-        },
-        alt="Legend: a line per run; select one to make its curves stand out",
+    keyed = {entry.key for entry in view.entries}
+    marked = marked if marked in keyed else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        dot = f':color[●]{{foreground="{colour[view.large.task]}"}} ' if view.large.task in colour else ""
+        what = escape(view.large.task) or (metric.total if metric.total != metric.title else "whole run")
+        st.markdown(f"{dot}**{escape(metric.title)}**, {what}", width="stretch")
+        picture = curve_files(runs, chosen, series)
+    reading = chosen.reading
+    chart(
+        curve_chart(view, colour, marked=marked),
+        key="curve_large",
+        alt=f"{metric.title} of {plural(len(view.large.lines), 'line')} over training",
+        revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_x} {reading.log_y}",
+        zoom=Zoom(_ZOOM, reading.window, address.set_window),
+        picture=picture,
     )
-    st.caption("Select a row to make that run stand out. Dotted: STL, dashed: MTL, solid: MRN.")
+    _legend(view, colour, hidden, marked)
+    _said(view, series)
+    if view.small:
+        _small(view, colour, chosen, marked)
+
+
+def _nothing_yet(runs: Sequence[Run], title: str) -> None:
+    waiting = any(run.state in (RunState.QUEUED, RunState.RUNNING) for run in runs)
+    words = (
+        "The first points come when a worker has read the data, within seconds of its start."
+        if waiting
+        else "These runs ended before they had this curve. Choose another curve or other runs."
+    )
+    empty(f"No {title.lower()} yet", words)
+
+
+def _small(view: CurvesView, colour: dict[str, str], chosen: Chosen, marked: str | None) -> None:
+    reading = chosen.reading
+    if draw_small_charts(
+        small_charts(view, colour, marked=marked, same=chosen.same),
+        key="curve_small",
+        group=_ZOOM,
+        x_end=view.x_end,
+        log_x=reading.log_x,
+        log_y=reading.log_y,
+        percent=view.metric.percent,
+        where=AXES[reading.axis].lower(),
+        window=reading.window,
+        enlarged=_enlarge,
+    ):
+        st.rerun()  # the control that names the large one stands outside this part
+
+
+def _enlarge(task: str) -> None:
+    st.session_state[LARGE] = task
+
+
+def _legend(view: CurvesView, colour: dict[str, str], hidden: Sequence[str], marked: str | None) -> None:
+    lines = view.reading.seeds == "lines"
+    what = "Run" if lines else "Configuration"
+    columns = (what, "State" if lines else "Seeds", "Last", *(["Best"] if view.metric.best else []))
+    curve_legend(
+        [
+            LegendRow(
+                entry.key,
+                entry.name,
+                line_colour(entry, colour),
+                DASHES[entry.paradigm],
+                entry.key in hidden,
+                entry.key == marked,
+                _cells(view, entry),
+            )
+            for entry in view.entries
+        ],
+        columns,
+        key="curve_legend",
+        changed=address.set_lines,
+    )
+    st.caption(
+        "Tick to show, click a name to make its line stand out. Dotted: STL, dashed: MTL, solid: MRN."
+        + (" ◆ the epoch whose weights were kept." if any(one.chosen for one in view.large.lines) else "")
+    )
+
+
+def _cells(view: CurvesView, entry: Entry) -> tuple[str, ...]:
+    first = state_text(entry.state) if entry.state else f"{', '.join(map(str, entry.seeds))} (n = {entry.n})"
+    cells = [first, _at(view, entry.last, entry.last_x)]
+    if view.metric.best:
+        cells.append(_at(view, entry.best, entry.best_x))
+    return tuple(cells)
+
+
+def _at(view: CurvesView, value: float | None, x: float | None) -> str:
+    if value is None or x is None:
+        return "–"
+    number = f"{value:.2f}" if view.metric.percent else f"{value:.4g}"
+    axis = view.reading.axis
+    place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+    return f"{number} at {AXES[axis].lower().removesuffix('s')} {place}".replace("-", "−")
+
+
+def _said(view: CurvesView, series: Sequence[MetricSeries]) -> None:
+    """What a reader would not see from the lines alone."""
+    gaps = missing(view.metric, series)
+    if len(gaps) > _MOST_SAID:
+        gaps = [*gaps[:_MOST_SAID], f"{plural(len(gaps) - _MOST_SAID, 'more curve')} have such gaps."]
+    said = [*gaps]
+    if view.reading.seeds != "lines":
+        if view.interpolated:
+            said.append(
+                f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated "
+                "between its own points."
+            )
+        if all(entry.n < 2 for entry in view.entries):
+            said.append("One seed has no spread, so there is no band. Choose more seeds of a configuration.")
+    if said:
+        st.info("  \n".join(escape(one) for one in said), icon=":material/info:")
+
+
+_PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}

@@ -1,184 +1,293 @@
-"""Curves: which there are, smoothed on all points, thinned for the screen."""
+"""Curves as they are shown: lines of runs or means over seeds, a panel for the whole and one per task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from core.mrn.relations import MODES
-from core.store.records import MetricKey, MetricSeries, Run
+from core.evaluation.band import band
+from core.store.records import MetricSeries, Run
 from core.training.events import TOTAL
+from dashboard.queries.curve_metrics import Metric
+from dashboard.queries.curve_numbers import kept, positions, side_by_side, smooth
+from dashboard.queries.curve_views import CurvesView, Entry, Line, Panel, Reading
 from dashboard.queries.naming import differing, run_name
 
-__all__ = [
-    "AXES",
-    "METRICS",
-    "RELATION_METRICS",
-    "Curve",
-    "CurvesView",
-    "Metric",
-    "choices",
-    "curves",
-    "smooth",
-    "thin",
-]
+__all__ = ["LARGE_POINTS", "SMALL_POINTS", "curves"]
 
 Floats = NDArray[np.float64]
 
-AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
-_MOST_POINTS = 1000
+LARGE_POINTS = 4500
+"""Points that a large chart draws, shared by its lines: what a browser redraws in a twentieth of a second."""
+
+SMALL_POINTS = 1200
+_LEAST_POINTS = 40
+_MOST_POINTS = 2000
+_OUTLIERS = (0.01, 0.99)
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A kind of curve: where it is stored, what to call it, whether it is a share shown in percent."""
+@dataclass
+class _Whole:
+    """A line with all its points, before anything is left out."""
 
-    split: str
-    name: str
-    title: str
-    total: str
-    percent: bool = False
-
-
-METRICS: Mapping[str, Metric] = {
-    "dev-score": Metric("dev", "score", "Dev score", "Mean over tasks", percent=True),
-    "loss": Metric("train", "loss", "Training loss", "Total"),
-    "dev-loss": Metric("dev", "loss", "Dev loss", "Total"),
-    "penalty": Metric("train", "penalty", "MRN penalty", "Penalty, weighted by λ"),
-    "objective": Metric("train", "objective", "Objective", "J, what heads and covariances lower together"),
-    "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
-}
-
-_NUMBERS = {
-    "effective_rank": ("Effective rank", "How many directions share the variance"),
-    "trace": ("Trace", "All variance together"),
-    "condition": ("Condition", "Largest eigenvalue over the smallest"),
-    "strongest": ("Strongest correlation", "The pair whose correlation is largest in size"),
-}
-RELATION_METRICS: Mapping[str, Metric] = {
-    f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{title} of {mode}s", meaning)
-    for mode in MODES
-    for name, (title, meaning) in _NUMBERS.items()
-}
-"""The covariances in numbers, a value at each snapshot."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line: the run and task it belongs to, its look, its points (y smoothed, raw beside it if
-    smoothed).
-    """
-
-    run_id: int
+    key: str
     name: str
     task: str
-    paradigm: str
-    configuration: int
+    run: Run
+    rank: int
+    apart: bool
+    seeds: tuple[int, ...]
     x: Floats
     y: Floats
-    raw_x: Floats | None
-    raw_y: Floats | None
-    last: float
-
-
-@dataclass(frozen=True)
-class CurvesView:
-    """The large chart (`total`) and one small chart per task, all over the same axis."""
-
-    metric: Metric
-    axis: str
-    total: tuple[Curve, ...]
-    by_task: Mapping[str, tuple[Curve, ...]]
-
-    @property
-    def empty(self) -> bool:
-        return not self.total and not any(self.by_task.values())
-
-
-def choices(keys: Iterable[MetricKey], among: Mapping[str, Metric] = METRICS) -> list[str]:
-    """Which of the metrics these runs have."""
-    stored = {(key.split, key.name) for key in keys}
-    return [name for name, metric in among.items() if (metric.split, metric.name) in stored]
-
-
-def metric_keys(metric: Metric, keys: Iterable[MetricKey]) -> list[MetricKey]:
-    """The stored curves of one metric: the total and each task's."""
-    return sorted(key for key in keys if (key.split, key.name) == (metric.split, metric.name))
+    raw: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    n: Floats | None = None
+    thin: bool = False
+    chosen: tuple[float, float] | None = None
+    parts: list[Run] = field(default_factory=list)
 
 
 def curves(
     metric: Metric,
-    axis: str,
-    smoothing: float,
+    reading: Reading,
     runs: Sequence[Run],
     series: Iterable[MetricSeries],
     tasks: Sequence[str],
+    *,
+    large: str = TOTAL,
+    hidden: Collection[str] = (),
 ) -> CurvesView:
-    """Lines of one metric for these runs. `smoothing` in [0, 1) is the weight of the past; 0 leaves lines
-    raw.
-
-    An STL run has one task: its total is that task's curve, and is drawn in the large chart as such.
-    """
+    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large."""
     by_id = {run.id: run for run in runs}
-    distinct = dict.fromkeys(run.configuration_id for run in runs)
-    ranks = {configuration: rank for rank, configuration in enumerate(distinct)}
-    total: list[Curve] = []
-    by_task: dict[str, list[Curve]] = {task: [] for task in tasks}
-    for one in series:
-        run = by_id[one.run_id]
-        curve = _curve(metric, axis, smoothing, run, ranks[run.configuration_id], one)
-        if one.key.task != TOTAL:
-            by_task.setdefault(one.key.task, []).append(curve)
+    looks = _looks(runs)
+    found: dict[str, list[tuple[Run, MetricSeries]]] = {}
+    place = {run.id: place for place, run in enumerate(runs)}
+    for one in sorted(series, key=lambda one: place[one.run_id]):
+        found.setdefault(one.key.task, []).append((by_id[one.run_id], one))
+    names = dict(zip(by_id, differing([run.config for run in runs]), strict=True)) if runs else {}
+    interpolated = False
+    wholes: dict[str, list[_Whole]] = {}
+    for task in dict.fromkeys((TOTAL, *tasks, *found)):
+        if task not in found:
+            continue
+        if reading.seeds == "lines":
+            wholes[task] = _runs(metric, reading, found[task], looks)
         else:
-            total.append(curve)
+            wholes[task], any_interpolated = _means(metric, reading, found[task], looks, names)
+            interpolated = interpolated or any_interpolated
+    shown = {task: [one for one in lines if one.key not in hidden] for task, lines in wholes.items()}
     return CurvesView(
-        metric, axis, tuple(total), {task: tuple(lines) for task, lines in by_task.items() if lines}
+        metric,
+        reading,
+        _panel(reading, large, shown.get(large, []), LARGE_POINTS),
+        tuple(_panel(reading, task, lines, SMALL_POINTS) for task, lines in shown.items() if task != large),
+        _entries(metric, wholes, large),
+        max((float(one.x[-1]) for lines in shown.values() for one in lines), default=1.0),
+        interpolated,
     )
 
 
-def _curve(metric: Metric, axis: str, smoothing: float, run: Run, rank: int, series: MetricSeries) -> Curve:
-    x = {"step": series.step.astype(float), "epoch": series.epoch, "minutes": series.seconds / 60}[axis]
-    y = series.value * (100 if metric.percent else 1)
-    smoothed = smooth(y, smoothing)
-    thin_x, thin_y = thin(x, smoothed)
-    raw_x, raw_y = thin(x, y) if smoothing else (None, None)
-    task = series.key.task or (run.config.tasks[0] if run.config.paradigm == "stl" else TOTAL)
-    last = float(smoothed[-1]) if len(smoothed) else float("nan")
-    return Curve(run.id, run_name(run), task, run.config.paradigm, rank, thin_x, thin_y, raw_x, raw_y, last)
+def _looks(runs: Sequence[Run]) -> dict[str, tuple[int, bool]]:
+    """Each configuration's rank among those shown, and whether dashes tell them all apart: one configuration
+    per paradigm (for STL, per task).
+    """
+    configs = {run.configuration_id: run.config for run in runs}
+    kinds = [(one.paradigm, one.tasks if one.paradigm == "stl" else ()) for one in configs.values()]
+    apart = len(set(kinds)) == len(kinds)
+    return {key: (rank, apart) for rank, key in enumerate(configs)}
 
 
-def smooth(values: Floats, weight: float) -> Floats:
-    """Exponential moving average, corrected for its start, over all points; `weight` is that of the past."""
-    if not weight:
-        return values
-    return np.asarray(pd.Series(values).ewm(alpha=1 - weight, adjust=True).mean(), dtype=float)
+def _values(metric: Metric, series: MetricSeries) -> Floats:
+    """The values in the unit shown; what is no number is NaN, which breaks a line."""
+    return np.where(np.isfinite(series.value), series.value * (100 if metric.percent else 1), np.nan)
 
 
-def thin(x: Floats, y: Floats, most: int = _MOST_POINTS) -> tuple[Floats, Floats]:
-    """At most `most` points that draw the same line: first, last, and each stretch's lowest and highest."""
-    if len(y) <= most:
-        return x, y
-    stretches = (most - 2) // 2
-    edges = np.linspace(1, len(y) - 1, stretches + 1).astype(int)
-    starts, ends = edges[:-1], edges[1:]
-    low = np.where(np.isnan(y), np.inf, y)
-    high = np.where(np.isnan(y), -np.inf, y)
-    lowest = [a + int(np.argmin(low[a:b])) for a, b in zip(starts, ends, strict=True) if b > a]
-    highest = [a + int(np.argmax(high[a:b])) for a, b in zip(starts, ends, strict=True) if b > a]
-    keep = np.unique([0, *lowest, *highest, len(y) - 1])
-    return x[keep], y[keep]
+def _colour_task(run: Run, task: str) -> str:
+    """The task whose colour a line has: an STL run's total is the curve of its task."""
+    return task or (run.config.tasks[0] if run.config.paradigm == "stl" else TOTAL)
 
 
-def legend(view: CurvesView, runs: Sequence[Run]) -> list[tuple[int, str, float]]:
-    """Run, what sets it apart, last value of its line in the large chart."""
-    first = {curve.run_id: curve.last for curve in reversed([*view.total, *_all(view)])}
-    names = dict(zip((r.id for r in runs), differing([r.config for r in runs]), strict=True))
-    return [(run.id, names[run.id], first[run.id]) for run in runs if run.id in first]
+def _runs(
+    metric: Metric,
+    reading: Reading,
+    found: Sequence[tuple[Run, MetricSeries]],
+    looks: dict[str, tuple[int, bool]],
+) -> list[_Whole]:
+    lines = []
+    seeds = Counter(run.configuration_id for run, _ in found)
+    for run, one in found:
+        x = positions(reading.axis, one.step, one.epoch, one.seconds)
+        raw = _values(metric, one)
+        y = smooth(raw, reading.smoothing)
+        lines.append(
+            _Whole(
+                str(run.id),
+                run_name(run),
+                _colour_task(run, one.key.task),
+                run,
+                *looks[run.configuration_id],
+                (run.config.seed,),
+                x,
+                y,
+                raw,
+                thin=seeds[run.configuration_id] > 1,
+                chosen=_chosen(run, one.epoch, x, y),
+                parts=[run],
+            )
+        )
+    return lines
 
 
-def _all(view: CurvesView) -> list[Curve]:
-    return [curve for lines in view.by_task.values() for curve in lines]
+def _chosen(run: Run, epoch: Floats, x: Floats, y: Floats) -> tuple[float, float] | None:
+    """The last point of the epoch whose weights the run has kept."""
+    if run.best_epoch is None:
+        return None
+    place = int(np.searchsorted(epoch, run.best_epoch + 1e-9, "right")) - 1
+    if place < 0 or epoch[place] <= run.best_epoch - 1 or np.isnan(y[place]):
+        return None
+    return float(x[place]), float(y[place])
+
+
+def _means(
+    metric: Metric,
+    reading: Reading,
+    found: Sequence[tuple[Run, MetricSeries]],
+    looks: dict[str, tuple[int, bool]],
+    names: dict[int, str],
+) -> tuple[list[_Whole], bool]:
+    """A mean per configuration, with its band; each seed is smoothed by itself first."""
+    groups: dict[str, list[tuple[Run, MetricSeries]]] = {}
+    for run, one in found:
+        groups.setdefault(run.configuration_id, []).append((run, one))
+    lines, any_interpolated = [], False
+    for key, members in groups.items():
+        xs = [positions(reading.axis, one.step, one.epoch, one.seconds) for _, one in members]
+        raws = [_values(metric, one) for _, one in members]
+        x, values, interpolated = side_by_side(xs, [smooth(raw, reading.smoothing) for raw in raws])
+        any_interpolated = any_interpolated or interpolated
+        of = band(values)
+        low, high = (of.mean - of.sd, of.mean + of.sd) if reading.seeds == "sd" else (of.low, of.high)
+        raw = band(side_by_side(xs, raws)[1]).mean if reading.smoothing else of.mean
+        run, one = members[0]
+        name = names[run.id]
+        if run.config.paradigm == "stl":
+            name = f"{name} {run.config.tasks[0]}"
+        lines.append(
+            _Whole(
+                key,
+                name,
+                _colour_task(run, one.key.task),
+                run,
+                *looks[key],
+                tuple(sorted(member.config.seed for member, _ in members)),
+                x,
+                of.mean,
+                raw,
+                low,
+                high,
+                of.n.astype(float),
+                parts=[member for member, _ in members],
+            )
+        )
+    return lines, any_interpolated
+
+
+def _panel(reading: Reading, task: str, lines: Sequence[_Whole], budget: int) -> Panel:
+    # A smoothed line brings its raw one, a band two edges.
+    weight = 2 if reading.smoothing else 1
+    each = min(_MOST_POINTS, max(_LEAST_POINTS, budget // max(1, weight * len(lines))))
+    return Panel(task, tuple(_thinned(reading, one, each) for one in lines), _y_range(reading, lines))
+
+
+def _thinned(reading: Reading, one: _Whole, most: int) -> Line:
+    edges = [edge for edge in (one.low, one.high) if edge is not None]
+    at = kept(one.x, [one.y, *edges], most, reading.window, log=reading.log_x)
+    raw_at = kept(one.x, [one.raw], most, reading.window, log=reading.log_x) if reading.smoothing else None
+    return Line(
+        one.key,
+        one.name,
+        one.task,
+        one.run.config.paradigm,
+        one.rank,
+        one.apart,
+        one.thin,
+        one.x[at],
+        one.y[at],
+        None if raw_at is None else one.x[raw_at],
+        None if raw_at is None else one.raw[raw_at],
+        None if one.low is None else one.low[at],
+        None if one.high is None else one.high[at],
+        None if one.n is None else one.n[at],
+        one.chosen,
+    )
+
+
+def _y_range(reading: Reading, lines: Sequence[_Whole]) -> tuple[float, float] | None:
+    """From the lowest to the highest value in the window; log10 of them on a log axis."""
+    parts = []
+    for one in lines:
+        a, b = (0, len(one.x))
+        if reading.window is not None:
+            a, b = (
+                np.searchsorted(one.x, reading.window[0]),
+                np.searchsorted(one.x, reading.window[1], "right"),
+            )
+        # A band's lower edge may come near zero, which a log axis would follow for decades.
+        low = None if reading.log_y else one.low
+        shown = [one.y] if reading.calm else [one.y, one.raw, low, one.high]
+        parts += [values[a:b] for values in shown if values is not None]
+    values = np.concatenate(parts) if parts else np.array([])
+    values = values[values > 0] if reading.log_y else values[np.isfinite(values)]
+    if not len(values):
+        return None
+    if reading.calm:
+        low, high = (float(value) for value in np.quantile(values, _OUTLIERS))
+    else:
+        low, high = float(values.min()), float(values.max())
+    if reading.log_y:
+        low, high = float(np.log10(low)), float(np.log10(high))
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
+    return low - room, high + room
+
+
+def _entries(metric: Metric, wholes: dict[str, list[_Whole]], large: str) -> tuple[Entry, ...]:
+    """A row for each line of the large panel, then one for each line that only a small panel has."""
+    rows = {one.key: _entry(metric, one) for one in wholes.get(large, [])}
+    for lines in wholes.values():
+        for one in lines:
+            if one.key not in rows:
+                rows[one.key] = dataclasses.replace(
+                    _entry(metric, one), last=None, last_x=None, best=None, best_x=None
+                )
+    return tuple(rows.values())
+
+
+def _entry(metric: Metric, one: _Whole) -> Entry:
+    known = np.flatnonzero(np.isfinite(one.raw))
+    last = best = None
+    if len(known):
+        last = known[-1]
+        if metric.best:
+            values = one.raw[known]
+            best = known[np.argmax(values) if metric.best == "max" else np.argmin(values)]
+    return Entry(
+        one.key,
+        one.name,
+        one.run.config.paradigm,
+        one.task,
+        one.rank,
+        one.apart,
+        one.seeds,
+        one.run.state if one.n is None else None,
+        len(one.parts),
+        None if last is None else float(one.raw[last]),
+        None if last is None else float(one.x[last]),
+        None if best is None else float(one.raw[best]),
+        None if best is None else float(one.x[best]),
+    )

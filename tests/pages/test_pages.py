@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig
 from core.store import RunState, Store
 from tests.pages.conftest import APP, Open, words
-from tests.pages.filled_store import LABELS, TASKS, Filled
+from tests.pages.filled_store import Filled
 
 PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 

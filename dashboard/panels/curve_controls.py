@@ -1,0 +1,150 @@
+"""The controls above the curves: which curve, of which task, over what, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.store.records import MetricKey
+from core.training.events import TOTAL
+from dashboard.panels.curve_address import drop_window, window
+from dashboard.queries.curve_metrics import (
+    AXES,
+    METRICS,
+    RELATION_METRICS,
+    Metric,
+    choices,
+    others,
+    tasks_of,
+)
+from dashboard.queries.curve_views import Reading
+
+__all__ = ["LARGE", "Chosen", "curve_controls", "offered"]
+
+LARGE = "of"
+_RELATIONS, _OTHERS = "relations", "others"
+_GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
+_SEEDS = {"lines": "Lines", "sd": "Mean ± SD", "interval": "Mean, 95% interval"}
+_MOST_IN_A_ROW = 6
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the controls say: the metric, the task shown large, the reading, and whether small charts share
+    their y.
+    """
+
+    metric: Metric
+    large: str
+    reading: Reading
+    same: bool
+
+
+def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
+    """All that can be chosen for runs with these curves; when it changes, the controls are drawn anew."""
+    return (*choices(keys), *choices(keys, RELATION_METRICS), *others(keys))
+
+
+def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str]) -> Chosen:
+    """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
+    metric = _metric(keys)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        large = _task(tasks_of(metric, keys, tasks))
+        axis = st.segmented_control(
+            "Over",
+            list(AXES),
+            default="step",
+            required=True,
+            key="over",
+            bind="query-params",
+            format_func=AXES.__getitem__,
+            on_change=drop_window,
+        )
+        seeds = st.segmented_control(
+            "Seeds",
+            list(_SEEDS),
+            default="lines",
+            required=True,
+            key="seeds",
+            bind="query-params",
+            format_func=_SEEDS.__getitem__,
+            help="A line per run, or the mean over the seeds of each configuration with its standard "
+            "deviation (n − 1) or the 95% interval of the mean (Student's t), at every point.",
+        )
+        with st.popover("Display", icon=":material/tune:"):
+            reading, same = _display(axis, seeds)
+    return Chosen(metric, large, reading, same)
+
+
+def _metric(keys: Sequence[MetricKey]) -> Metric:
+    found = choices(keys) or ["loss"]
+    groups = {_RELATIONS: {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)}}
+    groups[_OTHERS] = others(keys)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.segmented_control(
+            "Curve",
+            [*found, *(group for group, among in groups.items() if among)],
+            default="loss" if "loss" in found else found[0],
+            required=True,
+            key="metric",
+            bind="query-params",
+            format_func=lambda one: _GROUPS[one] if one in _GROUPS else METRICS[one].title,
+        )
+        if name not in _GROUPS:
+            return METRICS[name]
+        among = groups[name]
+        # What the covariances of MRN runs hold, a value at each snapshot, or what this page knows nothing of.
+        number = st.selectbox(
+            "Number",
+            list(among),
+            key="number",
+            bind="query-params",
+            format_func=lambda one: among[one].title if one in among else str(one),
+            width=300,
+        )
+        return among[number]
+
+
+def _task(tasks: Sequence[str]) -> str:
+    """The task shown large; the others follow small."""
+    if len(tasks) < 2:
+        return tasks[0] if tasks else TOTAL
+    draw = st.segmented_control if len(tasks) <= _MOST_IN_A_ROW else st.selectbox
+    more = {"required": True} if len(tasks) <= _MOST_IN_A_ROW else {"width": 180}
+    chosen = draw(
+        "Large chart",
+        list(tasks),
+        key=LARGE,
+        bind="query-params",
+        format_func=lambda task: task or "Total",
+        **({"default": tasks[0]} if len(tasks) <= _MOST_IN_A_ROW else {"index": 0}),
+        **more,
+    )
+    return str(chosen)
+
+
+def _display(axis: str, seeds: str) -> tuple[Reading, bool]:
+    log_y = st.toggle("Log scale", key="log", bind="query-params")
+    log_x = st.toggle(f"Log scale of {AXES[axis].lower()}", key="logx", bind="query-params")
+    calm = st.toggle(
+        "Ignore outliers",
+        key="calm",
+        bind="query-params",
+        help="Fits y to the middle 98% of the values shown: the first steps of a loss no longer flatten the "
+        "rest. All points are still drawn.",
+    )
+    same = st.toggle("Small charts share their y", value=True, key="samey", bind="query-params")
+    smoothing = st.slider(
+        "Smoothing",
+        0.0,
+        0.99,
+        0.0,
+        0.01,
+        key="smooth",
+        bind="query-params",
+        help="Weight of the past in a running mean over all points, of each seed before the mean of seeds. "
+        "The raw line stays, faint.",
+    )
+    return Reading(axis, seeds, smoothing, log_x, log_y, calm, window()), same

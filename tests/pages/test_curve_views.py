@@ -1,0 +1,282 @@
+"""Curves from the store to views: lines, means, legend, gaps, tables; and what is read of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.evaluation import summary
+from core.store import MetricKey, Store
+from core.store.records import MetricSeries, Run
+from core.training.events import TOTAL, StepMetrics
+from dashboard.caches.curves import SeriesCache
+from dashboard.queries.curve_metrics import METRICS, choices, metric_keys, others, tasks_of
+from dashboard.queries.curve_tables import band_table, missing, point_table
+from dashboard.queries.curve_views import CurvesView, Reading
+from dashboard.queries.curves import LARGE_POINTS, curves
+from tests.pages.filled_store import TASKS, Filled
+
+LOSS, SCORE = METRICS["loss"], METRICS["dev-score"]
+
+
+def series_of(store: Store, runs: list[Run], metric: str = "loss") -> list[MetricSeries]:
+    ids = [run.id for run in runs]
+    keys = metric_keys(METRICS[metric], store.metric_keys(ids))
+    return store.metrics_since({(run_id, key): -1 for run_id in ids for key in keys})
+
+
+def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: object) -> CurvesView:
+    return curves(METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more)
+
+
+def chosen(*ids: int) -> list[Run]:
+    found = {run.id: run for run in Store.open().runs(ids=ids)}
+    return [found[run_id] for run_id in ids]
+
+
+def of_kind(paradigm: str, task: str | None = None) -> list[Run]:
+    runs = [run for run in Store.open().runs() if run.config.paradigm == paradigm]
+    return [run for run in runs if task is None or run.config.tasks == (task,)]
+
+
+def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
+    (stl, *_), mrn = of_kind("stl", "ner"), chosen(finished.mrn[0])
+    view = read([stl, *mrn], Reading("epoch"), "dev-score")
+    assert [line.key for line in view.large.lines] == [str(stl.id), str(mrn[0].id)]
+    assert [line.task for line in view.large.lines] == ["ner", TOTAL]
+    assert [panel.task for panel in view.small] == list(TASKS)
+    assert [len(panel.lines) for panel in view.small] == [1, 1, 2]
+    line = view.large.lines[0]
+    assert line.x.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert line.y.max() > 50  # in percent
+    assert line.raw is None
+    assert line.chosen == (stl.best_epoch, pytest.approx(line.y[stl.best_epoch - 1]))
+
+
+def test_a_task_can_be_large(finished: Filled) -> None:
+    view = read(chosen(finished.mrn[0]), Reading(), large="chunk")
+    assert view.large.task == "chunk"
+    assert [panel.task for panel in view.small] == [TOTAL, "pos", "ner"]
+
+
+def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
+    runs = of_kind("mtl")
+    view = read(runs, Reading("epoch", "interval"), "dev-score")
+    (line,) = view.large.lines
+    store = Store.open()
+    values = [100 * one.value for one in store.metrics([r.id for r in runs], MetricKey("", "dev", "score"))]
+    assert line.low is not None
+    assert line.high is not None
+    assert line.n is not None
+    for place in range(8):
+        expected = summary(one[place] for one in values)
+        assert (line.y[place], line.low[place], line.high[place], line.n[place]) == pytest.approx(
+            (expected.mean, expected.low, expected.high, 3)
+        )
+    sd = read(runs, Reading("epoch", "sd"), "dev-score").large.lines[0]
+    assert sd.high is not None
+    assert sd.high[-1] - sd.y[-1] == pytest.approx(summary(one[-1] for one in values).sd)
+    assert view.entries[0].seeds == (1, 2, 3)
+    assert view.entries[0].last == pytest.approx(line.y[-1])
+
+
+def test_stl_runs_of_each_task_have_their_own_mean(finished: Filled) -> None:
+    view = read(of_kind("stl"), Reading(seeds="sd"), "dev-score")
+    assert sorted(entry.name for entry in view.entries) == ["STL chunk", "STL ner", "STL pos"]
+    assert {entry.n for entry in view.entries} == {3}
+
+
+def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
+    runs = chosen(filled.mrn[0], filled.live[0])
+    assert runs[0].configuration_id == runs[1].configuration_id
+    (line,) = read(runs, Reading(seeds="interval")).large.lines
+    assert line.n is not None
+    assert line.low is not None
+    assert set(line.n[line.x <= 260]) == {2}
+    assert set(line.n[line.x > 260]) == {1}
+    assert np.isnan(line.low[line.x > 260]).all()
+    assert np.isfinite(line.y).all()
+    assert not read(runs, Reading(seeds="interval")).interpolated
+
+
+def test_minutes_of_seeds_differ(filled: Filled) -> None:
+    runs = chosen(filled.mrn[0], filled.mrn[2])
+    series = series_of(Store.open(), runs)
+    slower = [dataclasses.replace(one, seconds=one.seconds * one.run_id) for one in series]
+    view = curves(LOSS, Reading("minutes", "sd"), runs, slower, TASKS)
+    assert view.interpolated
+    assert not curves(LOSS, Reading("step", "sd"), runs, slower, TASKS).interpolated
+
+
+def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
+    runs = chosen(*finished.mrn[:2])
+    view = read(runs, Reading(), hidden=[str(runs[0].id)])
+    assert [line.key for line in view.large.lines] == [str(runs[1].id)]
+    assert [entry.key for entry in view.entries] == [str(run.id) for run in runs]
+    nothing = read(runs, Reading(), hidden=[str(run.id) for run in runs])
+    assert not nothing.empty
+    assert nothing.large.y_range is None
+
+
+def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
+    (run,) = chosen(finished.mrn[0])
+    (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
+    (entry,) = read([run], Reading(smoothing=0.9)).entries
+    assert (entry.last, entry.last_x) == (pytest.approx(series.value[-1]), 600)
+    assert entry.best == pytest.approx(series.value.min())
+    assert entry.best_x == series.step[series.value.argmin()]
+    assert read([run], Reading(), "lr").entries[0].best is None
+
+
+def test_a_smoothed_line_brings_its_raw_one(finished: Filled) -> None:
+    (line,) = read(chosen(finished.mrn[0]), Reading(smoothing=0.9)).large.lines
+    assert line.raw is not None
+    assert np.abs(np.diff(line.y)).mean() < np.abs(np.diff(line.raw)).mean()
+
+
+def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
+    runs = [dataclasses.replace(chosen(1)[0], id=number) for number in range(1, 31)]
+    steps = np.arange(1, 5001)
+    y = np.random.default_rng(0).random(5000)
+    key = MetricKey(TOTAL, "train", "loss")
+    many = [MetricSeries(run.id, key, steps, steps / 500, steps / 30, y) for run in runs]
+    view = curves(LOSS, Reading(), runs, many, TASKS)
+    assert sum(len(line.x) for line in view.large.lines) <= LARGE_POINTS
+    assert all(line.y.max() == y.max() for line in view.large.lines)
+    zoomed = curves(LOSS, Reading(window=(1000, 1050)), runs, many, TASKS)
+    line = zoomed.large.lines[0]
+    inside = (line.x >= 1000) & (line.x <= 1050)
+    assert np.array_equal(line.x[inside], np.arange(1000, 1051))
+    assert zoomed.large.y_range[1] == pytest.approx(y[999:1050].max(), abs=0.06)
+
+
+def test_calm_ranges_leave_out_the_first_steps(finished: Filled) -> None:
+    run = chosen(1)[0]
+    steps = np.arange(1, 1001)
+    y = np.where(steps <= 5, 500.0, 1.0) + 0.1 * np.sin(steps)
+    one = MetricSeries(run.id, MetricKey(TOTAL, "train", "loss"), steps, steps / 9, steps / 9, y)
+    assert curves(LOSS, Reading(), [run], [one], TASKS).large.y_range[1] > 500
+    low, high = curves(LOSS, Reading(calm=True), [run], [one], TASKS).large.y_range
+    assert (low > 0.8, high < 1.2) == (True, True)
+    low, high = curves(LOSS, Reading(log_y=True), [run], [one], TASKS).large.y_range
+    assert (low, high) == (pytest.approx(-0.046, abs=0.2), pytest.approx(2.7, abs=0.2))
+
+
+def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
+    run = chosen(1)[0]
+    steps, y = np.arange(1, 11), np.arange(1.0, 11.0)
+    y[3:] = np.nan
+    key = MetricKey("ner", "train", "loss")
+    one = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
+    assert missing(LOSS, [one]) == ["Run 1 has no number as its training loss of ner from step 4 on."]
+    y = np.arange(1.0, 11.0)
+    y[[3, 6]] = math.inf, math.nan
+    one = dataclasses.replace(one, key=dataclasses.replace(key, task=TOTAL), value=y)
+    assert missing(LOSS, [one]) == [
+        "Run 1 has no number as its training loss at 2 steps, the first of them 4."
+    ]
+    (line,) = curves(LOSS, Reading(), [run], [one], TASKS).large.lines
+    assert np.isnan(line.y[[3, 6]]).all()
+    assert not missing(LOSS, [dataclasses.replace(one, value=steps.astype(float))])
+
+
+def test_every_stored_curve_is_offered() -> None:
+    keys = [
+        MetricKey(*parts)
+        for parts in (("", "train", "loss"), ("ner", "train", "loss"), ("", "dev", "grad_norm"))
+    ]
+    keys += [MetricKey("", "train", "grad_norm"), MetricKey("pos", "train", "entropy")]
+    assert choices(keys) == ["loss"]
+    assert [metric.title for metric in others(keys).values()] == [
+        "grad_norm on dev",
+        "entropy",
+        "grad_norm on train",
+    ]
+    assert tasks_of(LOSS, keys, ["pos", "ner"]) == [TOTAL, "ner"]
+
+
+def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
+    runs = chosen(finished.mrn[0], of_kind("stl", "ner")[0].id)
+    series = series_of(Store.open(), runs, "dev-score")
+    table = point_table(runs, series)
+    assert list(table) == [
+        "run",
+        "configuration",
+        "seed",
+        "task",
+        "metric",
+        "step",
+        "epoch",
+        "minutes",
+        "value",
+    ]
+    assert len(table) == sum(len(one.value) for one in series)
+    one = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
+    assert one["value"].tolist() == series_of_key(runs[0], "ner").value.tolist()
+    assert set(table["configuration"]) == {"MRN λ 0.01", "STL ner"}
+
+
+def series_of_key(run: Run, task: str) -> MetricSeries:
+    return Store.open().metrics([run.id], MetricKey(task, "dev", "score"))[0]
+
+
+def test_the_table_of_means_is_what_pandas_says(finished: Filled) -> None:
+    runs = of_kind("mtl")
+    series = series_of(Store.open(), runs)
+    means = band_table(runs, series, "step").query("task == 'ner'")
+    naive = point_table(runs, series).query("task == 'ner'").groupby("step")["value"].agg(["mean", "std"])
+    assert means["mean"].tolist() == pytest.approx(naive["mean"].tolist())
+    assert means["sd"].tolist() == pytest.approx(naive["std"].tolist())
+    assert set(means["seeds"]) == {3}
+    assert isinstance(means, pd.DataFrame)
+
+
+def test_nothing_to_show() -> None:
+    assert curves(SCORE, Reading("minutes", "sd", 0.5), [], [], TASKS).empty
+    assert point_table([], []).empty
+
+
+def test_a_live_curve_is_read_on_and_an_ended_one_never_again(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open()
+    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
+    live, done = filled.live[0], filled.finished[0]
+    runs = store.runs(ids=[live, done])
+    assert {one.run_id: len(one.step) for one in cache.get(store, runs, [key])} == {live: 260, done: 600}
+    store.add_metrics(live, [StepMetrics(261, 3.5, 9.0, {(TOTAL, "loss"): 1.25})])
+    asked: list[dict[tuple[int, MetricKey], int]] = []
+    since = store.metrics_since
+
+    def noted(steps: dict[tuple[int, MetricKey], int]) -> list[MetricSeries]:
+        asked.append(steps)
+        return since(steps)
+
+    monkeypatch.setattr(store, "metrics_since", noted)
+    again = {one.run_id: one for one in cache.get(store, runs, [key])}
+    assert asked == [{(live, key): 260}]
+    assert again[live].value[-1] == 1.25
+    assert np.array_equal(again[live].step, np.arange(1, 262))
+
+
+def test_a_second_attempt_is_another_curve(filled: Filled) -> None:
+    store = Store.open()
+    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
+    failed = filled.failed[0]
+    assert len(cache.get(store, store.runs(ids=[failed]), [key])[0].step) == 140
+    store.requeue(failed)
+    assert cache.get(store, store.runs(ids=[failed]), [key]) == []
+
+
+def test_what_is_longest_unused_is_forgotten(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store.open()
+    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
+    monkeypatch.setattr("dashboard.caches.curves._MOST_BYTES", 600 * 8 * 4)
+    for run_id in filled.finished[:2]:
+        assert len(cache.get(store, store.runs(ids=[run_id]), [key])) == 1
+    assert len(cache._series) == 1
+    assert len(cache.get(store, store.runs(ids=filled.finished[:1]), [key])[0].step) == 600

@@ -1,0 +1,161 @@
+"""The arithmetic of curves beside a naive computation with pandas and scipy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import stats
+
+from core.evaluation import summary
+from core.evaluation.band import band
+from dashboard.queries.curve_numbers import kept, positions, side_by_side, smooth
+
+NUMBERS = st.floats(-1e3, 1e3)
+GAPPY = NUMBERS | st.just(math.nan)
+CURVE = arrays(np.float64, st.integers(1, 3000), elements=GAPPY)
+
+
+@given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=GAPPY))
+def test_band_is_the_summary_of_each_column(values: np.ndarray) -> None:
+    found = band(values)
+    for place, column in enumerate(values.T):
+        known = column[np.isfinite(column)]
+        assert found.n[place] == len(known)
+        row = [found.mean[place], found.sd[place], found.low[place], found.high[place]]
+        if not len(known):
+            assert np.isnan(row).all()
+            continue
+        one = summary(known)
+        expected = [one.mean, *(np.nan if part is None else part for part in (one.sd, one.low, one.high))]
+        assert row == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_band_is_the_t_interval_of_scipy() -> None:
+    values = np.random.default_rng(2).normal(size=(5, 40))
+    low, high = stats.t.interval(0.95, 4, loc=values.mean(axis=0), scale=stats.sem(values, axis=0))
+    found = band(values)
+    np.testing.assert_allclose(found.low, low)
+    np.testing.assert_allclose(found.high, high)
+    np.testing.assert_allclose(found.sd, values.std(axis=0, ddof=1))
+
+
+@st.composite
+def seeds(draw: st.DrawFn) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """A few seeds with points at any places of their own."""
+    xs, ys = [], []
+    for _ in range(draw(st.integers(1, 5))):
+        x = draw(st.lists(st.integers(0, 60), min_size=1, max_size=30, unique=True).map(sorted))
+        xs.append(np.array(x, dtype=float))
+        ys.append(draw(arrays(np.float64, len(x), elements=GAPPY)))
+    return xs, ys
+
+
+@given(seeds())
+def test_seeds_side_by_side_are_what_pandas_makes_of_them(
+    given_: tuple[list[np.ndarray], list[np.ndarray]],
+) -> None:
+    xs, ys = given_
+    x, values, interpolated = side_by_side(xs, ys)
+    assert x.tolist() == sorted(set(np.concatenate(xs)))
+    for row, own_x, own_y in zip(values, xs, ys, strict=True):
+        own = pd.Series(own_y, index=own_x)
+        naive = own.reindex(x)
+        if interpolated:
+            for at in x:
+                if at not in own.index and own_x[0] < at < own_x[-1]:
+                    before, after = own_x[own_x < at][-1], own_x[own_x > at][0]
+                    share = (at - before) / (after - before)
+                    naive[at] = own[before] + share * (own[after] - own[before])
+        assert row == pytest.approx(naive.to_numpy(), nan_ok=True, abs=1e-9)
+
+
+@given(seeds(), st.integers(1, 40))
+def test_a_live_seed_is_shorter_and_nothing_is_interpolated(
+    given_: tuple[list[np.ndarray], list[np.ndarray]], length: int
+) -> None:
+    x, y = np.arange(40.0), np.linspace(1, 2, 40)
+    joint, values, interpolated = side_by_side([x, x[:length]], [y, y[:length]])
+    assert not interpolated
+    assert np.array_equal(joint, x)
+    assert np.isfinite(values[1]).sum() == length
+    assert band(values).n.tolist() == [2] * length + [1] * (40 - length)
+
+
+def test_too_many_places_are_thinned_but_each_value_stays_exact() -> None:
+    xs = [np.sort(np.random.default_rng(seed).random(9000)) for seed in range(20)]
+    x, values, interpolated = side_by_side(xs, [3 * one for one in xs])
+    assert interpolated
+    assert values.size <= 2_000_000
+    inside = np.isfinite(values)
+    assert inside.mean() > 0.99
+    np.testing.assert_allclose(values[inside], np.broadcast_to(3 * x, values.shape)[inside])
+
+
+@given(CURVE, st.integers(10, 400), st.booleans())
+def test_thinning_keeps_ends_extremes_and_gaps(y: np.ndarray, most: int, log: bool) -> None:
+    x = np.arange(len(y), dtype=float)
+    at = kept(x, [y], most, log=log)
+    assert np.all(np.diff(at) > 0)
+    assert (at[0], at[-1]) == (0, len(y) - 1)
+    finite = y[np.isfinite(y)]
+    if len(finite):
+        assert np.nanmin(y[at]) == finite.min()
+        assert np.nanmax(y[at]) == finite.max()
+    if np.isnan(y).any():
+        assert np.isnan(y[at]).any()
+    # A lowest, a highest and a gap of each stretch, and the ends.
+    assert len(at) <= max(most, 1.5 * most + 4) if len(y) > most else len(at) == len(y)
+
+
+@given(CURVE, st.integers(40, 200), st.integers(0, 2500), st.integers(1, 60))
+def test_a_narrow_window_keeps_all_its_points(y: np.ndarray, most: int, start: int, length: int) -> None:
+    x = np.arange(len(y), dtype=float)
+    window = (float(start), float(start + min(length, most // 4)))
+    at = kept(x, [y], most, window)
+    shown = np.flatnonzero((x >= window[0]) & (x <= window[1]) & np.isfinite(y))
+    assert set(shown) <= set(at) or len(shown) > 0.4 * most
+    assert (at[0], at[-1]) == (0, len(y) - 1)
+
+
+def test_a_window_sees_all_that_it_may() -> None:
+    y = np.random.default_rng(1).random(50_000)
+    x = np.arange(len(y), dtype=float)
+    inside = kept(x, [y], 1000, (20_000.0, 20_300.0))
+    assert ((inside >= 20_000) & (inside <= 20_300)).sum() > 250
+    assert len(inside) <= 1000
+    assert len(kept(x, [y, y + 1, y - 1], 1000)) <= 1000
+
+
+@settings(max_examples=40)
+@given(arrays(np.float64, st.integers(1, 60), elements=GAPPY), st.floats(0.01, 0.99))
+def test_smoothing_is_a_weighted_mean_of_the_past(values: np.ndarray, weight: float) -> None:
+    found = smooth(values, weight)
+    for place, one in enumerate(values):
+        if np.isnan(one):
+            assert np.isnan(found[place])
+            continue
+        past = values[: place + 1]
+        weights = weight ** np.arange(place, -1, -1)
+        known = np.isfinite(past)
+        assert found[place] == pytest.approx(np.average(past[known], weights=weights[known]), abs=1e-6)
+
+
+def test_an_infinite_loss_leaves_the_rest_of_a_smoothed_line() -> None:
+    found = smooth(np.array([1.0, np.inf, 3.0, np.nan, 5.0]), 0.5)
+    assert np.isnan(found[[1, 3]]).all()
+    assert np.isfinite(found[[0, 2, 4]]).all()
+    values = np.array([1.0, 2.0])
+    assert smooth(values, 0.0) is values
+
+
+def test_a_clock_that_went_back_does_not_turn_the_line() -> None:
+    seconds = np.array([60.0, 120.0, 30.0, 180.0])
+    step = np.arange(4)
+    assert positions("minutes", step, step / 2, seconds).tolist() == [1, 2, 2, 3]
+    assert positions("epoch", step, step / 2, seconds).tolist() == [0, 0.5, 1, 1.5]
