@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import resources
-from dashboard.panels.compare_parts import answer, scope, seeds_table, summary_table
+from dashboard.panels.compare_closer import closer_look
+from dashboard.panels.compare_differences import difference_view
+from dashboard.panels.compare_parts import answer, summary_table
+from dashboard.panels.compare_scope import scope, table_of
 from dashboard.panels.study_parts import studies
-from dashboard.panels.try_it import try_it
-from dashboard.queries.compare import compare
 from dashboard.states import empty, title
 
 title("Compare", "Which configuration is better, by how much, and whether more than chance speaks for it.")
-store = resources.store()
 
 shown = st.segmented_control(
     "Compare",
@@ -28,12 +27,11 @@ if shown == "studies":
     studies()
     st.stop()
 
-if not store.scores(split="dev"):
-    try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
+found = scope()
+if found is None:
     st.stop()
 
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    runs = scope(store)
+with st.container(horizontal=True, vertical_alignment="center"):
     split = st.segmented_control(
         "Scores on",
         ["test", "dev"],
@@ -42,6 +40,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         key="on",
         bind="query-params",
         format_func=lambda name: f"{name.capitalize()} sentences",
+        label_visibility="collapsed",
     )
     beside = st.toggle(
         "Published figures beside",
@@ -50,17 +49,19 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         help="Those of the dissertation's tables 1 to 3, where corpus and encoder are the same.",
     )
 
-view = compare(runs, store.scores([run.id for run in runs]), split, resources.task_order())
-if not view.rows:
+table = table_of(found, split)
+if not table.rows:
     empty(
         "No score yet",
-        "None of the chosen runs has finished. Choose others above, or wait: scores come when training ends.",
+        "None of these runs has scores on these sentences. Choose others above, or the other split.",
         page="app_pages/runs.py",
         label="See how far they are",
         icon=":material/list_alt:",
     )
     st.stop()
 
-answer(view)
-summary_table(view, published=beside)
-seeds_table(view)
+pair = answer(table, found)
+summary_table(table, found, published=beside)
+if pair is not None:
+    difference_view(table, found, pair[1])
+    closer_look(table, found, *pair)

@@ -12,9 +12,11 @@ from dashboard.queries.forest import Forest
 from dashboard.text import plotly_text
 from dashboard.theme import BORDER, MUTED, TEXT
 
-__all__ = ["forest_chart"]
+__all__ = ["forest_chart", "wrapped"]
 
 _LEGEND = 30
+_LONG = 32
+"""Letters up to which a name stands on one line."""
 
 
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
@@ -40,7 +42,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
             showgrid=False,
             tickmode="array",
             tickvals=list(range(len(view.families))),
-            ticktext=[plotly_text(title) for title in view.families],
+            ticktext=[wrapped(title) for title in view.families],
             range=(len(view.families) - 0.5, -0.5),
         ),
         tickfont={"size": 13, "color": TEXT},
@@ -48,6 +50,15 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
     for line in range(1, len(view.families)):
         chart.add_hline(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
     return chart
+
+
+def wrapped(title: str) -> str:
+    """Long names of configurations on two lines, parted where their middle is nearest."""
+    parts = title.split(" · ")
+    if len(title) <= _LONG or len(parts) < 2:
+        return plotly_text(title)
+    halves = [(" · ".join(parts[:place]), " · ".join(parts[place:])) for place in range(1, len(parts))]
+    return "<br>".join(map(plotly_text, min(halves, key=lambda pair: abs(len(pair[0]) - len(pair[1])))))
 
 
 def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:

@@ -1,121 +1,162 @@
-"""The parts of the Compare page: which runs, the answer, the table like the paper's, the table per seed."""
+"""The upper half of the Compare page: the answer, what sharing did, the table like the paper's."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
-from core.store import Store
-from core.store.records import Run
-from core.store.states import RunState
+from core.evaluation import Randomised
 from dashboard import resources
+from dashboard.caches.compare import sentence_tests
+from dashboard.charts import sharing_chart
+from dashboard.components import chart
+from dashboard.panels.compare_copy import copy_table
+from dashboard.panels.compare_scope import Scope
 from dashboard.published import CITATION, Published, matching
-from dashboard.queries.compare import Cell, CompareView, answers, default_pair, per_seed
-from dashboard.queries.naming import confounds, corpus_name, run_name
-from dashboard.selection import choose, choose_runs, chosen
-from dashboard.text import escape, percent, plural
-from dashboard.theme import PARADIGM_NAMES, colours
+from dashboard.queries.compare import Answer, answers, default_pair, headline, p_words
+from dashboard.queries.compare_differences import differences
+from dashboard.queries.compare_sharing import sharing, sharing_sentence
+from dashboard.queries.naming import confounds, corpus_name
+from dashboard.text import escape, percent
+from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
+from jobs.results import ResultCell, ResultTable
+from jobs.sheets import SCORE_COLUMNS, Block, Entry, Sheet, score_records, score_sheet
 
-_NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
+__all__ = ["answer", "summary_table"]
 
-__all__ = ["answer", "scope", "seeds_table", "summary_table"]
+_FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 
 
-def scope(store: Store) -> list[Run]:
-    """The chosen runs, or, where none is chosen, all finished runs of the newest one's corpus and share of
-    data.
+def answer(table: ResultTable, found: Scope) -> tuple[str, str] | None:
+    """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
+    rows that it is about; None where there is but one.
     """
-    finished = store.runs(states={RunState.SUCCEEDED}, limit=2000)
-    known = {run.id for run in finished}
-    if not any(run_id in known for run_id in chosen()):
-        newest = finished[0].config
-        like = [
-            r for r in finished if (r.config.corpus, r.config.fraction) == (newest.corpus, newest.fraction)
-        ]
-        words = f"All {plural(len(like), 'finished run')} on {escape(corpus_name(newest))}"
-        with st.popover(words, icon=":material/filter_list:"):
-            choose_runs(finished, {run.id: run_name(run) for run in finished}, key="compare_runs")
-        return like
-    with st.popover(f"{plural(len(known & set(chosen())), 'chosen run')}", icon=":material/filter_list:"):
-        picked = choose_runs(finished, {run.id: run_name(run) for run in finished}, key="compare_runs")
-        st.button("All runs of the newest corpus", on_click=choose, args=((),))
-    return picked
-
-
-def answer(view: CompareView) -> None:
-    """The answer in a sentence per task, and the two rows it is about."""
-    pair = default_pair(view)
+    pair = default_pair(table)
     if pair is None:
         st.info(
-            "One configuration only. Launch another on the same data to compare it with.",
+            "One configuration only. Choose more runs, or launch another on the same data.",
             icon=":material/info:",
         )
-        return
-    names = {row.key: row.name for row in view.rows}
+        return None
     with st.container(border=True):
-        said, asked = st.columns([3, 2], gap="large")
-        with asked:
-            keys = list(names)
-            a = st.selectbox(
-                "Difference of",
-                keys,
-                index=keys.index(pair[0]),
-                format_func=names.__getitem__,
-                key="compare_a",
-            )
-            b = st.selectbox(
-                "to", keys, index=keys.index(pair[1]), format_func=names.__getitem__, key="compare_b"
-            )
-        with said, st.container(gap="xsmall"):
+        said, pictured = st.columns([11, 9], gap="large")
+        with said:
+            a, b = _asked(table, *pair)
             if a == b:
                 st.markdown("Choose two different configurations.")
-                return
-            _sentences(view, names, a, b)
+                return None
+            _sentences(table, found, a, b)
+        with pictured:
+            _sharing(table)
+    return a, b
 
 
-def _sentences(view: CompareView, names: dict[str, str], a: str, b: str) -> None:
+def _asked(table: ResultTable, first: str, second: str) -> tuple[str, str]:
+    names = {row.name: row.key for row in table.rows}
+    asked = []
+    with st.container(horizontal=True):
+        for label, key, default in (("Difference of", "of", first), ("to the baseline", "to", second)):
+            if st.session_state.get(key) not in names:
+                st.session_state.pop(key, None)  # a row that is no longer among them
+            place = list(names.values()).index(default)
+            asked.append(names[st.selectbox(label, list(names), index=place, key=key, bind="query-params")])
+    return asked[0], asked[1]
+
+
+def _sentences(table: ResultTable, found: Scope, a: str, b: str) -> None:
+    own, other = table.row(a), table.row(b)
+    told = answers(table, a, b)
+    st.markdown(f"**{headline(own.name, other.name, told, escape)}**")
+    mine = [one for one in differences(table, b) if one.row.key == a]
+    with st.spinner("Testing over sentences"):
+        tests = sentence_tests(mine, table, b, found.runs)
     colour = colours(resources.task_order())
-    found = answers(view, a, b)
-    st.markdown(f"**{escape(names[a])} − {escape(names[b])}** in points on the {view.split} sentences")
-    for one in found:
-        weight = "**" if one.holds else ""
-        dot = f':color[●]{{foreground="{colour.get(one.task, "#8A939B")}"}}'
-        st.markdown(f"{dot} {escape(one.task)}: {weight}{escape(one.sentence)}{weight}")
-    configs = {row.key: row.config for row in view.rows}
-    if others := confounds(configs[a], configs[b]):
+    with st.container(gap="xsmall"):
+        for one in told:
+            test = tests.get((a, one.task))
+            over = f"; over sentences p {p_words(test.p)}" if isinstance(test, Randomised) else ""
+            line = escape(one.sentence + over).replace(" \\= ", f"{_FIXED}\\={_FIXED}")
+            dot = f':color[●]{{foreground="{colour.get(one.task, TASK_COLOURS[-1])}"}}'
+            st.markdown(f"{dot} {escape(one.task)}: {line}")
+    if others := confounds(own.config, other.config):
         st.caption(
             f":material/warning: They also differ in {escape(', '.join(others))}: the difference is not the "
             "paradigm's alone."
-            if configs[a].paradigm != configs[b].paradigm
+            if own.config.paradigm != other.config.paradigm
             else f"They differ in {escape(', '.join(others))}."
         )
+    st.caption(_note(told))
+
+
+def _note(told: Sequence[Answer]) -> str:
+    """How the lines above are to be read, and what the number of seeds allows."""
+    seeds = [one.difference.n for one in told if one.difference is not None]
+    if not seeds:
+        return "Only runs of the same seed can be paired."
+    if max(seeds) < 2:
+        return "One seed cannot tell a difference from chance. Launch the same with more seeds, 5 say."
+    few = (
+        f" With {min(seeds)} seeds the interval is wide: Student's t counts how few they are."
+        if min(seeds) in (2, 3)
+        else ""
+    )
+    open_ = " No difference holds: each interval includes zero." if not any(o.holds for o in told) else ""
+    return f"Points; ± is half of the paired 95% interval over seeds.{open_}{few}"
+
+
+def _sharing(table: ResultTable) -> None:
+    found = sharing(table)
     if not found:
-        st.markdown("They share no task.")
-    elif any(one.holds for one in found):
-        st.caption("± is half of the paired 95% interval over seeds. Bold: the interval leaves zero out.")
-    elif all(one.difference is None or one.difference.n < 2 for one in found):
-        st.caption("One seed cannot tell a difference from chance. Launch the same with more seeds, 5 say.")
-    else:
-        st.caption(
-            "± is half of the paired 95% interval over seeds. No difference holds: each interval includes "
-            "zero."
+        st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
+        return
+    st.markdown("**What sharing did**")
+    for one in found:
+        name = f"{escape(one.block)}: " if len(found) > 1 else ""
+        st.markdown(name + sharing_sentence(one, escape))
+    chart(
+        sharing_chart(found, table.tasks, colours(resources.task_order())),
+        key="sharing",
+        revision=" ".join([*table.tasks, *(one.block for one in found)]),
+        still=True,
+        alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
+    )
+    notes = ["Grey, hollow: the 95% interval over seeds includes zero."]
+    notes += [
+        f"{step.title} also differs in {escape(', '.join(step.confounds))}."
+        for one in found
+        for step in one.steps
+        if step.confounds
+    ]
+    if any(one.shares_nothing for one in found):
+        notes.append(
+            "Over a frozen encoder MTL and STL train the same heads; only the best epoch can differ."
         )
+    st.caption(" ".join(notes))
 
 
-def summary_table(view: CompareView, *, published: bool) -> None:
+def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
     """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold where it holds."""
-    others = _published(view) if published else []
-    head = {task: f"{escape(task)}, {escape(view.score_names[task])}" for task in view.tasks}
-    lines = {
-        escape(row.name): {head[task]: _cell(row.cells.get(task)) for task in view.tasks} for row in view.rows
-    }
-    for name, cells in _published_lines(others).items():
-        lines[f":gray[{escape(name)}]"] = {
-            head[task]: f":gray[{cells[task].mean:.2f} ± {cells[task].sd:.2f}]" if task in cells else ""
-            for task in view.tasks
-        }
+    others = _published(table) if published else {}
+    sheet = score_sheet(table, found.name)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader("Scores", anchor=False, width="content")
+        copy_table(_with_published(sheet, table, others), SCORE_COLUMNS, score_records(table), key="scores")
+    head = [f"{escape(task)}, {escape(table.score_names[task])}" for task in table.tasks]
+    names, lines = [], []
+    for block, rows in table.blocks.items():
+        if len(table.blocks) > 1:
+            names.append(f"**{escape(block)}**")
+            lines.append([""] * len(head))
+        for row in rows:
+            names.append(escape(row.label))
+            lines.append([_cell(row.cells.get(task)) for task in table.tasks])
+    for name, cells in others.items():
+        names.append(f":gray[{escape(name)}]")
+        lines.append([_grey(cells.get(task)) for task in table.tasks])
     st.table(
-        pd.DataFrame.from_dict(lines, orient="index"),
+        pd.DataFrame(lines, index=names, columns=head),
         border="horizontal",
         alt="Mean and standard deviation over seeds, by configuration and task",
     )
@@ -123,60 +164,49 @@ def summary_table(view: CompareView, *, published: bool) -> None:
         "Mean ± standard deviation over seeds, in percent; n is how many seeds. "
         "Bold only where the paired 95% interval to the next best leaves zero out."
     )
-    if published and others:
+    if others:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:
         st.caption("The dissertation has no figure for this corpus, encoder and share of data.")
 
 
-def _cell(cell: Cell | None) -> str:
+def _cell(cell: ResultCell | None) -> str:
     if cell is None:
         return ""
     text, weight = percent(cell.summary.mean), "**" if cell.best else ""
     sd = cell.summary.sd
     spread = f" ± {100 * sd:.2f}" if sd is not None else ""
-    return f"{weight}{text}{weight}{spread} :small[:gray[n {cell.summary.n}]]".replace(" ", _NARROW)
+    return f"{weight}{text}{weight}{spread} :small[:gray[n {cell.summary.n}]]".replace(" ", _FIXED)
 
 
-def _published(view: CompareView) -> list[Published]:
-    corpora = {corpus_name(row.config) for row in view.rows}
-    return [cell for corpus in corpora for cell in matching(corpus, [row.config for row in view.rows])]
+def _grey(cell: Published | None) -> str:
+    return "" if cell is None else f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _FIXED)
 
 
-def _published_lines(cells: list[Published]) -> dict[str, dict[str, Published]]:
+def _published(table: ResultTable) -> dict[str, dict[str, Published]]:
+    """The dissertation's rows for this corpus, these encoders and this share of data, by name and task."""
+    configs = [row.config for row in table.rows]
     lines: dict[str, dict[str, Published]] = {}
-    for cell in cells:
+    for cell in matching(corpus_name(configs[0]), configs):
         share = f", {100 * cell.fraction:g}% of the data" if cell.fraction < 1 else ""
         name = f"Table {cell.table}: {PARADIGM_NAMES[cell.paradigm]} {cell.encoder}{share}"
         lines.setdefault(name, {})[cell.task] = cell
     return lines
 
 
-def seeds_table(view: CompareView) -> None:
-    """Every seed's scores, and the same as CSV."""
-    frame = pd.DataFrame(per_seed(view))
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader("Per seed", anchor=False, width="content")
-        st.download_button(
-            "CSV",
-            frame.to_csv(index=False),
-            file_name=f"mrnlab-{view.split}.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
+def _with_published(sheet: Sheet, table: ResultTable, others: dict[str, dict[str, Published]]) -> Sheet:
+    if not others:
+        return sheet
+    rows = tuple(
+        (
+            name,
+            tuple(
+                Entry(f"{cells[task].mean:.2f}", f"± {cells[task].sd:.2f}") if task in cells else None
+                for task in table.tasks
+            ),
         )
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height="content" if len(frame) <= 12 else 480,
-        placeholder="",
-        column_config={
-            "configuration": st.column_config.TextColumn("Configuration"),
-            "seed": st.column_config.NumberColumn("Seed", width=60),
-            **{
-                task: st.column_config.NumberColumn(f"{task}, {view.score_names[task]}", format="%.2f")
-                for task in view.tasks
-            },
-        },
-        alt="Scores of each seed in percent",
+        for name, cells in others.items()
+    )
+    return Sheet(
+        sheet.head, (*sheet.blocks, Block("Published", rows)), f"{sheet.caption} Published: {CITATION}."
     )

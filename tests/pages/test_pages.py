@@ -244,32 +244,6 @@ def test_curves_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
     assert "within seconds of its start" in words(app)
 
 
-def test_compare_answers_first(open_page: Open, finished: Filled) -> None:
-    app = open_page("compare")
-    shown = words(app)
-    assert "− MTL" in shown
-    assert "3 seeds, p " in shown
-    rows = app.table[0].value
-    assert "STL" in rows.index
-    seeds = table(app, "seed")
-    assert set(seeds["seed"]) == {1, 2, 3}
-
-
-def test_compare_is_honest_about_one_seed(open_page: Open, filled: Filled) -> None:
-    store = Store.open()
-    one = [run.id for run in store.runs(ids=filled.finished) if run.config.seed == 1]
-    app = open_page("compare", run=",".join(map(str, one)))
-    shown = words(app)
-    assert "one seed each, so no interval" in shown
-    assert "One seed cannot tell a difference from chance." in shown
-
-
-def test_compare_chosen_unfinished_run_is_explained(open_page: Open, filled: Filled) -> None:
-    app = open_page("compare", run=str(filled.live[0]))
-    assert not app.exception
-    assert app.table
-
-
 def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: Filled) -> None:
     app = open_page("relations", run=str(finished.vanished[0]))
     assert any("The penalty has vanished" in one.value for one in app.warning)

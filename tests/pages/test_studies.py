@@ -184,4 +184,4 @@ class TestPage:
         app = page()
         app.segmented_control(key="what").set_value("runs").run()
         assert not app.exception
-        assert "Per seed" in words(app)
+        assert "A closer look" in words(app)

@@ -1,0 +1,209 @@
+"""The Compare page in its states: what it says first, what can be chosen, what is shown closer and copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.config import RunConfig
+from core.store import RunState, Store
+from core.training.events import SplitResult
+from dashboard.caches.compare import words as words_of
+from jobs.cli import app as command_line
+from tests.making import OWNER, task_score
+from tests.pages.conftest import Open, words
+from tests.pages.filled_store import TASKS, Filled
+from tests.pages.test_pages import figures, table
+
+
+def finished_run(config: RunConfig, value: float, labels: dict[str, Any] | None = None) -> int:
+    """A run that ended well, with that score on all its tasks and these gold labels, predicted rightly."""
+    store = Store.open()
+    (run_id,) = store.add_runs([config])
+    while (claimed := store.claim(OWNER, due_in=60)) is not None and claimed.id != run_id:
+        pass
+    for split in ("dev", "test"):
+        scores = tuple(task_score(task, value) for task in config.tasks)
+        store.add_result(run_id, SplitResult(split, 1, scores, labels or {}, labels or {}))
+    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1)
+    return run_id
+
+
+def mtl(seed: int = 1, **more: Any) -> RunConfig:
+    values = {"corpus": "demo", "encoder_training": "frozen", "tasks": ("pos", "ner"), **more}
+    return RunConfig.build(paradigm=values.pop("paradigm", "mtl"), seed=seed, **values)
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.caption).replace("\\", "")
+
+
+def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare")
+    shown = words(app)
+    assert "is above MTL on ner" in shown or "no difference" in shown
+    assert "3 seeds, p\u00a0=\u00a0" in shown
+    assert "over sentences p\u00a0=\u00a0" in shown
+    assert "What sharing did" in shown
+    assert "MTL − STL" in shown
+    rows = app.table[0].value
+    assert list(rows.index)[:2] == ["STL", "MTL"]
+    assert len(figures(app, "sharing")[0]["data"]) == 2 * len(TASKS)
+    (forest,) = figures(app, "compare_forest")
+    assert [trace["name"] for trace in forest["data"]] == list(TASKS)
+
+
+def test_one_seed_is_told_to_be_one_seed(open_page: Open, filled: Filled) -> None:
+    store = Store.open()
+    one = [run.id for run in store.runs(ids=filled.finished) if run.config.seed == 1]
+    app = open_page("compare", run=",".join(map(str, one)))
+    shown = words(app)
+    assert "one seed each, so no interval" in shown
+    assert "One seed cannot tell a difference from chance." in shown
+    assert "Some differences rest on one or two seeds." in shown
+
+
+def test_a_chosen_unfinished_run_is_explained(open_page: Open, filled: Filled) -> None:
+    app = open_page("compare", run=str(filled.live[0]))
+    assert not app.exception
+    assert "None of the chosen runs has finished." in captions(app)
+    assert app.table
+
+
+def test_the_tests_answer_two_questions(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare", to="MTL")
+    assert "would another training differ the same way" in captions(app)
+    found = table(app, "p sentences")
+    assert set(found["Task"]) == set(TASKS)
+    assert "MTL" not in set(found["Configuration"])
+    assert all(found["p sentences"] != "")
+    app.selectbox(key="to").select("STL").run()
+    assert not app.exception
+    assert any(one.value == "Differences to STL" for one in app.subheader)
+
+
+def test_a_link_holds_pair_task_and_view(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare", of="MTL", to="STL", look="Per seed", task="chunk", on="Dev sentences")
+    assert "MTL − STL" in words(app)
+    assert (app.selectbox(key="of").value, app.selectbox(key="to").value) == ("MTL", "STL")
+    seeds = table(app, "seed")
+    assert set(seeds["seed"]) == {1, 2, 3}
+    assert {"STL", "MTL"} < set(seeds.columns)
+    before = seeds["MTL"] - seeds["STL"]
+    app.toggle(key="seed_differences").set_value(True).run()
+    after = table(app, "seed")
+    assert "STL" not in after.columns
+    assert list(after["MTL"]) == pytest.approx(list(before))
+
+
+def test_a_row_that_is_gone_leaves_the_page_whole(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare", of="MRN λ 77", to="nothing", task="srl")
+    assert not app.exception
+    assert app.selectbox(key="to").value == "MTL"
+
+
+def test_label_by_label(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare", task="ner", of="MTL", to="STL")
+    found = table(app, "Annotated")
+    assert set(found["Label"]) == {"PER", "ORG", "LOC", "MISC"}
+    assert list(found["Annotated"]) == sorted(found["Annotated"], reverse=True)
+    store = Store.open()
+    runs = [run.id for run in store.runs() if run.config.paradigm == "mtl"]
+    scores = [one for one in store.scores(runs, "test") if one.task == "ner"]
+    mean = sum(one.report["MISC"]["f1"] for one in scores) / len(scores)
+    row = found[found["Label"] == "MISC"].iloc[0]
+    assert row["A F1"] == pytest.approx(100 * mean)
+    assert row["A − B"] == pytest.approx(row["A F1"] - row["B F1"])
+
+
+def test_mistakes_and_their_sentences(open_page: Open, finished: Filled) -> None:
+    app = open_page("compare", task="ner", look="Mistakes")
+    (drawn,) = figures(app, "confusion")
+    assert len(drawn["data"][1]["customdata"]) == 5
+    listed = table(app, "Taken for")
+    app.session_state["mistakes"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.run()
+    assert not app.exception
+    assert f"**{listed['Annotated'][0]} → {listed['Taken for'][0]}**" in words(app)
+    assert "Outlined: not as annotated." in captions(app)
+    app.session_state["of_whom"] = "difference"
+    app.run()
+    assert "more often, blue: less often" in captions(app)
+
+
+def test_runs_without_predictions_are_told(open_page: Open) -> None:
+    for seed, (value, other) in enumerate([(0.8, 0.83), (0.81, 0.85)], 1):
+        finished_run(mtl(seed), value)
+        finished_run(mtl(seed, paradigm="mrn"), other)
+    app = open_page("compare", look="Mistakes")
+    assert "no predictions are stored" in captions(app)
+    assert "its mistakes are unknown" in captions(app)
+
+
+def test_other_sentences_are_not_exchanged(open_page: Open) -> None:
+    one = {"pos": [["NN", "VB"]], "ner": [["O", "O"]]}
+    other = {"pos": [["VB", "NN"]], "ner": [["O", "O"]]}
+    finished_run(mtl(), 0.8, one)
+    finished_run(mtl(paradigm="mrn"), 0.9, other)
+    assert "tested on different sentences" in captions(open_page("compare"))
+
+
+def test_words_are_those_the_run_was_scored_on(finished: Filled) -> None:
+    run = Store.open().run(finished.mrn[0])
+    gold, _ = Store.open().predictions(run.id, "test", "ner")["ner"]
+    found = words_of(run.config, "test", "ner", gold)
+    assert found is not None
+    assert [len(one) for one in found] == [len(labels) for labels in gold]
+    assert words_of(run.config, "test", "ner", gold[1:]) is None
+
+
+def test_other_data_is_not_mixed_in(open_page: Open) -> None:
+    finished_run(mtl(fraction=0.05), 0.5)
+    finished_run(mtl(), 0.8)
+    finished_run(mtl(paradigm="mrn"), 0.9)
+    app = open_page("compare")
+    assert app.selectbox(key="data").options == ["demo, 100% of the data", "demo, 5% of the data"]
+    assert "Comparing all 2 finished runs on demo, 100% of the data." in captions(app)
+    app.selectbox(key="data").select("demo, 5% of the data").run()
+    assert not app.exception
+    assert "One configuration only." in app.info[0].value
+    assert len(app.table[0].value) == 1
+
+
+def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open) -> None:
+    for seed in (1, 2):
+        for encoder in ("bert-base-cased", "roberta-base"):
+            finished_run(mtl(seed, corpus="conll2003", encoder=encoder, encoder_training="full"), 0.9)
+    rows = list(open_page("compare", published="true").table[0].value.index)
+    assert rows[:4] == [
+        "**bert\\-base\\-cased\\, fine\\-tuned**",
+        "MTL",
+        "**roberta\\-base\\, fine\\-tuned**",
+        "MTL",
+    ]
+    assert any("Table 1" in row for row in rows[4:])
+
+
+def test_what_is_copied_is_the_text_of_the_command_line(
+    open_page: Open, finished: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    app = open_page("compare")
+    app.session_state["scores_copy"] = True
+    app.run()
+    assert not app.exception
+    copied = next(one.value for one in app.code if "tabular" in one.value)
+    told = CliRunner().invoke(command_line, ["results", "--format", "latex"])
+    assert told.exit_code == 0, told.output
+    assert copied.strip() == told.stdout.strip()
+
+
+def test_many_configurations_are_cut_and_said_to_be(open_page: Open) -> None:
+    for epochs in range(1, 44):
+        finished_run(mtl(epochs=epochs), 0.5)
+    app = open_page("compare")
+    assert "Comparing the newest 40 of 43 configurations on demo" in captions(app)
+    assert len(app.table[0].value) == 40

@@ -1,0 +1,374 @@
+"""What Compare says: the table, the answers, the differences, the labels, the mistakes. No page is opened."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import RunConfig
+from core.evaluation import Randomised, holm
+from core.evaluation.confusion import NOTHING, confusion
+from core.store import Store
+from core.store.records import Run, StoredScore
+from dashboard.charts import confusion_chart, forest_chart, seeds_chart, sharing_chart
+from dashboard.queries.compare import answers, default_pair, headline, per_seed
+from dashboard.queries.compare_classes import class_records, classes, reports
+from dashboard.queries.compare_differences import (
+    difference_records,
+    difference_sheet,
+    differences,
+    forest,
+    pairs,
+    with_sentences,
+)
+from dashboard.queries.compare_errors import confused, difference_matrix, errors, matrix, places
+from dashboard.queries.compare_sentences import counted
+from dashboard.queries.compare_sentences import tested as over_sentences
+from dashboard.queries.compare_sharing import sharing, sharing_sentence
+from dashboard.queries.naming import confounds
+from dashboard.theme import MUTED, colours
+from jobs.results import ResultTable, settings, tabulate
+from jobs.sheets import latex, markdown, score_records, score_sheet
+
+TASKS = ("pos", "ner")
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+columns = st.lists(
+    st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=6),
+    min_size=1,
+    max_size=5,
+)
+
+
+def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
+    tasks = more.pop("tasks", ("pos",) if paradigm == "stl" else TASKS)
+    values = {"corpus": "demo", "encoder_training": "frozen", **more}
+    return RunConfig.build(paradigm=paradigm, seed=seed, tasks=tasks, **values)
+
+
+def score(run_id: int, task: str, value: float, split: str = "test", report: object = None) -> StoredScore:
+    name = "f1_conll" if task == "ner" else "accuracy"
+    numbers = (value, value, value, value, value, value, None, 10)
+    return StoredScore(run_id, split, 1, task, name, *numbers, report or {})
+
+
+def tabled(
+    values: dict[RunConfig, float], tasks: tuple[str, ...] = ("ner",)
+) -> tuple[list[Run], ResultTable]:
+    """Runs of these configurations, with that score on their tasks."""
+    store = Store.open()
+    ids = store.add_runs(list(values))
+    runs = [store.run(run_id) for run_id in ids]
+    scores = [
+        score(run.id, task, value, split)
+        for run, value in zip(runs, values.values(), strict=True)
+        for task in run.config.tasks
+        if task in tasks
+        for split in ("test", "dev")
+    ]
+    return runs, tabulate(runs, scores, "test", tasks)
+
+
+def of(**values: list[float]) -> ResultTable:
+    """A table of NER scores, by paradigm and seed."""
+    return tabled(
+        {
+            config(paradigm, seed, **({"tasks": ("ner",)} if paradigm == "stl" else {})): value
+            for paradigm, numbers in values.items()
+            for seed, value in enumerate(numbers, 1)
+        }
+    )[1]
+
+
+class TestTable:
+    def test_best_is_bold_only_where_the_difference_holds(self) -> None:
+        clear = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
+        assert [row.cells["ner"].best for row in clear.rows] == [False, True]
+        noisy = of(mtl=[0.80, 0.84, 0.82], mrn=[0.83, 0.80, 0.85])
+        assert not any(row.cells["ner"].best for row in noisy.rows)
+
+    def test_rows_stand_as_in_the_papers(self) -> None:
+        bert, bilstm = "bert-base-cased", "bert-base-cased+bilstm"
+        made = [
+            config("mrn", encoder=bert),
+            config("mtl", encoder="roberta-base"),
+            config("mtl", encoder=bilstm),
+            config("stl", encoder=bert),
+        ]
+        _, table = tabled(dict.fromkeys(made, 0.5), TASKS)
+        assert [(row.block.partition(",")[0], row.config.paradigm) for row in table.rows] == [
+            (bert, "stl"), (bert, "mrn"), (bilstm, "mtl"), ("roberta-base", "mtl"),
+        ]  # fmt: skip
+        assert [row.label for row in table.rows] == ["STL", "MRN λ 0.003", "MTL", "MTL"]
+        assert len({row.name for row in table.rows}) == 4
+
+    def test_a_score_that_is_no_number_is_left_out(self) -> None:
+        (run,), _ = tabled({config("mtl"): 0.5})
+        table = tabulate([run], [score(run.id, "ner", math.nan), score(run.id, "pos", 0.9)], "test", TASKS)
+        assert table.tasks == ("pos",)
+
+    def test_a_seed_trained_twice_counts_once(self) -> None:
+        (first, second), _ = tabled({config("mtl"): 0.5, config("mtl", seed=2): 0.5})
+        again = replace(second, config=first.config)
+        table = tabulate([first, again], [score(first.id, "ner", 0.5), score(again.id, "ner", 0.7)], "test")
+        (row,) = table.rows
+        assert (row.cells["ner"].by_seed, row.cells["ner"].run_ids) == ({1: 0.7}, {1: again.id})
+
+    def test_other_data_makes_a_table_of_its_own(self) -> None:
+        runs, _ = tabled(
+            {
+                config("mtl"): 0.5,
+                config("mtl", fraction=0.05): 0.4,
+                config("mtl", corpus="/a/mine"): 0.3,
+                config("mtl", corpus="/b/mine"): 0.3,
+                config("mtl", pos_score="seqeval_f1"): 0.3,
+            }
+        )
+        assert [(setting.name, len(own)) for setting, own in settings(runs).items()] == [
+            ("demo, 100% of the data, POS by accuracy", 1),
+            ("demo, 5% of the data", 1),
+            ("mine (/a/mine)", 1),
+            ("mine (/b/mine)", 1),
+            ("demo, 100% of the data, POS by seqeval F1", 1),
+        ]
+
+    def test_what_is_copied_is_what_is_shown(self) -> None:
+        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
+        sheet = score_sheet(table, "demo")
+        assert "over 3 seeds" in sheet.caption
+        assert r"\textbf{84.00} $\pm$ 0.95 \\" in latex(sheet)
+        assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
+        uneven = score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo")
+        assert "| MTL | 80.50 ± 0.71 (2) |" in markdown(uneven)
+        assert "| MRN λ 0.003 | 83.00 (1) |" in markdown(uneven)
+        assert [(r["mean"], r["n"]) for r in score_records(table)] == [(pytest.approx(0.81), 3), (0.84, 3)]
+
+    def test_per_seed_is_in_percent(self) -> None:
+        lines = per_seed(of(mtl=[0.80, 0.81]))
+        assert [(line["seed"], line["ner"]) for line in lines] == [
+            (1, pytest.approx(80)),
+            (2, pytest.approx(81)),
+        ]
+
+
+class TestAnswers:
+    def test_a_difference_that_holds(self) -> None:
+        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        pair = default_pair(table)
+        assert pair is not None
+        (answer,) = answers(table, *pair)
+        assert answer.holds
+        assert answer.sentence == "+3.33 ± 1.43, 3 seeds, p = 0.010"
+        assert headline("MRN", "MTL", [answer]) == "MRN is above MTL on ner (+3.33)."
+
+    def test_one_seed_tells_nothing(self) -> None:
+        table = of(mtl=[0.80], mrn=[0.83])
+        (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
+        assert not answer.holds
+        assert answer.sentence == "+3.00; one seed each, so no interval"
+        assert headline("A", "B", [answer]) == "One seed cannot tell a difference from chance on ner."
+
+    def test_a_tiny_difference_is_not_made_much_of(self) -> None:
+        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.80012, 0.81010, 0.82011])
+        (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
+        assert answer.holds
+        assert answer.verdict == "tiny"
+        assert headline("A", "B", [answer]) == "On ner they differ by less than 0.05 points."
+
+    def test_no_seed_in_common(self) -> None:
+        table = of(mtl=[0.80], mrn=[0.83])
+        rows = table.rows
+        moved = replace(rows[1], cells={"ner": replace(rows[1].cells["ner"], by_seed={9: 0.83})})
+        (answer,) = answers(replace(table, rows=(rows[0], moved)), moved.key, rows[0].key)
+        assert "no seed in common" in answer.sentence
+        assert answer.verdict == "no common seed"
+        assert not answer.holds
+
+    def test_the_first_comparison_is_of_like_with_like(self) -> None:
+        made = [config("mtl"), config("mrn"), config("mrn", encoder_training="full")]
+        _, table = tabled(dict(zip(made, (0.6, 0.61, 0.9), strict=True)))
+        pair = default_pair(table)
+        assert pair is not None
+        assert [table.row(key).config.encoder_training for key in pair] == ["frozen", "frozen"]
+        assert confounds(made[0], made[1]) == ()
+        assert "encoder training" in confounds(made[0], made[2])
+
+
+class TestDifferences:
+    def test_every_row_against_the_baseline(self) -> None:
+        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        base = table.rows[1].key
+        found = differences(table, base)
+        assert [(one.row.config.paradigm, one.verdict) for one in found] == [
+            ("stl", "not shown"),
+            ("mrn", "above"),
+        ]
+        raw = [one.paired.p for one in found if one.paired is not None]
+        assert [one.p_seeds for one in found] == holm([p for p in raw if p is not None])
+        view = forest(found, table, base)
+        assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
+        assert [mark.shown for mark in view.marks] == [False, True]
+        drawn = forest_chart(view, {"ner": "#009E73"})
+        assert list(drawn.data[0].marker.symbol) == ["circle-open", "circle"]
+        assert "MRN λ 0.003, ner: +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].told
+
+    def test_what_holds_only_alone_is_said_to(self) -> None:
+        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.835, 0.865])
+        found = differences(table, table.rows[1].key)
+        assert [one.told_verdict for one in found] == ["not shown", "above, if alone"]
+
+    def test_tests_over_sentences_find_their_place(self) -> None:
+        table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
+        base = table.rows[1]
+        found = differences(table, base.key)
+        assert pairs(found[1], base) == tuple(
+            (table.rows[2].cells["ner"].run_ids[seed], base.cells["ner"].run_ids[seed]) for seed in (1, 2)
+        )
+        tests = {
+            (table.rows[0].key, "ner"): "different sentences",
+            (table.rows[2].key, "ner"): Randomised(0.03, 0.01, 2, 100),
+        }
+        told = with_sentences(found, tests)
+        assert [(one.p_sentences, one.unasked) for one in told] == [(None, "different sentences"), (0.01, "")]
+        records = difference_records(told, table, base.key)
+        assert [(one["p_sentences_holm"], one["sentences"]) for one in records] == [(None, None), (0.01, 100)]
+        text = latex(difference_sheet(told, table, base.key, "demo"))
+        assert r"MRN $\lambda$ 0.003 & ner & \textbf{+3.00} [+3.00, +3.00] & 2 & -- & 0.010" in text
+
+    def test_only_the_same_sentences_can_be_exchanged(self) -> None:
+        gold = [["B-PER", "O"], ["O"]]
+        one = counted("f1_conll", gold, gold)
+        other = counted("f1_conll", gold, [["O", "O"], ["O"]])
+        elsewhere = counted("f1_conll", [["B-LOC", "O"], ["O"]], gold)
+        assert over_sentences([]) == "no common seed"
+        assert over_sentences([(None, one), (one, None)]) == "no predictions stored"
+        assert over_sentences([(one, elsewhere)]) == "different sentences"
+        found = over_sentences([(one, other), (None, one)])
+        assert isinstance(found, Randomised)
+        assert (found.difference, found.seeds, found.sentences) == (1.0, 1, 2)
+
+
+class TestSharing:
+    def test_each_step_per_task(self) -> None:
+        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        (found,) = sharing(table)
+        assert [(step.title, [one.verdict for one in step.deltas]) for step in found.steps] == [
+            ("MTL − STL", ["not shown"]),
+            ("MRN − MTL", ["above"]),
+        ]
+        assert found.shares_nothing
+        assert sharing_sentence(found) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
+
+    def test_grey_where_nothing_is_shown(self) -> None:
+        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        chart = sharing_chart(sharing(table), table.tasks, colours(["pos", "ner"]))
+        assert [(dot.marker.color, dot.marker.symbol, dot.xaxis) for dot in chart.data] == [
+            (MUTED, "circle-open", "x"),
+            (colours(["pos", "ner"])["ner"], "circle", "x2"),
+        ]
+        assert chart.layout.xaxis.range == chart.layout.xaxis2.range
+        assert chart.layout.xaxis.range[0] <= 0 <= chart.layout.xaxis.range[1]
+
+    def test_one_paradigm_shares_nothing_yet(self) -> None:
+        assert sharing(of(mtl=[0.8, 0.81])) == []
+
+
+class TestClasses:
+    def report(self, **f1: float) -> dict[str, dict[str, float]]:
+        return {
+            label: {"precision": value, "recall": value, "f1": value, "support": 10 if label == "PER" else 3}
+            for label, value in f1.items()
+        }
+
+    def test_labels_over_seeds(self) -> None:
+        a = {1: self.report(PER=0.8, LOC=0.5), 2: self.report(PER=0.9), 3: self.report(PER=0.85, LOC=0.7)}
+        b = {1: self.report(PER=0.7), 2: self.report(PER=0.8), 3: self.report(PER=0.76)}
+        per, loc = classes(a, b)
+        assert (per.label, per.support, loc.label, loc.support) == ("PER", 10, "LOC", 3)
+        assert per.a["f1"].mean == pytest.approx(0.85)
+        assert per.difference is not None
+        assert (per.difference.mean, per.difference.n) == (pytest.approx(0.29 / 3), 3)
+        assert per.p is not None
+        assert (loc.a["f1"].n, loc.b, loc.difference, loc.p) == (2, {}, None, None)
+        records = class_records([per, loc], ("A", "B"))
+        assert [(one["label"], one["configuration"], one["seeds"]) for one in records] == [
+            ("PER", "A", 3), ("PER", "B", 3), ("LOC", "A", 2),
+        ]  # fmt: skip
+
+    def test_reports_are_those_of_the_row(self) -> None:
+        runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})
+        scores = [score(run.id, "ner", 0.5, report=self.report(PER=0.1 * run.config.seed)) for run in runs]
+        scores.append(score(runs[0].id, "pos", 0.5, report=self.report(NN=0.9)))
+        found = reports(table.rows[0].cells["ner"], "ner", scores)
+        assert {seed: one["PER"]["f1"] for seed, one in found.items()} == {1: 0.1, 2: 0.2}
+
+
+def sides(pairs_: list[list[tuple[str, str]]]) -> tuple[list[list[str]], list[list[str]]]:
+    return [[gold for gold, _ in row] for row in pairs_], [[guess for _, guess in row] for row in pairs_]
+
+
+class TestMistakes:
+    def test_shares_are_of_what_is_annotated(self) -> None:
+        gold = [["NN"] * 8 + ["VB"] * 2]
+        found = errors([confusion("plain", gold, [["NN"] * 6 + ["VB"] * 4]), confusion("plain", gold, gold)])
+        assert found is not None
+        view = matrix(found)
+        assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
+        assert view.shares[0, 1] == pytest.approx(12.5)
+        assert np.isnan(view.shares[0, 0])
+        assert "NN → VB: 1.0 per seed, 12.50%" in view.told[0][1]
+
+    def test_two_configurations_side_by_side(self) -> None:
+        gold = [["NN"] * 4 + ["VB"] * 4]
+        a = errors([confusion("plain", gold, [["NN"] * 4 + ["NN", "VB", "VB", "VB"]])])
+        b = errors([confusion("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])])
+        assert a is not None
+        assert b is not None
+        view = difference_matrix(a, b)
+        assert view.signed
+        assert view.shares[view.gold.index("NN"), view.predicted.index("VB")] == pytest.approx(-50)
+        assert view.shares[view.gold.index("VB"), view.predicted.index("NN")] == pytest.approx(25)
+        assert [(one.gold, one.predicted, one.a, one.b) for one in confused(a, b)] == [
+            ("NN", "VB", 0.0, 2.0),
+            ("VB", "NN", 1.0, 0.0),
+        ]
+        heat = confusion_chart(view).data[1]
+        assert heat.zmin == -heat.zmax == pytest.approx(-50)
+
+    def test_without_predictions_nothing_is_known(self) -> None:
+        assert errors([]) is None
+
+    @given(columns)
+    def test_every_mistake_has_its_sentences(self, made: list[list[tuple[str, str]]]) -> None:
+        gold, predicted = sides(made)
+        for scheme in ("plain", "iob2"):
+            found = errors([confusion(scheme, gold, predicted)])
+            assert found is not None
+            for one in confused(found, None):
+                where = list(places(scheme, gold, predicted, (one.gold, one.predicted)))
+                assert where
+                # Sentence by sentence the same mistakes are counted as in the whole.
+                alone = [errors([confusion(scheme, [gold[at]], [predicted[at]])]) for at in where]
+                assert sum(e.count(one.gold, one.predicted) for e in alone if e) == one.a
+
+    def test_what_was_invented_is_measured_against_its_type(self) -> None:
+        found = errors(
+            [confusion("iob2", [["B-PER", "O", "O", "B-PER"]], [["B-PER", "O", "B-PER", "B-PER"]])]
+        )
+        assert found is not None
+        view = matrix(found)
+        assert view.gold[-1] == NOTHING
+        assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)
+        assert math.isnan(view.right[-1])
+
+
+def test_seeds_are_thin_and_their_mean_is_thick() -> None:
+    table = of(mtl=[0.80, 0.81], mrn=[0.83, 0.85])
+    chart = seeds_chart(table, "ner", "#009E73")
+    assert [(line.line.width, list(line.y)) for line in chart.data] == [
+        (1, pytest.approx([80, 83])), (1, pytest.approx([81, 85])), (3, pytest.approx([80.5, 84])),
+    ]  # fmt: skip
