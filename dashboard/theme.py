@@ -17,6 +17,7 @@ __all__ = [
     "DASHES",
     "DIVERGING",
     "MARKERS",
+    "MATRIX_SCALES",
     "MUTED",
     "PARADIGM_NAMES",
     "STATES",
@@ -48,6 +49,19 @@ DIVERGING: tuple[tuple[float, str], ...] = (
     (0.75, "#DE7A5A"),
     (1.0, "#A6212B"),
 )
+
+# Matrices of correlations and, in green, of spreads. On near-black the ends are the brightest, on white the
+# darkest: what is further from zero is further from the page.
+MATRIX_SCALES: Mapping[str, Mapping[str, tuple[tuple[float, str], ...]]] = {
+    "correlation": {
+        "light": DIVERGING,
+        "dark": ((0.0, "#A5D8FF"), (0.25, "#2F7DBA"), (0.5, BACKGROUND), (0.75, "#C4553A"), (1.0, "#FFB59B")),
+    },
+    "spread": {
+        "light": ((0.0, BACKGROUND), (0.5, BACKGROUND), (0.75, "#5FB49C"), (1.0, "#0B5C4A")),
+        "dark": ((0.0, BACKGROUND), (0.5, BACKGROUND), (0.75, "#2B8F76"), (1.0, "#A6F0DA")),
+    },
+}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dashboard.charts.confusion import confusion_chart
 from dashboard.charts.curves import curve_chart, small_charts
 from dashboard.charts.forest import forest_chart
-from dashboard.charts.relations import matrix_chart, pair_chart, planted_chart
+from dashboard.charts.relations import pair_chart, planted_chart
 from dashboard.charts.seeds import seeds_chart
 from dashboard.charts.sharing import sharing_chart
 from dashboard.charts.studies import overview_chart
@@ -12,7 +12,6 @@ __all__ = [
     "confusion_chart",
     "curve_chart",
     "forest_chart",
-    "matrix_chart",
     "overview_chart",
     "pair_chart",
     "planted_chart",

@@ -1,4 +1,4 @@
-"""What am I looking at: the equation behind the relations and what the colours mean, folded."""
+"""What am I looking at: the equation of exactly what is drawn and what the colours mean, folded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,34 @@ import streamlit as st
 
 __all__ = ["how_to_read"]
 
-_WORDS = r"""
+_ROWS = {
+    "task": (r"\Omega_\text{task}", "T", "two tasks"),
+    "label": (r"\Omega_\text{label}", "C", "two labels"),
+    "feature": (r"\Omega_\text{feature}", "D", "two features of the encoder"),
+}
+
+_VIEWS = {
+    "one": (r"R_{ij} = \frac{\Omega_{ij}}{\sqrt{\Omega_{ii}\,\Omega_{jj}}}", ""),
+    "side": (
+        r"R^{(k)}_{ij} = \frac{\Omega^{(k)}_{ij}}{\sqrt{\Omega^{(k)}_{ii}\,\Omega^{(k)}_{jj}}}",
+        "One matrix per run $k$, all on the scale from −1 to 1. Runs with other steps are shown at the same "
+        "share of their training.",
+    ),
+    "difference": (
+        r"D_{ij} = R^{(A)}_{ij} - R^{(B)}_{ij}",
+        "The difference has a scale of its own, symmetric around zero and the same at all steps; its ends "
+        "stand under it. Two seeds of one configuration differ too: look at their spread first.",
+    ),
+    "mean": (
+        r"\bar R_{ij} = \tfrac1n \sum_{k=1}^{n} R^{(k)}_{ij}, \qquad "
+        r"s_{ij} = \sqrt{\tfrac{1}{n-1} \sum_k \bigl(R^{(k)}_{ij} - \bar R_{ij}\bigr)^2}",
+        "Each seed's matrix is made a correlation first, then they are averaged. On hover stands the 95% "
+        r"interval of the mean, $\bar R_{ij} \pm t_{n-1}\, s_{ij} / \sqrt n$. What changes its sign from "
+        "seed to seed was not learned from the data.",
+    ),
+}
+
+_MODEL = r"""
 Each task $t$ has a head with weights $W_t$, a row per label. MRN stacks all heads, each mapped by its
 alignment $A_t$ to one space of labels, into a tensor $\mathcal{W}$ (tasks × labels × features) and believes
 it to be normal with a covariance in each direction:
@@ -17,10 +44,9 @@ $$
 \qquad \mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t
 + \lambda\, \langle \mathcal{W},\, \Omega^{-1}\mathcal{W} \rangle
 $$
+"""
 
-Shown is each covariance as a correlation, $R_{ij} = \Omega_{ij} / \sqrt{\Omega_{ii}\,\Omega_{jj}}$,
-always on the same scale:
-
+_COLOURS = r"""
 - **Red, towards 1**: the two rows pull in the same direction. Two tasks help each other; two labels look
   alike to the heads.
 - **Neutral, 0**: what is learned of one says nothing of the other. Every run begins here.
@@ -30,6 +56,13 @@ always on the same scale:
 How large a correlation becomes depends on $\lambda$ too: large for the data, it drives related rows to 1.00.
 In simulations with planted relations their order was right, their size at smaller $\lambda$ only.
 
+*Clustered* sets rows of like relations beside each other: average linkage over the distances $1 - R_{ij}$ at
+the last step, so that nothing moves about during play. *Gold labels* are counted, not learned: the
+correlation of "this word has label $i$" with "this word has label $j$" over the training words. Learned −
+gold is what MRN found beyond it.
+"""
+
+_NUMBERS = r"""
 In numbers, for a covariance of $d$ rows with eigenvalues $s_1 \geq \dots \geq s_d$:
 
 - **Effective rank** $\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007): how
@@ -45,7 +78,15 @@ In numbers, for a covariance of $d$ rows with eigenvalues $s_1 \geq \dots \geq s
 """
 
 
-def how_to_read() -> None:
-    """The fold at the foot of the page."""
-    with st.expander("How to read this", icon=":material/help:"):
-        st.markdown(_WORDS)
+def how_to_read(mode: str, view: str) -> None:
+    """The fold at the foot of the page, on the mode and the view shown."""
+    with st.expander("What am I looking at?", icon=":material/help:"):
+        symbol, size, of = _ROWS[mode]
+        equation, words = _VIEWS[view]
+        st.markdown(
+            f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$ (${size} \\times {size}$):"
+        )
+        st.latex(equation + rf", \qquad \Omega = {symbol}" if view in ("one", "side") else equation)
+        st.markdown(words + _COLOURS if words else _COLOURS)
+        st.markdown(_MODEL)
+        st.markdown(_NUMBERS)

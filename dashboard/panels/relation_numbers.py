@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from core.mrn.relations import Relations
 from core.store.records import Run, SnapshotKey
 from dashboard import resources
 from dashboard.charts import planted_chart
@@ -19,26 +20,46 @@ from dashboard.theme import colours
 __all__ = ["numbers_panel", "planted_panel"]
 
 
-def numbers_panel(run: Run, view: RelationsView, keys: Sequence[SnapshotKey]) -> None:
-    """The covariance shown, in numbers, each with its line over training."""
-    series = resources.curve_series([run], number_keys(view.mode))
-    rows = in_numbers(view, resources.learned(run, view.key), series, keys)
+def numbers_panel(
+    runs: Sequence[Run],
+    views: Sequence[RelationsView],
+    learned: Sequence[Relations],
+    keys: Sequence[Sequence[SnapshotKey]],
+) -> None:
+    """The covariances shown, in numbers: of one run each with its line over training, of several side by
+    side.
+    """
+    mode, size = views[0].mode, len(views[0].rows)
+    all_rows = [
+        in_numbers(view, one, resources.curve_series([run], number_keys(mode)), own)
+        for run, view, one, own in zip(runs, views, learned, keys, strict=True)
+    ]
     st.markdown("**In numbers** at this step")
+    if len(runs) == 1:
+        columns = {
+            "At this step": [row.value for row in all_rows[0]],
+            "Over training": [list(row.line) for row in all_rows[0]],
+        }
+    else:
+        titles = [row.title for row in all_rows[0]]
+        told = [{row.title: row.value for row in rows} for rows in all_rows]
+        columns = {
+            f"Run {run.id}": [one.get(title, "–") for title in titles]
+            for run, one in zip(runs, told, strict=True)
+        }
     st.dataframe(
-        pd.DataFrame(
-            {"Number": row.title, "At this step": row.value, "Over training": list(row.line)} for row in rows
-        ),
-        key=f"relations_numbers_{view.mode}",
+        pd.DataFrame({"Number": [row.title for row in all_rows[0]], **columns}),
+        key=f"relations_numbers_{mode}",
         hide_index=True,
         height="content",
         column_config={
-            "Number": st.column_config.TextColumn(width=110),
+            "Number": st.column_config.TextColumn(width=110, pinned=True),
             "Over training": st.column_config.LineChartColumn(width=150),
         },
-        alt="The covariance in numbers at this step, each with its values over training",
+        alt="The covariances in numbers at this step",
     )
     st.caption(
-        f"Effective rank: how many directions share the variance, from 1 to {len(view.all_names):,}. "
+        f"Effective rank: how many directions share the variance, from 1 to {size:,}. "
         "Condition: largest eigenvalue over smallest, 1 where all directions are alike, ∞ where the "
         "matrix is singular."
     )

@@ -78,7 +78,7 @@ def in_numbers(
     found = numbers_at(logged, view.mode, learned)
     written = {
         "effective_rank": _written(found.effective_rank)
-        + (f" of {len(view.all_names)}" if math.isfinite(found.effective_rank) else ""),
+        + (f" of {len(view.rows)}" if math.isfinite(found.effective_rank) else ""),
         "trace": _written(found.trace),
         "condition": _written(found.condition),
         "strongest": _pair(view),
@@ -138,7 +138,7 @@ def planted(run: Run, view: RelationsView) -> Planted | None:
     if real is None:
         return None
     row = facts["tasks"].index(real)
-    place = {name: index for index, name in enumerate(view.names)}
+    place = {name: index for index, name in enumerate(view.rows.names)}
     pairs = tuple(
         PlantedPair(task, alpha, ami, float(view.matrix[place[real], place[task]]))
         for task, alpha, ami in zip(facts["tasks"], facts["alphas"], facts["ami"][row], strict=True)

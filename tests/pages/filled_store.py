@@ -19,7 +19,7 @@ import psutil
 from core.config import RunConfig
 from core.evaluation import score_task
 from core.evaluation.confusion import confusion
-from core.mrn.relations import Relations, correlation
+from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
 from core.store import ErrorInfo, Owner, RunState, Store
 from core.training.events import (
@@ -150,7 +150,8 @@ def _build(paradigm: str, tasks: Sequence[str], seed: int, **more: object) -> Ru
 
 
 def _mrn(seed: int, **more: object) -> RunConfig:
-    return _build("mrn", TASKS, seed, **{"alignment": "cooccurrence", "lambda": 0.01, **more})
+    learned = {"alignment": "cooccurrence", "lambda": 0.01, "learn": MODES}
+    return _build("mrn", TASKS, seed, **{**learned, **more})
 
 
 def _configs(seeds: Sequence[int]) -> Iterable[RunConfig]:
@@ -289,11 +290,15 @@ def _snapshot(config: RunConfig, step: int, done: float) -> Snapshot:
     edges = np.cumsum([0, *(len(LABELS[task]) for task in config.tasks)])
     target = np.array([[1.0, 0.62, 0.41], [0.62, 1.0, -0.18], [0.41, -0.18, 1.0]])
     random = np.random.default_rng([5, config.seed])
+    # Seeds differ a little, and a larger λ makes relations larger.
+    strength = min(config.lambda_ or 0.0, 0.1)
+    shift = np.tril(0.04 * random.normal(size=(3, 3)) + 0.5 * (strength - 0.01), -1)
+    target += shift + shift.T
     factor = random.normal(size=(len(names), 5))
     label = correlation(factor @ factor.T + 1.5 * np.eye(len(names)))
     grown = 1 - np.exp(-3 * done)
     task = np.eye(3) + grown * (target - np.eye(3))
-    label = np.eye(len(names)) + grown * (label - np.eye(len(names)))
+    label = np.eye(len(names)) + grown * (0.8 + 2 * strength) * (label - np.eye(len(names)))
     if config.alignment == "disjoint":
         task = np.eye(3)
         mask = np.zeros_like(label)

@@ -1,0 +1,61 @@
+"""The matrices on the Relations page, read back as the browser reads them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from streamlit.testing.v1 import AppTest
+
+__all__ = ["Shown", "shown", "unpacked"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The frame of the player, and each panel's matrices (k, n, m)."""
+
+    frame: dict[str, Any]
+    panels: list[Floats]
+
+    @property
+    def titles(self) -> list[str]:
+        return [panel["title"] for panel in self.frame["panels"]]
+
+
+def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats]]:
+    """The header and the matrices of what `player_numbers` wrote; NaN where there was no number."""
+    (length,) = struct.unpack("<I", numbers[:4])
+    header = json.loads(numbers[4 : 4 + length])
+    found = []
+    for panel in header["panels"]:
+        dtype = np.dtype(f"<i{panel['bits'] // 8}")
+        start, rows, columns = 4 + length + panel["offset"], panel["rows"], panel["columns"]
+        whole = np.frombuffer(numbers[start : start + panel["bytes"]], dtype).astype(float)
+        whole[whole == np.iinfo(dtype).min] = np.nan
+        whole = whole.reshape(panel["steps"], panel["size"]) / np.iinfo(dtype).max * panel["limit"]
+        if panel["triangle"]:
+            square = np.zeros((panel["steps"], rows, columns))
+            above = np.triu_indices(rows)
+            square[:, above[0], above[1]] = square[:, above[1], above[0]] = whole
+            found.append(square)
+        else:
+            found.append(whole.reshape(-1, rows, columns))
+    return header, found
+
+
+def shown(app: AppTest) -> Shown:
+    """What the page shows. Frame and numbers must belong together."""
+    parts = app.get("bidi_component")
+    frames = [json.loads(one.proto.json) for one in parts if one.proto.component_name == "mrnlab_matrix"]
+    numbers = [one.proto.bytes for one in parts if one.proto.component_name == "mrnlab_matrix_feed"]
+    assert (len(frames), len(numbers)) == (1, 1)
+    header, panels = unpacked(numbers[0])
+    assert (header["name"], header["id"]) == (frames[0]["name"], frames[0]["id"])
+    assert len(panels) == len(frames[0]["panels"])
+    return Shown(frames[0], panels)

@@ -1,0 +1,265 @@
+"""The Relations page in every state and view: what it draws, what it says, what its link reproduces."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.mrn.relations import Relations
+from core.store import RunState, Store
+from core.training.events import Snapshot
+from tests.making import claimed, run_facts
+from tests.pages.conftest import Open, words
+from tests.pages.filled_store import FEATURES, LABELS, Filled
+from tests.pages.matrices import shown
+
+ROWS = sum(map(len, LABELS.values()))
+
+
+def table(app: AppTest, column: str) -> Any:
+    return next(one.value for one in app.dataframe if column in one.value.columns)
+
+
+def seeds_of(run_id: int) -> list[int]:
+    store = Store.open()
+    kind = store.run(run_id).configuration_id
+    return sorted(run.id for run in store.runs() if run.configuration_id == kind)
+
+
+@pytest.mark.parametrize(("mode", "rows"), [("Tasks", 3), ("Labels", ROWS), ("Features", FEATURES // 2)])
+def test_each_mode_sends_all_steps_at_once(mode: str, rows: int, open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), mode=mode)
+    seen = shown(app)
+    store = Store.open()
+    steps = [key.step for key in store.snapshots(finished.mrn[0])]
+    assert seen.frame["moments"]["steps"] == steps
+    assert seen.frame["whole"]
+    (matrices,) = seen.panels
+    assert matrices.shape == (len(steps), rows, rows)
+    if rows < 100:
+        learned = store.relations(finished.mrn[0], steps[4])[1].correlation(seen.frame["mode"])
+        np.testing.assert_allclose(matrices[4], learned, atol=2e-5)
+    assert not app.exception
+
+
+def test_a_link_to_a_step_shows_that_step(open_page: Open, finished: Filled) -> None:
+    steps = [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    newest, early = (
+        open_page("relations", run=str(finished.mrn[0]), mode="Labels", **more)
+        for more in ({}, {"step": str(steps[3])})
+    )
+    assert shown(newest).frame["step"] is None
+    assert shown(early).frame["step"] == steps[3]
+    learned = Store.open().relations(finished.mrn[0], steps[3])[1].correlation("label")
+    strongest = np.abs(np.triu(learned, 1)).max()
+    assert abs(table(early, "Correlation")["Correlation"][0]) == pytest.approx(strongest)
+    assert abs(table(newest, "Correlation")["Correlation"][0]) > strongest
+
+
+def test_a_link_that_means_nothing_is_no_error(open_page: Open, finished: Filled) -> None:
+    app = open_page(
+        "relations", run=str(finished.mrn[0]), step="soon", zoom="1-x,3", pair="nothing", mode="Labels"
+    )
+    assert shown(app).frame["pair"] == []
+    assert not shown(app).frame["zoomed"]
+
+
+def test_many_snapshots_come_after_the_first_paint(open_page: Open) -> None:
+    store = Store.open()
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts())
+    for step in range(1, 31):
+        task = np.eye(2) + (0.01 * step) * (1 - np.eye(2))
+        store.add_snapshot(
+            run_id, Snapshot(step, 0.1 * step, Relations(task, np.eye(4), np.zeros((6, 0)), 1.0))
+        )
+    store.close()
+    app = open_page("relations", run=str(run_id), step="7")
+    seen = shown(app)
+    assert not seen.frame["whole"]
+    assert seen.panels[0].shape == (1, 2, 2)
+    assert seen.panels[0][0, 0, 1] == pytest.approx(0.07, abs=1e-3)
+    assert len(seen.frame["moments"]["steps"]) == 30
+    # What the browser asks for once it has painted.
+    app.session_state["relations_whole"] = seen.frame["revision"]
+    whole = shown(app.run())
+    assert whole.frame["whole"]
+    assert whole.panels[0][:, 0, 1].tolist() == pytest.approx([0.01 * i for i in range(1, 31)], abs=1e-3)
+
+
+def test_two_runs_side_by_side_and_their_difference(open_page: Open, finished: Filled) -> None:
+    a, b = finished.mrn[:2]
+    side = shown(open_page("relations", run=f"{a},{b}", view="Side by side"))
+    assert [title.split(" · ")[0] for title in side.titles] == [str(a), str(b)]
+    app = open_page("relations", run=f"{b},{a}", view="Difference")
+    between = shown(app)
+    assert between.titles[0] == "A − B"
+    np.testing.assert_allclose(between.panels[0], between.panels[1] - between.panels[2], atol=1e-4)
+    np.testing.assert_allclose(between.panels[1], side.panels[1], atol=1e-4)
+    assert list(table(app, "A − B").columns) == ["First", "Second", "A", "B", "A − B"]
+    assert list(table(app, "Number").columns) == ["Number", f"Run {b}", f"Run {a}"]
+
+
+def test_the_runs_of_a_difference_are_in_the_link(open_page: Open, finished: Filled) -> None:
+    a, b, c = finished.mrn[:3]
+    app = open_page("relations", run=f"{a},{b},{c}", view="Difference", a=str(c), b=str(b))
+    titles = shown(app).titles
+    assert titles[1].startswith(f"A: {c} ·")
+    assert titles[2].startswith(f"B: {b} ·")
+    alone = open_page("relations", run=f"{a},{b},{c}", a=str(b))
+    assert f"run-{b}" in shown(alone).frame["filename"]
+
+
+def test_one_run_chosen_offers_others_to_set_beside_it(open_page: Open, finished: Filled) -> None:
+    a = finished.mrn[0]
+    app = open_page("relations", run=str(a), view="Difference")
+    assert "One run is chosen" in words(app)
+    assert len(shown(app).panels) == 1
+    other = next(button for button in app.button if button.label.startswith("Add "))
+    other.click().run()
+    assert shown(app).titles[0] == "A − B"
+
+
+def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Filled) -> None:
+    seeds = seeds_of(finished.mrn[0])
+    app = open_page("relations", run=str(finished.mrn[0]), view="Mean over seeds")
+    seen = shown(app)
+    assert seen.titles == ["Mean over 3 seeds", "SD over 3 seeds"]
+    values = [Store.open().relations(run_id)[1].correlation("task")[0, 1] for run_id in seeds]
+    assert seen.panels[0][-1, 0, 1] == pytest.approx(np.mean(values), abs=1e-4)
+    assert seen.panels[1][-1, 0, 1] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
+    assert seen.frame["interval"] == pytest.approx(4.302653 / np.sqrt(3))
+    assert f"All {len(seeds)} seeds" in words(app)
+    assert list(table(app, "SD").columns) == ["First", "Second", "Mean", "SD"]
+
+
+def test_a_run_without_other_seeds_says_so(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.disjoint[0]), view="Mean over seeds")
+    assert "the only one of its configuration" in words(app)
+    assert len(shown(app).panels) == 1
+
+
+def test_clustered_labels_keep_their_tasks_in_colour(open_page: Open, finished: Filled) -> None:
+    plain, clustered = (
+        shown(open_page("relations", run=str(finished.mrn[0]), mode="Labels", order=order)).frame
+        for order in ("By task", "Clustered")
+    )
+    assert sorted(plain["rows"]["names"]) == sorted(clustered["rows"]["names"])
+    assert plain["rows"]["names"] != clustered["rows"]["names"]
+    assert plain["edges"] == [33, 48]
+    assert clustered["edges"] == []
+    colour = dict(zip(plain["rows"]["names"], plain["rows"]["colours"], strict=True))
+    assert [colour[name] for name in clustered["rows"]["names"]] == clustered["rows"]["colours"]
+    assert plain["rows"]["legend"] == clustered["rows"]["legend"]
+
+
+def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), mode="Labels", gold="true")
+    seen = shown(app)
+    assert seen.titles == ["Learned", "Gold labels", "Learned − gold"]
+    np.testing.assert_allclose(seen.panels[2][-1], seen.panels[0][-1] - seen.panels[1][0], atol=2e-4)
+    assert re.search(r"rank correlation of \*\*−?0\.\d\d\*\* .* over [\d,]+ pairs of labels", words(app))
+    assert list(table(app, "Gold").columns) == ["First", "Second", "Correlation", "Gold", "Beyond"]
+    by_rest = open_page("relations", run=str(finished.mrn[0]), mode="Labels", gold="true", beyond="true")
+    sizes = table(by_rest, "Gold")["Beyond"].abs().tolist()
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_run_without_gold_labels_says_why(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.disjoint[0]), mode="Labels", gold="true")
+    assert any("not annotated on the same words" in one.value for one in app.info)
+    assert len(shown(app).panels) == 1
+
+
+def test_what_is_impossible_is_hatched_and_said(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.disjoint[0]))
+    assert any("stay at zero whatever the data say" in one.value for one in app.info)
+    assert len(shown(app).frame["panels"][0]["impossible"]) == 6
+    assert "No pair can be related here." in words(app)
+    both = open_page("relations", run=f"{finished.mrn[0]},{finished.disjoint[0]}", view="Difference")
+    assert [len(panel["impossible"]) for panel in shown(both).frame["panels"]] == [6, 0, 6]
+
+
+def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), mode="Features", zoom="10-60,200-264")
+    seen = shown(app)
+    learned = Store.open().relations(finished.mrn[0])[1].correlation("feature")
+    np.testing.assert_allclose(seen.panels[0][-1], learned[10:60, 200:264], atol=2e-5)
+    assert seen.frame["zoomed"]
+    assert seen.frame["rows"]["names"][0] == "feature 10"
+
+
+def test_a_pair_in_the_link_is_marked_and_has_its_line(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), pair=["chunk", "ner"])  # type: ignore[arg-type]
+    assert shown(app).frame["pair"] == [[1, 2], [2, 1]]
+    assert "chunk and ner over training" in words(app).replace("**", "")
+
+
+def test_runs_with_other_tasks_are_aligned_by_name(open_page: Open) -> None:
+    store = Store.open()
+    ids = []
+    for tasks in (("pos", "ner"), ("ner", "chunk", "pos")):
+        run_id = claimed(store, tasks=tasks)
+        plain = run_facts().tasks[0]
+        store.set_facts(run_id, run_facts(tasks=tuple(dataclasses.replace(plain, name=t) for t in tasks)))
+        task = np.eye(len(tasks)) * 0.5 + 0.5
+        store.add_snapshot(run_id, Snapshot(10, 1.0, Relations(task, np.eye(4), np.zeros((6, 0)), 1.0)))
+        ids.append(run_id)
+    store.close()
+    app = open_page("relations", run=",".join(map(str, ids)), view="Side by side")
+    assert shown(app).frame["rows"]["names"] == ["pos", "ner"]
+    assert f"Of run {ids[1]} 1 are left out: chunk." in words(app)
+
+
+def test_saturated_relations_carry_a_warning(open_page: Open, finished: Filled) -> None:
+    store = Store.open()
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts())
+    task = np.array([[1, 0.999], [0.999, 1]])
+    store.add_snapshot(run_id, Snapshot(10, 1.0, Relations(task, np.eye(4), np.zeros((6, 0)), 1.0)))
+    store.close()
+    app = open_page("relations", run=str(run_id))
+    assert any("100% of the correlations are all but ±1" in one.value for one in app.warning)
+    assert not open_page("relations", run=str(finished.mrn[0])).warning
+
+
+def test_a_failed_run_shows_what_it_had_learned(open_page: Open, filled: Filled) -> None:
+    app = open_page("relations", run=str(filled.failed[0]))
+    assert "failed. Shown is what it learned up to step 140." in words(app)
+    assert shown(app).panels
+
+
+def test_a_run_that_ended_before_its_first_snapshot(open_page: Open, finished: Filled) -> None:
+    store = Store.open()
+    run_id = claimed(store, RunState.FAILED)
+    store.close()
+    assert "ended before its first snapshot" in words(open_page("relations", run=str(run_id)))
+    both = open_page("relations", run=f"{finished.mrn[0]},{run_id}", view="Side by side")
+    assert "has no relations yet and is left out" in words(both)
+    assert len(shown(both).panels) == 1
+
+
+def test_a_live_run_gains_a_step(open_page: Open, filled: Filled) -> None:
+    (live,) = filled.live
+    app = open_page("relations", run=str(live))
+    before = shown(app)
+    store = Store.open()
+    key, learned = store.relations(live)
+    store.add_snapshot(live, Snapshot(key.step + 5, key.epoch, learned))
+    store.close()
+    after = shown(app.run())
+    assert after.frame["moments"]["steps"] == [*before.frame["moments"]["steps"], key.step + 5]
+    assert after.frame["id"] != before.frame["id"]
+
+
+def test_the_fold_has_the_equation_of_the_view(open_page: Open, finished: Filled) -> None:
+    (equation,) = open_page("relations", run=str(finished.mrn[0])).get("latex")
+    assert r"\Omega_\text{task}" in equation.value
+    app = open_page("relations", run=str(finished.mrn[0]), mode="Features", view="Mean over seeds")
+    (equation,) = app.get("latex")
+    assert r"\bar R_{ij}" in equation.value

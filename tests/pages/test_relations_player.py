@@ -1,0 +1,154 @@
+"""What the browser gets of a picture, and the lines and points beside it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.mrn.rows import Block
+from core.store.records import SnapshotKey
+from dashboard.caches.relations import Pictures, Ready
+from dashboard.charts import pair_chart, planted_chart
+from dashboard.charts.matrix import player_frame, player_numbers
+from dashboard.queries.relation_numbers import Planted, PlantedPair
+from dashboard.queries.relations_course import Moments
+from dashboard.queries.relations_pairs import PairLine
+from dashboard.queries.relations_picture import Axis, Panel, Picture
+from dashboard.queries.relations_rows import Rows
+from dashboard.theme import MATRIX_SCALES, TEXT
+from tests.pages.matrices import unpacked
+
+MOMENTS = Moments(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0), exact=True, cut=False)
+
+
+def axis(size: int, block: int = 1, start: int = 0) -> Axis:
+    names = tuple(f"t{i % 2}:l{i}" for i in range(size))
+    owners = tuple(("a",) if i < size // 2 else ("b",) for i in range(size))
+    return Axis(Rows(names, owners), tuple(start + block * i for i in range(size)), block)
+
+
+def picture(values: np.ndarray, block: int = 1, limit: float = 1.0, mode: str = "label") -> Picture:
+    _, rows, columns = values.shape
+    one = axis(rows, block)
+    other = one if rows == columns else axis(columns, block, start=7)
+    return Picture(mode, one, other, (Panel("Learned", "correlation", limit, values, (Block(0, 1, 1, 2),)),))
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    seed=st.integers(0, 2**32),
+    rows=st.integers(2, 9),
+    steps=st.integers(1, 4),
+    block=st.sampled_from([1, 4]),
+    limit=st.sampled_from([0.02, 1.0, 2.0]),
+)
+def test_numbers_come_back_as_they_went(seed: int, rows: int, steps: int, block: int, limit: float) -> None:
+    random = np.random.default_rng(seed)
+    values = random.uniform(-limit, limit, size=(steps, rows, rows))
+    values = (values + values.transpose(0, 2, 1)) / 2
+    header, (found,) = unpacked(player_numbers(picture(values, block, limit), "x", "id-1"))
+    assert (header["name"], header["id"]) == ("x", "id-1")
+    error = limit / (2 * (127 if block > 1 else 32767))
+    np.testing.assert_allclose(found, values, atol=error * 1.001)
+    # A symmetric matrix travels as its upper half.
+    assert header["panels"][0]["size"] == rows * (rows + 1) // 2
+
+
+def test_a_part_travels_whole_and_no_number_is_told() -> None:
+    values = np.random.default_rng(1).uniform(-1, 1, size=(2, 3, 5))
+    values[1, 2, 4] = np.nan
+    header, (found,) = unpacked(player_numbers(picture(values), "x", "id"))
+    assert header["panels"][0]["triangle"] is False
+    np.testing.assert_allclose(found, values, atol=2e-5)
+    assert np.isnan(found[1, 2, 4])
+
+
+def test_the_frame_says_all_but_the_numbers() -> None:
+    look = {"b": "#E69F00", "a": "#0072B2", "elsewhere": "#009E73"}
+    frame = player_frame(picture(np.zeros((2, 4, 4))), MOMENTS, look, blocks=True)
+    json.dumps(frame)
+    assert frame["moments"]["steps"] == [5, 10]
+    assert frame["rows"]["short"] == ["l0", "l1", "l2", "l3"]
+    assert frame["rows"]["stretches"] == [[0, 2, "a", "#0072B2"], [2, 4, "b", "#E69F00"]]
+    assert frame["edges"] == [2]
+    assert [one["name"] for one in frame["rows"]["legend"]] == ["b", "a"]
+    assert frame["panels"][0]["impossible"] == [[0, 1, 1, 2]]
+    shuffled = player_frame(picture(np.zeros((2, 4, 4))), MOMENTS, look, blocks=False)
+    assert (shuffled["edges"], shuffled["stretches"]) == ([], False)
+
+
+def test_features_are_named_where_they_are_single() -> None:
+    coarse = player_frame(picture(np.zeros((1, 4, 4)), block=3, mode="feature"), MOMENTS, {}, blocks=True)
+    assert not coarse["named"]
+    assert (coarse["rows"]["start"], coarse["rows"]["stop"], coarse["rows"]["block"]) == (0, 12, 3)
+    fine = player_frame(picture(np.zeros((1, 4, 6)), mode="feature"), MOMENTS, {}, blocks=True)
+    assert fine["named"]
+    assert (fine["columns"]["start"], fine["columns"]["stop"]) == (7, 13)
+
+
+def test_colours_are_neutral_at_zero_in_both_themes() -> None:
+    for scale in MATRIX_SCALES.values():
+        for stops in scale.values():
+            assert dict(stops)[0.5] == "var(--st-background-color)"
+            assert [at for at, _ in stops] == sorted(at for at, _ in stops)
+            assert (stops[0][0], stops[-1][0]) == (0, 1)
+
+
+def test_pictures_are_kept_within_their_memory() -> None:
+    made: list[str] = []
+
+    def ready(name: str) -> Ready:
+        made.append(name)
+        return Ready({}, bytes(40), np.arange(1))
+
+    kept = Pictures(most_bytes=100)
+    for name in ("a", "b", "a", "c", "b"):
+        kept.get(name, lambda name=name: ready(name))
+    assert made == ["a", "b", "c", "b"]
+    assert kept.has("b")
+    assert not kept.has("a")
+
+
+def lines(count: int) -> list[PairLine]:
+    steps = np.array([1, 5])
+    return [PairLine(i, i, steps, steps / 5, np.array([0.0, 0.4 + i / 10])) for i in range(count)]
+
+
+def test_pair_line_runs_from_minus_one_to_one() -> None:
+    chart = pair_chart(lines(1), 1)
+    assert tuple(chart.layout.yaxis.range) == (-1.05, 1.05)
+    assert list(chart.data[0].x) == [1, 5]
+    assert not chart.layout.showlegend
+
+
+def test_seeds_are_thin_lines_and_their_mean_a_thick_one() -> None:
+    chart = pair_chart(lines(3), 1, mean=True)
+    widths = {trace.name: trace.line.width for trace in chart.data}
+    assert widths["mean of 3 seeds"] == 3
+    assert widths["each seed"] == 1
+    (mean,) = [trace for trace in chart.data if trace.name == "mean of 3 seeds"]
+    assert mean.y.tolist() == pytest.approx([0, 0.5])
+    assert mean.customdata.tolist() == pytest.approx([0, 0.1], abs=1e-6)
+
+
+def test_runs_of_other_lengths_share_an_axis_of_shares() -> None:
+    chart = pair_chart(lines(2), 0, by_share=True)
+    assert list(chart.data[0].x) == [20, 100]
+    assert "Share of training" in chart.layout.xaxis.title.text
+    assert chart.layout.showlegend
+
+
+def test_planted_and_learned_are_a_point_per_task() -> None:
+    pairs = tuple(PlantedPair(f"sim-{i}", 0.9, i / 10, (10 - i) / 10) for i in range(3))
+    chart = planted_chart(Planted("pos", pairs, None), {"sim-1": "#0072B2"})
+    (points,) = chart.data
+    assert points.x.tolist() == pytest.approx([0, 0.1, 0.2])
+    assert points.y.tolist() == pytest.approx([1, 0.9, 0.8])
+    assert list(points.marker.color) == [TEXT, "#0072B2", TEXT]
+    assert points.mode == "markers+text"
+    many = Planted("pos", pairs * 5, None)
+    assert planted_chart(many, {}).data[0].mode == "markers"

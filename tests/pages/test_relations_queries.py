@@ -1,0 +1,387 @@
+"""Relations made ready to be shown: rows, moments, pictures, pairs, gold labels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.mrn.relations import Relations, correlation
+from core.mrn.rows import Block
+from core.store import Store
+from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
+from core.training.events import TOTAL
+from dashboard.queries.relations import RelationsView, penalty_vanished, relations, saturated
+from dashboard.queries.relations_course import Course, aligned
+from dashboard.queries.relations_gold import agreement, gold_labels, same_task, why_no_gold
+from dashboard.queries.relations_pairs import BEYOND, half_interval, pair_lines, strongest
+from dashboard.queries.relations_picture import Picture, Window, arrangement, picture
+from dashboard.queries.relations_rows import Rows, clustered, not_comparable, rows_of, shared_rows, together
+from tests.making import claimed, run_facts
+from tests.making import relations as random_relations
+from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
+
+NAMES = tuple(f"{task}:{label}" for task in TASKS for label in LABELS[task])
+
+
+def view_of(run_id: int, mode: str) -> tuple[Run, Relations, RelationsView]:
+    store = Store.open()
+    key, learned = store.relations(run_id)
+    return store.run(run_id), learned, relations(store.run(run_id), mode, key, learned)
+
+
+def courses_of(*ids: int) -> list[Course]:
+    store = Store.open()
+    runs = [store.run(run_id) for run_id in ids]
+    moments = aligned(runs, {run.id: store.snapshots(run.id) for run in runs})
+    return [
+        Course(run, keys, tuple(store.relations(run.id, key.step)[1] for key in keys))
+        for run, keys in zip(runs, moments.keys, strict=True)
+    ]
+
+
+def drawn(courses: list[Course], mode: str, view: str = "one", order: str = "task", **more: Any) -> Picture:
+    shared = shared_rows([rows_of(course.run, mode, course.learned[-1]) for course in courses])
+    places = arrangement(mode, shared, [course.learned[-1] for course in courses], order)
+    names = [f"run {course.run.id}" for course in courses]
+    return picture(courses, names, mode, view, shared, places, **more)
+
+
+def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
+    store = Store.open()
+    made = claimed(store)
+    store.set_facts(made, run_facts(**facts))
+    return dataclasses.replace(store.run(made), id=run_id, total_steps=total)
+
+
+# One matrix
+
+
+def test_label_view(finished: Filled) -> None:
+    _, learned, view = view_of(finished.mrn[0], "label")
+    assert view.matrix.shape == (len(NAMES), len(NAMES))
+    assert view.rows.names == NAMES
+    values = learned.correlation("label")[np.triu_indices(len(NAMES), 1)]
+    assert abs(view.pairs[0].value) == pytest.approx(np.abs(values).max())
+
+
+def test_impossible_blocks(finished: Filled) -> None:
+    _, _, tasks = view_of(finished.disjoint[0], "task")
+    assert len(tasks.impossible) == 6
+    assert tasks.pairs == ()
+    _, _, labels = view_of(finished.disjoint[0], "label")
+    pos, chunk = len(LABELS["pos"]), len(LABELS["chunk"])
+    assert Block(0, pos, pos, pos + chunk) in labels.impossible
+    assert all(p.first_name.split(":")[0] == p.second_name.split(":")[0] for p in labels.pairs)
+    assert view_of(finished.disjoint[0], "feature")[2].impossible == ()
+
+
+def test_saturation_is_most_pairs_at_one(finished: Filled) -> None:
+    _, learned, view = view_of(finished.mrn[0], "task")
+    assert saturated(view) is None
+    full = dataclasses.replace(view, matrix=np.array([[1, 0.99, -1], [0.99, 1, 0.2], [-1, 0.2, 1.0]]))
+    assert saturated(full) == pytest.approx(2 / 3)
+    # What cannot be learned does not count.
+    assert saturated(dataclasses.replace(full, impossible=(Block(0, 2, 2, 3), Block(2, 3, 0, 2)))) == 1
+    assert learned.task.shape == (3, 3)
+
+
+def test_a_vanished_penalty_is_seen() -> None:
+    def series(values: list[float]) -> MetricSeries:
+        steps = np.arange(len(values))
+        key = MetricKey(TOTAL, "train", "penalty")
+        return MetricSeries(1, key, steps, steps / 10, steps / 10, np.array(values, dtype=float))
+
+    assert penalty_vanished(series([0.1, 0.05, 1e-14])) == (0.1, 1e-14)
+    assert penalty_vanished(series([0.0, 0.05, 0.06])) is None
+    assert penalty_vanished(series([0.0])) is None
+    assert penalty_vanished(None) is None
+
+
+# Rows
+
+
+def test_rows_of_the_same_tasks_stand_together() -> None:
+    """Where tasks share some label names, as the alignment `exact` leaves them."""
+    both = ("pos", "ner")
+    rows = Rows(("$", "NN", "X", "VB"), (("pos",), both, ("pos",), both))
+    assert together(rows).tolist() == [0, 2, 1, 3]
+    assert rows.at(together(rows)).names == ("$", "X", "NN", "VB")
+
+
+def test_shared_rows_are_found_by_name() -> None:
+    a = Rows(("x", "y", "z"), ((), (), ()))
+    b = Rows(("z", "w", "x"), ((), (), ()))
+    shared = shared_rows([a, b])
+    assert shared.rows.names == ("x", "z")
+    assert [places.tolist() for places in shared.places] == [[0, 2], [2, 0]]
+    assert shared.left_out == (("y",), ("w",))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32), st.integers(2, 5))
+def test_clusters_stand_together(seed: int, groups: int) -> None:
+    """Rows of planted groups, shuffled: each group is one stretch of the order."""
+    random = np.random.default_rng(seed)
+    group = random.permutation(np.repeat(np.arange(groups), 4))
+    planted = np.where(group[:, None] == group, 0.8, -0.1) + 0.2 * np.eye(len(group))
+    order = clustered(planted)
+    assert sorted(order.tolist()) == list(range(len(group)))
+    assert (np.diff(group[order]) != 0).sum() == groups - 1
+
+
+def test_nothing_to_cluster_stays_as_it_is() -> None:
+    assert clustered(np.eye(2)).tolist() == [0, 1]
+    broken = np.eye(4)
+    broken[0, 1] = np.nan
+    assert clustered(broken).tolist() == [0, 1, 2, 3]
+
+
+def test_runs_without_common_rows_are_told_apart(finished: Filled) -> None:
+    a, b = (run_with(i, 20, label_names=names) for i, names in ((1, ("a",) * 4), (2, ("b",) * 4)))
+    rows = [Rows(("a:1", "a:2"), ((), ())), Rows(("b:1", "b:2"), ((), ()))]
+    assert "fewer than two labels of the same name" in (
+        not_comparable([a, b], "label", shared_rows(rows)) or ""
+    )
+    other = dataclasses.replace(b, config=b.config.model_copy(update={"encoder": "another"}))
+    assert "encoder" in (not_comparable([a, other], "feature", shared_rows(rows[:1] * 2)) or "")
+    assert not_comparable([a, b], "feature", shared_rows(rows[:1] * 2)) is None
+
+
+# Moments
+
+
+def keys(*steps: int) -> list[SnapshotKey]:
+    return [SnapshotKey(step, step / 10) for step in steps]
+
+
+def test_runs_of_the_same_steps_are_aligned_exactly() -> None:
+    a, b = run_with(1, 100), run_with(2, 100)
+    moments = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 50, 100)})
+    assert moments.exact
+    assert not moments.cut
+    assert moments.steps == (1, 50, 100)
+    assert moments.at(None) == 2
+    assert moments.at(60) == 1
+    assert moments.only(1).steps == (50,)
+
+
+def test_runs_of_other_lengths_are_aligned_by_share() -> None:
+    a, b = run_with(1, 100), run_with(2, 1000)
+    moments = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 260, 510, 760, 1000)})
+    assert not moments.exact
+    assert [key.step for key in moments.keys[1]] == [1, 510, 1000]
+
+
+def test_no_run_is_shown_beyond_what_all_have_reached() -> None:
+    a, live = run_with(1, 100), run_with(2, 100)
+    moments = aligned([a, live], {1: keys(1, 25, 50, 75, 100), 2: keys(1, 25, 50)})
+    assert moments.cut
+    assert moments.steps == (1, 25, 50)
+
+
+# Pictures
+
+
+def test_every_label_has_its_cell_in_both_orders(finished: Filled) -> None:
+    (course,) = courses_of(finished.mrn[0])
+    whole = course.learned[-1].correlation("label")
+    for order in ("task", "cluster"):
+        shown = drawn([course], "label", order=order)
+        assert sorted(shown.rows.rows.names) == sorted(NAMES)
+        (panel,) = shown.panels
+        assert panel.values.shape == (len(course.keys), len(NAMES), len(NAMES))
+        row, column = (shown.rows.rows.names.index(name) for name in ("pos:DT", "ner:B-PER"))
+        expected = whole[NAMES.index("pos:DT"), NAMES.index("ner:B-PER")]
+        assert panel.values[-1, row, column] == pytest.approx(expected)
+
+
+def test_blocks_of_features_are_their_means(finished: Filled) -> None:
+    (course,) = courses_of(finished.mrn[0])
+    shown = drawn([course], "feature")
+    assert shown.rows.block == 2
+    assert shown.rows.rows.names[3] == "feature 6 … feature 7"
+    whole = course.learned[-1].correlation("feature").astype(float)
+    means = whole.reshape(FEATURES // 2, 2, FEATURES // 2, 2).mean(axis=(1, 3))
+    np.testing.assert_allclose(shown.panels[0].values[-1], means, atol=2e-6)
+
+
+def test_a_part_zoomed_into_is_exact(finished: Filled) -> None:
+    (course,) = courses_of(finished.mrn[0])
+    whole = course.learned[-1].correlation("feature")
+    shown = drawn([course], "feature", window=Window(100, 170, 130, 250))
+    assert (shown.rows.block, shown.columns.block) == (1, 1)
+    np.testing.assert_allclose(shown.panels[0].values[-1], whole[100:170, 130:250], atol=2e-6)
+    assert shown.columns.rows.names[0] == "feature 130"
+    # A larger part is drawn in smaller blocks, and one beyond the matrix ends with it.
+    wide = drawn([course], "feature", window=Window(0, 300, 380, 999))
+    assert (wide.rows.block, wide.columns.block, len(wide.columns.first)) == (3, 1, 4)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 2**32), size=st.integers(3, 40), top=st.integers(0, 39), tall=st.integers(1, 40))
+def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top: int, tall: int) -> None:
+    random = np.random.default_rng(seed)
+    learned = random_relations(seed % 1000, features=size, rank=int(random.integers(1, 5)))
+    run = RUN
+    rows = rows_of(run, "feature", learned)
+    shared, order = shared_rows([rows]), random.permutation(size)
+    part = Window(min(top, size - 1), min(top, size - 1) + tall, 0, size).within(size)
+    shown = picture(
+        [Course(run, (SnapshotKey(1, 0.1),), (learned,))], ["a"], "feature", "one", shared, order, part
+    )
+    expected = learned.correlation("feature")[np.ix_(order, order)][part.top : part.bottom]
+    np.testing.assert_allclose(shown.panels[0].values[0], expected, atol=1e-5)
+
+
+def test_hatching_follows_the_order_and_the_part(finished: Filled) -> None:
+    (course,) = courses_of(finished.disjoint[0])
+    task = {name: name.split(":")[0] for name in NAMES}
+    for order, window in (("task", None), ("cluster", None), ("cluster", Window(10, 40, 5, 50))):
+        shown = drawn([course], "label", order=order, window=window)
+        hatched = np.zeros(shown.panels[0].values.shape[1:], dtype=bool)
+        for block in shown.panels[0].impossible:
+            hatched[block.top : block.bottom, block.left : block.right] = True
+        expected = [[task[a] != task[b] for b in shown.columns.rows.names] for a in shown.rows.rows.names]
+        assert hatched.tolist() == expected
+
+
+def test_the_difference_has_a_scale_of_its_own(finished: Filled) -> None:
+    a, b = courses_of(finished.mrn[0], finished.mrn[1])
+    shown = drawn([a, b], "task", "difference")
+    assert [panel.title for panel in shown.panels] == ["A − B", f"A: run {a.run.id}", f"B: run {b.run.id}"]
+    between = shown.panels[0]
+    np.testing.assert_allclose(between.values, shown.panels[1].values - shown.panels[2].values)
+    largest = np.abs(between.values).max()
+    assert largest <= between.limit <= 2.5 * largest
+    assert between.scale == "difference"
+
+
+def test_mean_and_spread_over_seeds(finished: Filled) -> None:
+    store = Store.open()
+    first = store.run(finished.mrn[0]).configuration_id
+    seeds = [run.id for run in store.runs() if run.configuration_id == first]
+    courses = courses_of(*seeds)
+    mean, spread = drawn(courses, "label", "mean").panels
+    values = [course.learned[-1].correlation("label")[4, 9] for course in courses]
+    assert mean.title == f"Mean over {len(seeds)} seeds"
+    assert mean.values[-1, 4, 9] == pytest.approx(np.mean(values), abs=1e-6)
+    assert spread.values[-1, 4, 9] == pytest.approx(np.std(values, ddof=1), abs=1e-6)
+    assert spread.scale == "spread"
+    assert half_interval(3) == pytest.approx(4.302653 / np.sqrt(3), rel=1e-6)
+    assert half_interval(1) is None
+
+
+def test_gold_labels_stand_beside_the_learned(finished: Filled) -> None:
+    (course,) = courses_of(finished.mrn[0])
+    gold = gold_labels(course.run)
+    assert gold is not None
+    learned, counted, beyond = drawn([course], "label", gold=gold).panels
+    assert (learned.title, counted.title, beyond.title) == ("Learned", "Gold labels", "Learned − gold")
+    assert counted.values.shape[0] == 1
+    np.testing.assert_allclose(counted.values[0], gold, atol=1e-6)
+    np.testing.assert_allclose(beyond.values[-1], learned.values[-1] - gold, atol=1e-6)
+
+
+# Pairs
+
+
+def table_of(courses: list[Course], view: str, **more: Any) -> Any:
+    shared = shared_rows([rows_of(course.run, "label", course.learned[-1]) for course in courses])
+    runs, learned = [course.run for course in courses], [course.learned[-1] for course in courses]
+    return strongest(runs, learned, "label", view, shared, **more)
+
+
+def test_pairs_within_and_between_tasks(finished: Filled) -> None:
+    courses = courses_of(finished.mrn[0])
+    for among in ("within", "between"):
+        rows = table_of(courses, "one", among=among).rows
+        same = {row.first.split(":")[0] == row.second.split(":")[0] for row in rows}
+        assert (len(rows), same) == (12, {among == "within"})
+        sizes = [abs(row.values[0]) for row in rows]
+        assert sizes == sorted(sizes, reverse=True)
+    assert table_of(courses_of(finished.disjoint[0]), "one", among="between").rows == ()
+
+
+def test_pairs_beyond_counting(finished: Filled) -> None:
+    courses = courses_of(finished.mrn[0])
+    gold = gold_labels(courses[0].run)
+    table = table_of(courses, "one", gold=gold, beyond=True)
+    assert table.columns == ("Correlation", "Gold", BEYOND)
+    learned, counted, beyond = table.rows[0].values
+    assert beyond == pytest.approx(learned - counted, abs=1e-6)
+    everything = courses[0].learned[-1].correlation("label") - gold
+    assert abs(beyond) == pytest.approx(np.abs(np.triu(everything, 1)).max(), abs=1e-6)
+
+
+def test_pairs_of_several_runs(finished: Filled) -> None:
+    courses = courses_of(finished.mrn[0], finished.mrn[1])
+    table = table_of(courses, "difference")
+    assert table.columns == ("A", "B", "A − B")
+    a, b, difference = table.rows[0].values
+    assert difference == pytest.approx(a - b, abs=1e-6)
+    side = table_of(courses, "side")
+    assert side.columns == tuple(f"Run {course.run.id}" for course in courses)
+    assert table_of(courses, "mean").columns == ("Mean", "SD")
+
+
+@pytest.mark.parametrize("mode", ["task", "label", "feature"])
+def test_pair_line_reads_the_cell(mode: str, finished: Filled) -> None:
+    (course,) = courses_of(finished.mrn[0])
+    (line,) = pair_lines([course], mode, [np.arange(FEATURES)], 0, 2)
+    assert line.steps.tolist() == [key.step for key in course.keys]
+    assert line.shares[-1] == 1
+    expected = [learned.correlation(mode)[0, 2] for learned in course.learned]
+    np.testing.assert_allclose(line.values, expected, atol=1e-5)
+
+
+def test_pair_line_of_a_zero_feature_is_zero() -> None:
+    learned = Relations(np.eye(2), np.eye(2), np.zeros((3, 1)), 0.0)
+    (line,) = pair_lines([Course(RUN, (SnapshotKey(1, 0.1),), (learned,))], "feature", [np.arange(3)], 0, 1)
+    assert line.values.tolist() == [0.0]
+    assert correlation(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+
+
+# Gold labels
+
+
+def test_agreement_of_learned_and_counted() -> None:
+    random = np.random.default_rng(3)
+    gold = random.normal(size=(6, 6))
+    gold += gold.T
+    rows = Rows(tuple("abcdef"), (("x",),) * 3 + (("y",),) * 3)
+    same = agreement(2 * gold, gold, rows, (), between=False)
+    assert same is not None
+    assert (same.pearson, same.spearman, same.pairs) == (pytest.approx(1), pytest.approx(1), 15)
+    across = agreement(-(gold**3), gold, rows, (), between=True)
+    assert across is not None
+    assert (across.spearman, across.pairs) == (pytest.approx(-1), 9)
+    assert agreement(np.zeros((6, 6)), gold, rows, (), between=False) is None
+    # What cannot be learned is not compared.
+    cannot = (Block(0, 3, 3, 6), Block(3, 6, 0, 3))
+    assert agreement(gold, gold, rows, cannot, between=True) is None
+    assert same_task(rows)[0].tolist() == [True] * 3 + [False] * 3
+
+
+def test_why_there_are_no_gold_labels(finished: Filled) -> None:
+    run = Store.open().run(finished.disjoint[0])
+    assert gold_labels(run) is None
+    assert "not annotated on the same words" in why_no_gold(run)
+    merged = dataclasses.replace(run, facts={**run.facts, "label_owners": [["pos", "ner"]]})
+    assert "rows of several labels" in why_no_gold(merged)
+    assert "has not told its labels yet" in why_no_gold(dataclasses.replace(run, facts={}))
+
+
+def _plain_run() -> Run:
+    store = Store.open("sqlite://")
+    try:
+        return store.run(claimed(store))
+    finally:
+        store.close()
+
+
+RUN = _plain_run()
