@@ -4,7 +4,8 @@
 fills (and keeps, in FOLDER). Per page it prints, as medians with quartiles: seconds until the page's main
 content stands, in a new tab of a browser that has been here before (its files are in its cache, the server is
 warm) and of one that has not; bytes; the server's milliseconds; the time for which the browser was busy; SQL
-statements. Then what an update of a live page costs, and a step on Relations.
+statements. Beside them an empty page of Streamlit, measured in the same way. Then what an update of a live
+page costs, and a step on Relations.
 
 The last line is JSON. `open_s` is the median of the warm openings, `live_update_ms` the time for which the
 browser is busy with one update of Curves (20 runs of 5,000 points, every one of which has new points),
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import shutil
 import statistics
@@ -24,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, BrowserContext
 
@@ -63,7 +66,7 @@ class Place:
     query: dict[str, str] = field(default_factory=dict)
 
     def link(self, address: str) -> str:
-        return f"{address}/{self.page}?" + "&".join(f"{name}={value}" for name, value in self.query.items())
+        return f"{address}/{self.page}?{urlencode(self.query)}"
 
 
 def places(store: Store) -> list[Place]:
@@ -82,7 +85,7 @@ def places(store: Store) -> list[Place]:
         ),
         Place("compare", "[data-testid=stTable]", {"run": ",".join(str(run.id) for run in told)}),
         Place("relations", ".js-plotly-plot .heatmaplayer image", {"run": mrn}),
-        Place("tag", "[data-testid=stForm]", {"run": mrn}),
+        Place("tag", ".word", {"run": mrn, "text": "Boston beat Mexico City in London on Sunday ."}),
     ]
 
 
@@ -165,21 +168,34 @@ def relations_steps(context: BrowserContext, address: str, place: Place, times: 
     return taken
 
 
-def measured(home: Path, times: int) -> dict[str, Any]:
+def measured(home: Path, times: int, only: Sequence[str]) -> dict[str, Any]:
     """All figures of the last line, told as they come."""
     store = Store.open(f"sqlite:///{home / 'runs.db'}")
     with free_slot(store.url) as slot:
         # Runs wait, as they do where one works, but no worker may begin to train them while we measure.
         assert slot is not None, "another worker trains on this store"
         _queue_some(store)
-        pages = places(store)
+        pages = [place for place in places(store) if not only or place.page in only]
         for place in pages:
             first, again = statements(place.page, place.query)
             print(f"{place.page:9} SQL at first {_said(first)}; again {_said(again)}")
-        with running_app(home) as address, chromium() as browser:
-            figures = _in_browser(browser, address, pages, store, times)
+        with chromium() as browser:
+            _tell_nothing(browser, home, times)
+            with running_app(home) as address:
+                figures = _in_browser(browser, address, pages, store, times)
     store.close()
     return figures
+
+
+def _tell_nothing(browser: Browser, home: Path, times: int) -> None:
+    """What a page of Streamlit costs that shows a word: what no page of ours can be faster than."""
+    folder = home / "nothing"
+    folder.mkdir()
+    script = folder / "nothing.py"
+    script.write_text('import streamlit as st\nst.title("Nothing")\n')
+    with running_app(folder, script) as address:
+        _, warm = opened(browser, address, Place("", "text=Nothing"), times)
+    _tell("(nothing) opened", warm)
 
 
 def _in_browser(
@@ -198,17 +214,18 @@ def _in_browser(
             f"{place.page:9} a look every {_LOOK_S:g} s:",
             f"{cost.messages_kb:.1f} kB of messages, busy {cost.busy_ms:.0f} ms",
         )
-    by_name = {place.page: place for place in pages}
-    live = updates(context, address, by_name["curves"], store, times)
-    _tell("curves    update", live)
-    steps = relations_steps(context, address, by_name["relations"], times)
-    print(f"relations step: {_spread(steps, 0)} ms")
-    return {
-        "open_s": open_s,
-        "live_update_ms": round(statistics.median(cost.busy_ms for cost in live), 1),
-        "live_update_kb": round(statistics.median(cost.messages_kb for cost in live), 1),
-        "relations_step_ms": round(statistics.median(steps), 1),
-    }
+    found: dict[str, Any] = {"open_s": open_s}
+    for place in pages:
+        if place.page == "curves":
+            live = updates(context, address, place, store, times)
+            _tell("curves    update", live)
+            found["live_update_ms"] = round(statistics.median(cost.busy_ms for cost in live), 1)
+            found["live_update_kb"] = round(statistics.median(cost.messages_kb for cost in live), 1)
+        if place.page == "relations":
+            steps = relations_steps(context, address, place, times)
+            print(f"relations step: {_spread(steps, 0)} ms")
+            found["relations_step_ms"] = round(statistics.median(steps), 1)
+    return found
 
 
 def _queue_some(store: Store) -> None:
@@ -218,7 +235,7 @@ def _queue_some(store: Store) -> None:
 
 
 def _said(one: Statements) -> str:
-    return f"{one.count} statements, {one.sql_ms:.0f} ms of {one.page_ms:.0f} ms"
+    return f"{one.count} statements, the page {one.page_ms:.0f} ms"
 
 
 def _tell(what: str, costs: Sequence[Cost]) -> None:
@@ -246,14 +263,16 @@ def main() -> None:
         "folder", nargs="?", type=Path, default=DEFAULT, help="where the filled store is kept"
     )
     parser.add_argument("--times", type=int, default=7, help="how often each page is opened")
+    parser.add_argument("--only", nargs="+", default=(), help="these pages alone")
     chosen = parser.parse_args()
     kept = filled(chosen.folder)
     made = json.loads((kept / "filled.json").read_text())
+    logging.getLogger("streamlit").setLevel(logging.ERROR)  # pages without a browser warn that there is none
     with tempfile.TemporaryDirectory() as folder:
         # The measuring adds to the store, so it is given one to throw away.
         shutil.copy(kept / "runs.db", folder)
         os.environ |= {"MRNLAB_HOME": folder, "MRNLAB_SLOTS": "1"}
-        figures = measured(Path(folder), chosen.times)
+        figures = measured(Path(folder), chosen.times, chosen.only)
     print(json.dumps({"runs": made["runs"], "points": made["points"], **figures}))
 
 

@@ -12,7 +12,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +26,7 @@ import numpy as np
 from sqlalchemy import Table, func, insert, select
 
 from core.corpora import load
-from core.mrn.relations import Relations, correlation
 from core.store import RunState, Store
-from core.store.snapshot_codec import encode
 from core.store.tables import (
     FINITE,
     events,
@@ -36,15 +37,15 @@ from core.store.tables import (
     scores,
     snapshots,
 )
-from core.training.events import TOTAL, RunFacts, SplitResult, TaskFacts, TaskScore
-from core.training.relation_metrics import relation_metrics
+from core.training.events import TOTAL, SplitResult, TaskScore
 from jobs.processes import this_process
+from tests.benchmarks.pages_learned import Learned, known
 from tests.benchmarks.pages_plan import LABELS, SCHEMES, TASKS, Planned, plan
 
 __all__ = ["DEFAULT", "filled"]
 
 DEFAULT = Path(tempfile.gettempdir()) / "mrnlab-pages"
-_MADE_OF = 3  # raised with every change of what is filled in
+_MADE_OF = 4  # raised with every change of what is filled in
 _RUNS_A_BATCH = 250
 _YEARS = 10 * 365 * 86_400.0
 _EVERY = 2500.0  # seconds between two runs
@@ -53,7 +54,6 @@ _SECONDS_A_STEP = 0.35
 _LEVEL = {"pos": 0.93, "chunk": 0.89, "ner": 0.80}
 _NOISE = {"pos": 0.001, "chunk": 0.002, "ner": 0.006}
 _GAIN = {"stl": 0.0, "mtl": 0.004, "mrn": 0.009}
-_SENTENCES = {"demo": 1200, "conll2003": 14_041}
 
 
 def filled(folder: Path = DEFAULT) -> Path:
@@ -67,9 +67,10 @@ def filled(folder: Path = DEFAULT) -> Path:
     for old in folder.glob("runs.db*"):
         old.unlink()
     began = time.perf_counter()
+    checkpoint = _trained(folder / "model")
     store = Store.open(f"sqlite:///{folder / 'runs.db'}")
     try:
-        _Filler(store, folder).fill(plan())
+        _Filler(store, folder, checkpoint).fill(plan())
         with store.transaction(write=False) as connection:
             points = connection.scalar(select(func.count()).select_from(metrics))
             count = connection.scalar(select(func.count()).select_from(runs))
@@ -84,18 +85,35 @@ def filled(folder: Path = DEFAULT) -> Path:
     return folder
 
 
+def _trained(home: Path) -> Path:
+    """The checkpoint of a run that is trained for it, for there to be something to tag with."""
+    asked = "launch --corpus demo --tasks pos,chunk,ner --paradigm mtl --encoder-training frozen --epochs 1"
+    subprocess.run(
+        [sys.executable, "-c", "from jobs.cli import main; main()", *asked.split(), "--wait"],
+        env=os.environ | {"MRNLAB_HOME": str(home)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    store = Store.open(f"sqlite:///{home / 'runs.db'}")
+    (run,) = store.runs()
+    store.close()
+    assert run.checkpoint is not None, f"{run.state}: {run.error}"
+    return Path(run.checkpoint)
+
+
 class _Filler:
     """Draws what each run has recorded, and inserts it."""
 
-    def __init__(self, store: Store, folder: Path) -> None:
+    def __init__(self, store: Store, folder: Path, checkpoint: Path) -> None:
         self._store = store
         self._folder = folder
+        self._checkpoint = checkpoint
         self._random = np.random.default_rng(1)
         self._now = time.time()
         self._owner = this_process()
         self._keys: dict[tuple[str, str, str], int] = {}
         self._facts: dict[tuple[Any, ...], str] = {}
-        self._learned = _Learned()
+        self._learned = Learned()
 
     def fill(self, planned: Sequence[Planned]) -> None:
         for start in range(0, len(planned), _RUNS_A_BATCH):
@@ -160,10 +178,15 @@ class _Filler:
             "epoch": run.config.epochs * run.steps / run.total_steps,
             "progress_at": started + seconds,
             "best_epoch": run.config.epochs - 1 if succeeded else None,
-            "checkpoint": str(self._folder / "checkpoints" / str(run_id)) if succeeded else None,
+            "checkpoint": self._checkpoint_of(run_id, run) if succeeded else None,
             "log": str(log),
             **self._error(run),
         }
+
+    def _checkpoint_of(self, run_id: int, run: Planned) -> str:
+        """Most are gone, as they would be; those of `told` are one and the same model."""
+        kept = run.told and run.config.tasks == TASKS
+        return str(self._checkpoint if kept else self._folder / "checkpoints" / str(run_id))
 
     def _error(self, run: Planned) -> dict[str, Any]:
         kind, message, trace = {
@@ -188,7 +211,7 @@ class _Filler:
         full = run.launch in ("told", "live")
         key = (config.corpus, config.tasks, config.paradigm, config.alignment, run.total_steps, full)
         if key not in self._facts:
-            self._facts[key] = json.dumps(dataclasses.asdict(_known(run, with_cooccurrence=full)))
+            self._facts[key] = json.dumps(dataclasses.asdict(known(run, with_cooccurrence=full)))
         return self._facts[key]
 
     def _level(self, run: Planned, task: str) -> float:
@@ -288,101 +311,6 @@ class _Filler:
         return [
             [labels[next(other)] if next(drawn) < share else label for label in sentence] for sentence in gold
         ]
-
-
-class _Learned:
-    """Covariances of MRN runs over training: drawn and encoded once, stored for many runs."""
-
-    MOST = 50
-
-    def __init__(self) -> None:
-        learned = [_relations(turn / self.MOST, 768, 20) for turn in range(1, self.MOST + 1)]
-        self._encoded = [encode(one) for one in learned]
-        self._numbers = [
-            {
-                name: value
-                for (_, name), value in relation_metrics(1, 0.1, 1.0, one, -50.0 * turn).values.items()
-            }
-            for turn, one in enumerate(learned)
-        ]
-        self._last = encode(_relations(1.0, 384, 3))
-
-    def rows(self, run_id: int, run: Planned) -> Iterator[dict[str, Any]]:
-        """Rows of `snapshots`; a run of an old launch has kept the last alone, and of fewer features."""
-        for turn, step in enumerate(self._steps(run).tolist()):
-            held = self._last if run.snapshots == 1 else self._encoded[turn]
-            yield {
-                "run_id": run_id,
-                "step": step,
-                "epoch": run.config.epochs * step / run.total_steps,
-                **held,
-            }
-
-    def curves(self, run: Planned) -> Iterator[tuple[str, Any, Any]]:
-        """The covariances in numbers: name, steps, values."""
-        if run.snapshots > 1:
-            for name in self._numbers[0]:
-                values = np.array([one[name] for one in self._numbers[: run.snapshots]])
-                yield name, self._steps(run), values
-
-    def _steps(self, run: Planned) -> Any:
-        return np.linspace(run.steps / run.snapshots, run.steps, run.snapshots).astype(int)
-
-
-def _relations(done: float, features: int, rank: int) -> Relations:
-    """The same tasks, labels and features each time, related the more the more is done."""
-    random = np.random.default_rng(3)
-    size = sum(len(LABELS[task]) for task in TASKS)
-    task = np.array([[1.0, 0.62, 0.41], [0.62, 1.0, -0.18], [0.41, -0.18, 1.0]])
-    factor = random.normal(size=(size, 6))
-    label = correlation(factor @ factor.T + 2 * np.eye(size))
-    grown = 1 - np.exp(-3 * done)
-    return Relations(
-        np.eye(3) + grown * (task - np.eye(3)),
-        np.eye(size) + grown * (label - np.eye(size)),
-        grown * np.cumsum(random.normal(size=(features, rank)), axis=0) / 20,
-        0.6,
-    )
-
-
-def _known(run: Planned, *, with_cooccurrence: bool) -> RunFacts:
-    config = run.config
-    is_mrn = config.paradigm == "mrn"
-    names = tuple(f"{task}:{label}" for task in config.tasks for label in LABELS[task])
-    base = config.corpus.partition(":")[2].partition("?")[0] or config.corpus
-    sentences = _SENTENCES[base]
-    return RunFacts(
-        device="cpu",
-        precision="fp32",
-        threads=2,
-        versions={"torch": "2.13.0", "transformers": "5.23.0"},
-        tasks=tuple(
-            TaskFacts(
-                task,
-                SCHEMES[task],
-                LABELS[task],
-                "f1_conll" if SCHEMES[task] == "iob2" else "accuracy",
-                train_sentences=sentences,
-                train_tokens=14 * sentences,
-            )
-            for task in config.tasks
-        ),
-        total_steps=run.total_steps,
-        steps_per_epoch=run.total_steps // config.epochs,
-        features=768 if run.snapshots > 1 else 384,
-        dev_from_train=False,
-        alignment=config.alignment,
-        alignment_reason="The tasks are annotated on the same sentences." if is_mrn else None,
-        label_names=names if is_mrn else (),
-        label_owners=tuple((name.partition(":")[0],) for name in names) if is_mrn else (),
-        impossible=("task",) if config.alignment == "disjoint" else (),
-        cooccurrence=_together(len(names)) if is_mrn and with_cooccurrence else (),
-    )
-
-
-def _together(size: int) -> tuple[tuple[float, ...], ...]:
-    factor = np.random.default_rng(11).normal(size=(size, 7))
-    return tuple(map(tuple, np.round(correlation(factor @ factor.T + 2 * np.eye(size)), 3).tolist()))
 
 
 def main() -> None:

@@ -59,15 +59,16 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running_app(home: Path, **settings: str) -> Iterator[str]:
-    """`streamlit run dashboard/app.py` over a laboratory of its own; gives its address.
+def running_app(home: Path, script: Path = ROOT / "dashboard" / "app.py") -> Iterator[str]:
+    """`streamlit run dashboard/app.py` (or another script) over a laboratory of its own; gives its address.
 
-    `settings` are further variables of its environment. Its workers end with it.
+    Its workers end with it.
     """
     port = _free_port()
-    environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"} | settings
+    environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"}
     environment.pop("MRNLAB_DB", None)
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    command += ["--server.headless", "true"]
     command += ["--server.fileWatcherType", "none"]  # a file saved meanwhile is not this journey's business
     with (home / _LOG).open("wb") as output:
         app = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
