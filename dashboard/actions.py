@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from core.config import RunConfig
+from core.errors import MRNLabError
 from core.store import Store
 from dashboard import resources
 from dashboard.selection import choose, chosen
@@ -16,7 +17,18 @@ from jobs import control
 from jobs.control import Answer
 from jobs.submit import submit
 
-__all__ = ["delete", "launch", "report", "resume", "retry", "stop"]
+__all__ = [
+    "archive",
+    "delete",
+    "launch",
+    "report",
+    "restore",
+    "resume",
+    "retag",
+    "retry",
+    "set_note",
+    "stop",
+]
 
 _REPORT = "last_report"
 
@@ -46,6 +58,27 @@ def retry(runs: Sequence[int]) -> None:
     _ask(control.retry, runs)
 
 
+def archive(runs: Sequence[int]) -> None:
+    """Put ended runs out of sight."""
+    _ask(control.archive, runs)
+
+
+def restore(runs: Sequence[int]) -> None:
+    """Take archived runs back."""
+    _ask(control.restore, runs)
+
+
+def retag(runs: Sequence[int], before: Sequence[str], after: Sequence[str]) -> None:
+    """Give all runs the tags that are new, and take those that are gone."""
+    add, remove = set(after) - set(before), set(before) - set(after)
+    _ask(lambda store, ids: control.label(store, ids, add=sorted(add), remove=sorted(remove)), runs)
+
+
+def set_note(run_id: int, text: str) -> None:
+    """Replace a run's note."""
+    _ask(lambda store, ids: control.set_note(store, ids[0], text), [run_id])
+
+
 def delete(runs: Sequence[int]) -> None:
     """Remove the runs with all they left behind."""
     _ask(control.delete, runs)
@@ -53,7 +86,10 @@ def delete(runs: Sequence[int]) -> None:
 
 
 def _ask(act: Callable[[Store, Sequence[int]], list[Answer]], runs: Sequence[int]) -> None:
-    st.session_state[_REPORT] = act(resources.store(), list(runs))
+    try:
+        st.session_state[_REPORT] = act(resources.store(), list(runs))
+    except MRNLabError as error:  # nothing was done for any run
+        st.session_state[_REPORT] = [Answer(0, False, str(error))]
 
 
 def report() -> None:

@@ -63,7 +63,7 @@ def _no_number(run: Run) -> tuple[str, ...]:
     steps = [f"Clone it with lower rates: {lower}." if lower else "Clone it with lower learning rates."]
     if config.paradigm == "mrn" and config.lambda_ is not None:
         steps.append(f"Or with a weaker prior: lambda {config.lambda_ / 10:.2g} (now {config.lambda_:g}).")
-    if config.precision != "fp32":
+    if run.facts.get("precision", config.precision) != "fp32":
         steps.append("Or with precision fp32.")
     return (*steps, "Curves shows at which step the loss left its course.")
 

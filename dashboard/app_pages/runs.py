@@ -1,16 +1,21 @@
-"""Runs: what runs now, what has run, and one run in full."""
+"""Runs: what runs now, what has run, and how it ended."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import resources
+from dashboard import actions, resources
 from dashboard.live import live
+from dashboard.panels.run_actions import run_actions
 from dashboard.panels.run_cards import run_cards
-from dashboard.panels.run_detail import run_actions, run_detail
-from dashboard.panels.run_table import run_table
+from dashboard.panels.run_detail import focus_picker, run_detail
+from dashboard.panels.run_diff import run_diff
+from dashboard.panels.run_search import PAGE_KEY, run_search
+from dashboard.panels.run_table import found_line, nothing_found, opened, run_table
 from dashboard.panels.try_it import try_it
-from dashboard.queries.runs import by_configuration, cards, detail, rows
+from dashboard.queries.run_diff import differences
+from dashboard.queries.run_lines import page_of
+from dashboard.queries.runs import cards, detail
 from dashboard.selection import chosen
 from dashboard.states import title
 
@@ -21,34 +26,65 @@ if not any(store.counts().values()):
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 
-by = st.segmented_control(
-    "Order",
-    ["Newest first", "By configuration"],
-    default="Newest first",
-    required=True,
-    key="order",
-    bind="query-params",
-    label_visibility="collapsed",
-)
 
-
-def draw() -> None:
+def now() -> None:
     running = cards(store)
     if running:
         run_cards(running)
-    runs = store.runs()
-    shown = by_configuration(runs) if by == "By configuration" else runs
-    run_table(rows(store, shown), resources.task_order())
-    known = {run.id: run for run in runs}
-    picked = [known[run_id] for run_id in chosen() if run_id in known]
+
+
+live(now, resources.pace, key="runs_now")
+tasks = resources.task_order()
+search = run_search(tasks)
+
+
+def draw() -> None:
+    actions.report()
+    seen: set[int] = set()
+    if search.wanted is not None:
+        runs = [run for run in store.runs(archived=search.wanted.archived) if search.wanted.matches(run)]
+        page = page_of(
+            store,
+            runs,
+            grouped=search.grouped,
+            sort=search.sort,
+            number=st.session_state.get(PAGE_KEY, 1),
+            opened=opened(),
+        )
+        if page.lines:
+            found_line(page, grouped=search.grouped)
+            run_table(page, tasks, grouped=search.grouped)
+        else:
+            nothing_found(is_filtered=search.is_filtered)
+        seen = {run_id for line in page.lines for run_id in line.run_ids}
+    picked = store.runs(chosen(), with_facts=False)
     if picked:
-        run_actions(picked)
-        run_detail(detail(store, picked[0].id))
+        run_actions(picked, len([run for run in picked if run.id not in seen]))
+        look([run_id for run_id in chosen() if run_id in {run.id for run in picked}])
     else:
         st.caption(
-            "Select rows to see a run in full, to stop, resume, retry or delete runs, and to take them to "
-            "the other pages."
+            "Tick lines to choose runs: for the other pages, to see how they differ, to stop, resume, retry, "
+            "tag, archive or delete them. The eye shows one in full."
         )
+
+
+def look(ids: list[int]) -> None:
+    """Several chosen runs side by side, or the first of them in full."""
+    if len(ids) > 1:
+        part = st.segmented_control(
+            "Chosen",
+            ["Differences", "One run"],
+            default="Differences",
+            required=True,
+            key="look",
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        if part == "Differences":
+            run_diff(differences(store, ids))
+            return
+        focus_picker(store.runs(ids, with_facts=False))
+    run_detail(detail(store, ids[0]))
 
 
 live(draw, resources.pace, key="runs")

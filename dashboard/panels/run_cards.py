@@ -8,13 +8,14 @@ import streamlit as st
 
 from core.store.states import RunState
 from dashboard import actions
+from dashboard.panels.run_search import ask_for
 from dashboard.queries.runs import RunCard
 from dashboard.states import state_badge
 from dashboard.text import escape, percent, plural
 
 __all__ = ["run_cards"]
 
-_MOST_CARDS = 6
+_MOST_CARDS = 3
 
 
 def run_cards(cards: Sequence[RunCard]) -> None:
@@ -28,7 +29,14 @@ def run_cards(cards: Sequence[RunCard]) -> None:
             _card(card)
     rest = len(cards) - len(shown)
     if rest > 0:
-        st.caption(f"{plural(rest, 'more run')} {'waits' if rest == 1 else 'wait'} for a free worker.")
+        more = len(training) - len(shown) if training else 0
+        parts = [f"{plural(more, 'more run')} in training"] if more > 0 else []
+        if rest > more:
+            what = f"{rest - more:,} more" if parts else plural(rest - more, "more run")
+            parts.append(f"{what} {'waits' if rest - more == 1 else 'wait'} for a free worker")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"{', '.join(parts)}.", width="content")
+            st.button("Show all in the table", type="tertiary", on_click=ask_for, args=("state:active",))
 
 
 def _card(card: RunCard) -> None:

@@ -1,4 +1,4 @@
-"""One run in full, and what can be done with the chosen ones."""
+"""One run in full."""
 
 from __future__ import annotations
 
@@ -9,69 +9,41 @@ import streamlit as st
 
 from core.config import FIELD_HELP
 from core.store.records import Run
-from core.store.states import ACTIVE, ENDED, RunState
+from core.store.states import ACTIVE, RunState
 from dashboard import actions
 from dashboard.queries.compare import SCORE_NAMES
-from dashboard.queries.runs import RunDetail, configuration_fields, restartable, resumable
+from dashboard.queries.naming import run_name
+from dashboard.queries.runs import RunDetail, configuration_fields
+from dashboard.selection import chosen, focus
 from dashboard.states import problem, state_badge
-from dashboard.text import ago, all_of, duration, escape, percent, plural
+from dashboard.text import ago, duration, escape, percent, plural
+from dashboard.theme import STATES
+from jobs.advice import Advice
 
-__all__ = ["run_actions", "run_detail"]
+__all__ = ["focus_picker", "run_detail"]
 
-
-def run_actions(runs: Sequence[Run]) -> None:
-    """Buttons for the chosen runs; each acts on those that it can act on."""
-    ids = [run.id for run in runs]
-    stoppable = [run.id for run in runs if run.state in ACTIVE and run.state is not RunState.CANCELLING]
-    again = restartable(runs)
-    deletable = [run.id for run in runs if run.state in ENDED or run.state is RunState.QUEUED]
-    query = {"run": ",".join(map(str, ids))}
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plural(len(runs), 'run')} chosen**", width="content")
-        _button("Stop", ":material/stop:", stoppable, actions.stop, "Ends them at the next step.")
-        _button(
-            "Resume",
-            ":material/resume:",
-            resumable(runs),
-            actions.resume,
-            "Queues again what was lost or stopped. In this version it starts from its beginning.",
-        )
-        _button(
-            "Retry",
-            ":material/replay:",
-            again,
-            actions.retry,
-            "Queues again what failed, was lost or was stopped, from its beginning.",
-        )
-        with st.popover("Delete", icon=":material/delete:", disabled=not deletable):
-            words = plural(len(deletable), "run")
-            st.markdown(
-                f"Delete {words} with all scores, curves, relations and checkpoints? This cannot be undone."
-            )
-            st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(deletable,))
-        for page, label, icon in (
-            ("curves", "Curves", ":material/show_chart:"),
-            ("compare", "Compare", ":material/compare_arrows:"),
-            ("relations", "Relations", ":material/grid_on:"),
-            ("tag", "Tag", ":material/sell:"),
-        ):
-            st.page_link(f"app_pages/{page}.py", label=label, icon=icon, query_params=query)
-
-
-def _button(label: str, icon: str, ids: list[int], act: object, help_: str) -> None:
-    st.button(label, icon=icon, disabled=not ids, on_click=act, args=(ids,), help=help_)  # type: ignore[arg-type]  # a callback
+_FOCUS = "run_in_full"
 
 
 def run_detail(detail: RunDetail) -> None:
-    """State, what happened, scores, facts, configuration, history and log."""
+    """State, what happened and what to do next, then scores and facts, configuration, history or log."""
     run = detail.run
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(f"Run {escape(detail.name)}", anchor=False, width="content")
         state_badge(run.state)
+        if run.archived:
+            st.badge("Archived", icon=":material/archive:", color="gray")
+        for tag in run.tags:
+            st.badge(escape(tag), icon=":material/label:", color="gray")
+        _note(run)
+    if run.note:
+        st.markdown(f":material/edit_note: {escape(run.note)}")
+    if run.state in ACTIVE:
+        st.progress(detail.done, text=detail.progress)
     if run.config_problem:
         problem(run.config_problem)
-    if detail.happened:
-        problem(detail.happened, run.error.traceback if run.error else "")
+    if detail.advice is not None:
+        _ended_badly(run, detail.advice)
     for note in run.facts.get("notes", ()):
         st.caption(f":material/info: {escape(note)}")
     part = st.segmented_control(
@@ -84,6 +56,50 @@ def run_detail(detail: RunDetail) -> None:
         label_visibility="collapsed",
     )
     {"Configuration": _configuration, "History": _history, "Log": _log}.get(part, _scores)(detail)
+
+
+def focus_picker(runs: Sequence[Run]) -> None:
+    """Which of several chosen runs is shown in full: the first chosen, until another is picked."""
+    names = {run.id: run_name(run) for run in runs}
+    first = next(run_id for run_id in chosen() if run_id in names)
+    if st.session_state.get(_FOCUS) != first:
+        st.session_state[_FOCUS] = first
+    st.selectbox(
+        "Run in full",
+        sorted(names),
+        key=_FOCUS,
+        format_func=lambda run_id: names.get(run_id, str(run_id)),
+        on_change=lambda: focus(st.session_state[_FOCUS]),
+        width=360,
+    )
+
+
+def _note(run: Run) -> None:
+    """The note, to be changed; saved when the field is left."""
+    key = f"note_{run.id}"
+    with st.popover("Note", icon=":material/edit_note:", type="tertiary"):
+        st.text_area(
+            "Note",
+            run.note,
+            key=key,
+            placeholder="What is worth remembering of this run",
+            help="Saved when you leave the field, or press Ctrl and Enter.",
+            on_change=lambda: actions.set_note(run.id, st.session_state[key]),
+            width=380,
+        )
+
+
+def _ended_badly(run: Run, told: Advice) -> None:
+    """What happened, why most likely, and what to do, best first; the details in a fold."""
+    steps = "\n".join(f"- {escape(step)}" for step in told.steps)
+    lead = f"**{STATES[run.state].word}: {escape(told.cause)}.** {escape(told.happened)}\n\n{steps}"
+    if run.state is RunState.CANCELLED:
+        st.info(f"{escape(told.happened)} {escape(told.steps[0])}", icon=":material/cancel:")
+        return
+    st.warning(lead, icon=STATES[run.state].icon)
+    if run.error is not None and run.error.traceback.strip():
+        with st.expander("Details for a bug report"):
+            st.code(run.error.traceback, language=None)
 
 
 def _scores(detail: RunDetail) -> None:
@@ -120,7 +136,33 @@ def _scores(detail: RunDetail) -> None:
                 if detail.run.state in ACTIVE
                 else "This run ended before it had scores. Curves shows how far it came."
             )
+        _data(detail)
     right.table(_facts(detail.run), border="horizontal")
+
+
+def _data(detail: RunDetail) -> None:
+    if not detail.data:
+        return
+    st.caption("What training sees of each task.")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Task": one.task,
+                "Labels": one.labels,
+                "Scheme": one.scheme,
+                "Sentences": one.sentences,
+                "Words": one.words,
+                "Labels never seen": one.unseen or "none",
+            }
+            for one in detail.data
+        ),
+        hide_index=True,
+        height="content",
+        column_config={
+            name: st.column_config.NumberColumn(format="localized") for name in ("Sentences", "Words")
+        },
+        alt="What the training data hold of each task",
+    )
 
 
 def _facts(run: Run) -> dict[str, str]:
@@ -132,11 +174,6 @@ def _facts(run: Run) -> dict[str, str]:
         "Worker": f"process {run.owner.pid} on {run.owner.host}" if run.owner else "none",
     }
     if facts:
-        unseen = [
-            f"{task['name']}: {len(labels)} in {split}"
-            for task in facts.get("tasks", ())
-            for split, labels in task.get("unseen", {}).items()
-        ]
         lines |= {
             "Device": f"{facts['device']}, {facts['precision']}, {plural(int(facts['threads']), 'thread')}",
             "Steps": f"{facts['total_steps']:,} in all, {facts['steps_per_epoch']:,} an epoch",
@@ -145,7 +182,7 @@ def _facts(run: Run) -> dict[str, str]:
                 if facts.get("alignment")
                 else {}
             ),
-            "Labels never seen in training": all_of(unseen) or "none",
+            "Versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items()),
         }
     return {name: escape(text) for name, text in lines.items()}
 
@@ -182,6 +219,8 @@ def _history(detail: RunDetail) -> None:
 
 def _log(detail: RunDetail) -> None:
     if detail.log:
-        st.code(detail.log, language=None, height=360)
+        with st.container(height=380, border=False, autoscroll=True):
+            st.code(detail.log, language=None)
+        st.caption(f"The end of {escape(detail.run.log)}")
     else:
         st.caption("The log begins when a worker takes the run.")

@@ -1,111 +1,264 @@
-"""The table of runs; the selected rows are the chosen runs of the other pages."""
+"""The table of runs: a line for each configuration, its seeds under it where it is open; or a line a run.
+
+The ticked lines are the chosen runs of the other pages. Lines are positions to Streamlit, so they are mapped
+to run numbers at once, and back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from core.evaluation.statistics import MeanSD
 from core.store.states import RunState
-from dashboard.queries.runs import RunRow
-from dashboard.selection import choose, chosen
-from dashboard.text import number
+from dashboard.panels.run_search import PAGE_KEY, ask_for
+from dashboard.queries.run_lines import Line, Page
+from dashboard.selection import choose, chosen, focus
+from dashboard.text import ago, duration, escape, percent, plural
 from dashboard.theme import STATES
 
-__all__ = ["run_table"]
+__all__ = ["found_line", "nothing_found", "opened", "run_table"]
 
 _KEY = "runs_table"
-_ORDER = "runs_table_order"
-_STATE_COLOURS = {"gray": "gray", "blue": "blue", "green": "green", "orange": "orange", "violet": "violet"}
+_NUMBER = "runs_table_number"
+_BUTTON = "runs_table_button"
+_SHOWN = "runs_table_shown"
+_OPENED = "open"
+_CLOSED_MARK, _OPEN_MARK = ":material/chevron_right:", ":material/expand_more:"
+_LOOK_MARK = ":material/visibility:"
+_MOST_ROWS = 16
 
 
-def run_table(rows: Sequence[RunRow], tasks: Sequence[str]) -> None:
-    """Draws the table. Rows are positions to Streamlit, so they are mapped to run numbers at
-    once, and back.
-    """
-    order = [row.id for row in rows]
-    wanted = [order.index(run_id) for run_id in chosen() if run_id in order]
-    st.session_state[_ORDER] = order
-    selected = st.session_state.get(_KEY, {}).get("selection", {}).get("rows", [])
-    if sorted(selected) != sorted(wanted):
-        st.session_state[_KEY] = {"selection": {"rows": wanted, "columns": [], "cells": []}}
+def opened() -> tuple[str, ...]:
+    """The configurations whose seeds stand under them: in the URL, as `open`."""
+    return tuple(filter(None, st.query_params.get(_OPENED, "").split(",")))
+
+
+def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
+    """Draws a page of the table. `tasks` are the columns of test scores."""
+    picked = set(chosen())
+    ticked = [place for place, line in enumerate(page.lines) if picked.issuperset(line.run_ids)]
+    key = _key(ticked)
+    st.session_state[_SHOWN] = (key, page.lines, ticked)
+    ticks: Any = {"selection": {"rows": ticked, "columns": [], "cells": []}}
     st.dataframe(
-        _frame(rows, tasks),
-        key=_KEY,
+        _grouped_frame(page.lines, tasks, picked) if grouped else _flat_frame(page.lines, tasks),
+        key=key,
         hide_index=True,
-        height="content" if len(rows) <= 14 else 540,
+        height="content" if len(page.lines) <= _MOST_ROWS else 600,
         placeholder="",
-        column_config=_columns(tasks),
-        on_select=_selected,
+        column_config=_columns(page.lines, tasks, grouped=grouped),
+        on_select=partial(_selected, key),
         selection_mode="multi-row",
-        alt="Runs with their state, configuration, progress and scores",
+        selection_default=ticks,
+        alt="Configurations with their seeds, states and scores"
+        if grouped
+        else "Runs with their state, configuration, progress and scores",
     )
 
 
-def _selected() -> None:
-    order = st.session_state[_ORDER]
-    now = [
-        order[position] for position in st.session_state[_KEY]["selection"]["rows"] if position < len(order)
-    ]
-    before = [run_id for run_id in chosen() if run_id in now]
-    choose([*before, *(run_id for run_id in now if run_id not in before)])
+def found_line(page: Page, *, grouped: bool) -> None:
+    """How much was found, what it has in common, a button for the seeds, and the other pages."""
+    shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(
+            f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}.{shared}",
+            width="content",
+        )
+        if grouped:
+            _seeds_button(page.lines)
+        if page.pages > 1:
+            if st.session_state.get(PAGE_KEY, 1) > page.pages:
+                st.session_state[PAGE_KEY] = page.pages
+            st.pagination(page.pages, key=PAGE_KEY, bind="query-params")
 
 
-def state_text(state: RunState) -> str:
-    """A state for a table cell: mark and word."""
-    return f"{STATES[state].mark} {STATES[state].word}"
+def _seeds_button(lines: Sequence[Line]) -> None:
+    """Opens or closes the ticked configurations, or all: in a ticked line the grid's own button is dead."""
+    picked, is_open = set(chosen()), set(opened())
+    groups = [line for line in lines if line.run is None]
+    ticked = [line.configuration for line in groups if picked.issuperset(line.run_ids)]
+    which = ticked or [line.configuration for line in groups]
+    closing = is_open.issuperset(which)
+    after = is_open.difference(which) if closing else is_open.union(which)
+    st.button(
+        f"{'Hide' if closing else 'Show'} the seeds of {'the chosen' if ticked else 'all'}",
+        icon=":material/unfold_less:" if closing else ":material/unfold_more:",
+        type="tertiary",
+        on_click=_open,
+        args=(sorted(after),),
+    )
 
 
-def _frame(rows: Sequence[RunRow], tasks: Sequence[str]) -> pd.DataFrame:
-    records: list[dict[str, Any]] = [
-        {
-            "Run": row.id,
-            "State": [state_text(row.state)],
-            "Paradigm": row.paradigm,
-            "λ": number(row.strength) if row.strength is not None else "",
-            "Tasks": ", ".join(row.tasks),
-            "Seed": row.seed,
-            "Done": 100 * row.done,
-            "Dev": _points(row.dev),
-            **{f"test {task}": _points(row.test.get(task)) for task in tasks},
-            "Minutes": row.seconds / 60 if row.seconds is not None else None,
-            "Corpus": row.corpus,
-            "Encoder": row.encoder,
-        }
-        for row in rows
-    ]
+def _open(configurations: Sequence[str]) -> None:
+    if configurations:
+        st.query_params[_OPENED] = ",".join(configurations)
+    else:
+        st.query_params.pop(_OPENED, None)
+
+
+def nothing_found(*, is_filtered: bool) -> None:
+    """Why the table is empty, and the way out."""
+    if is_filtered:
+        with st.container(border=True):
+            st.markdown("**No run matches this filter.** Archived runs are only found by `archived:yes`.")
+            st.button("Clear the filter", on_click=ask_for, args=("",))
+    else:
+        st.info("All runs are archived. The filter `archived:yes` finds them.", icon=":material/archive:")
+
+
+def _key(ticked: list[int]) -> str:
+    """The table's key: another one, so a new table, where other lines are to be ticked than the reader did.
+
+    Ticks written into a table that is there come back from the browser as if the reader had set them, often
+    too late.
+    """
+    number = st.session_state.get(_NUMBER, 0)
+    state = st.session_state.get(f"{_KEY}_{number}")
+    if state is not None and sorted(state["selection"]["rows"]) != ticked:
+        number += 1
+    st.session_state[_NUMBER] = number
+    return f"{_KEY}_{number}"
+
+
+def _selected(key: str) -> None:
+    """What was ticked or unticked since the table was drawn; a configuration stands for all its runs."""
+    shown, lines, before = st.session_state[_SHOWN]
+    if key != shown:
+        return  # a table that is gone says once more how it was
+    now = st.session_state[key]["selection"]["rows"]
+    dropped = {run for place in before if place not in now for run in lines[place].run_ids}
+    added = [run for place in now if place not in before for run in reversed(lines[place].run_ids)]
+    choose(list(dict.fromkeys([*(run for run in chosen() if run not in dropped), *added])))
+
+
+def _pressed() -> None:
+    """Opens or closes a configuration, or puts a run in focus."""
+    _, lines, _ = st.session_state[_SHOWN]
+    line = lines[st.session_state[_BUTTON]["row"]]
+    if line.run is not None:
+        focus(line.run)
+        st.session_state["look"] = "One run"
+        return
+    known = opened()
+    left = [one for one in known if one != line.configuration]
+    _open(left if len(left) < len(known) else [*known, line.configuration])
+
+
+def state_text(state: RunState, count: int = 0) -> str:
+    """A state for a table cell: mark and word, and how many runs are in it."""
+    look = STATES[state]
+    return f"{look.mark} {count} {look.word.lower()}" if count else f"{look.mark} {look.word}"
+
+
+def _states(line: Line) -> list[str]:
+    return [state_text(state, count if line.run is None else 0) for state, count in line.states]
+
+
+def _grouped_frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int]) -> pd.DataFrame:
+    is_open = set(opened())
+    records = []
+    for line in lines:
+        group = line.run is None
+        partly = 0 if not group else len(picked.intersection(line.run_ids))
+        count = f"{len(line.run_ids)}"
+        if group and 0 < partly < len(line.run_ids):
+            count = f"{partly} of {count}"
+        mark = _OPEN_MARK if line.configuration in is_open else _CLOSED_MARK
+        records.append(
+            {
+                "": mark if group else _LOOK_MARK,
+                "Configuration": line.name if group else f"\u2003└ seed {line.seed}, run {line.run}",
+                "Seeds": count if group else "",
+                "State": _states(line),
+                "Dev": _told(line.dev, line),
+                **{f"test {task}": _told(line.test.get(task), line) for task in tasks},
+                "Done": 100 * line.done,
+                "Time": duration(line.seconds),
+                "Queued": ago(line.newest),
+                "Tags": list(line.tags),
+                "Note": line.note,
+            }
+        )
     return pd.DataFrame(records)
 
 
-def _points(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+def _told(score: MeanSD | None, line: Line) -> str:
+    """Mean ± SD in percent; the number of seeds where not all have a score."""
+    if score is None:
+        return ""
+    spread = "" if score.sd is None else f" ± {percent(score.sd)}"
+    return f"{percent(score.mean)}{spread}{'' if score.n == len(line.run_ids) else f' ({score.n})'}"
 
 
-def _columns(tasks: Sequence[str]) -> dict[str, Any]:
+def _flat_frame(lines: Sequence[Line], tasks: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "": _LOOK_MARK,
+            "Run": line.run,
+            "Configuration": line.name,
+            "Seed": line.seed,
+            "State": _states(line),
+            "Dev": _points(line.dev),
+            **{f"test {task}": _points(line.test.get(task)) for task in tasks},
+            "Done": 100 * line.done,
+            "Time": duration(line.seconds),
+            "Queued": ago(line.newest),
+            "Tags": list(line.tags),
+            "Note": line.note,
+        }
+        for line in lines
+    )
+
+
+def _points(score: MeanSD | None) -> float | None:
+    return None if score is None else 100 * score.mean
+
+
+def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> dict[str, Any]:
     config = st.column_config
-    score: dict[str, Any] = {"format": "%.2f", "width": 76}
+    looks = {text: STATES[state].colour for line in lines for state, text in _paired(line)}
+    tags = sorted({tag for line in lines for tag in line.tags})
+    seeds = "; in brackets the number of seeds where not all have one" if grouped else ""
+    means = f"percent, mean ± SD over seeds{seeds}" if grouped else "percent"
+
+    def score(label: str, what: str) -> Any:
+        if grouped:
+            return config.TextColumn(label, help=what, alignment="right", width=106)
+        return config.NumberColumn(label, help=what, format="%.2f", width=76)
+
     return {
-        "Run": config.NumberColumn(width=54, pinned=True),
-        "State": config.MultiselectColumn(
-            options=[state_text(state) for state in STATES],
-            color=[_STATE_COLOURS[look.colour] for look in STATES.values()],
-            width=112,
+        "": config.ButtonColumn(
+            "",
+            type="tertiary",
+            width=44,
+            pinned=True,
+            key=_BUTTON,
+            on_click=_pressed,
+            help="Open or close a configuration's seeds; show a run in full",
         ),
-        "Paradigm": config.TextColumn(width=74),
-        "λ": config.TextColumn(width=56, help="Strength of the MRN prior"),
-        "Tasks": config.TextColumn(width=112),
-        "Corpus": config.TextColumn(width=84),
-        "Encoder": config.TextColumn(width=110),
+        "Run": config.NumberColumn(width=60, pinned=True),
+        "Configuration": config.TextColumn(width=300),
+        "Seeds": config.TextColumn(
+            width=60, alignment="right", help="How many runs; where only some are chosen, how many of them"
+        ),
         "Seed": config.NumberColumn(width=52),
+        "State": config.MultiselectColumn(
+            options=list(looks), color=list(looks.values()), width=180 if grouped else 110
+        ),
         "Done": config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"),
-        "Dev": config.NumberColumn(help="Mean over tasks of the dev scores, in percent", **score),
-        **{
-            f"test {task}": config.NumberColumn(
-                f"{task}, test", help="Score on the test sentences, in percent", **score
-            )
-            for task in tasks
-        },
-        "Minutes": config.NumberColumn(format="%.1f", width=66, help="Wall-clock time of training"),
+        "Dev": score("Dev", f"Mean over tasks of the dev scores, {means}"),
+        **{f"test {task}": score(f"{task}, test", f"Score on the test sentences, {means}") for task in tasks},
+        "Time": config.TextColumn(width=76, help="Wall-clock time of training; of seeds the mean"),
+        "Queued": config.TextColumn(width=96),
+        "Tags": config.MultiselectColumn(options=tags, color="gray", width=130),
+        "Note": config.TextColumn(width=180),
     }
+
+
+def _paired(line: Line) -> list[tuple[RunState, str]]:
+    return [(state, text) for (state, _), text in zip(line.states, _states(line), strict=True)]

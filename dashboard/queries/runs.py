@@ -1,4 +1,4 @@
-"""Runs as the pages show them: what runs now, the table, one run in full."""
+"""Runs as the pages show them: what runs now, and one run in full."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from core.store import Store
 from core.store.records import MetricKey, Run, RunEvent, StoredScore
 from core.store.states import ACTIVE, RESTARTABLE, RunState
 from core.training.events import TOTAL
 from dashboard.queries.naming import corpus_name, kind_name, run_name
-from dashboard.text import ago, duration
-from dashboard.theme import PARADIGM_NAMES, order_tasks
+from dashboard.text import duration
+from dashboard.theme import order_tasks
+from jobs.advice import Advice, advice
 from jobs.estimate import eta
 
 __all__ = [
     "DEV_SCORE",
+    "DataFacts",
     "RunCard",
     "RunDetail",
-    "RunRow",
     "cards",
     "detail",
     "fraction_done",
     "log_tail",
-    "rows",
     "tasks_in_order",
-    "what_happened",
 ]
 
 DEV_SCORE = MetricKey(TOTAL, "dev", "score")
@@ -50,23 +49,15 @@ class RunCard:
 
 
 @dataclass(frozen=True)
-class RunRow:
-    """One line of the table. Scores are shares in [0, 1]; `dev` is the mean over tasks."""
+class DataFacts:
+    """What one task's data hold for this run. `unseen` are labels that training never shows, by split."""
 
-    id: int
-    state: RunState
-    corpus: str
-    paradigm: str
-    tasks: tuple[str, ...]
-    encoder: str
-    strength: float | None
-    seed: int
-    done: float
-    dev: float | None
-    test: Mapping[str, float]
-    seconds: float | None
-    created_at: datetime
-    configuration: str
+    task: str
+    labels: int
+    scheme: str
+    sentences: int
+    words: int
+    unseen: str
 
 
 @dataclass(frozen=True)
@@ -75,10 +66,13 @@ class RunDetail:
 
     run: Run
     name: str
-    happened: str | None
+    advice: Advice | None
+    done: float
+    progress: str
     scores: tuple[StoredScore, ...]
     events: tuple[RunEvent, ...]
     log: str
+    data: tuple[DataFacts, ...]
 
 
 def fraction_done(run: Run) -> float:
@@ -131,66 +125,32 @@ def _progress(run: Run) -> str:
     return f"Step {run.step:,} of {run.total_steps:,}, epoch {epoch} of {run.config.epochs}"
 
 
-def rows(store: Store, runs: Sequence[Run]) -> list[RunRow]:
-    """The table's lines for these runs, in their order."""
-    ids = [run.id for run in runs]
-    scores: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
-    for score in store.scores(ids) if ids else ():
-        scores[score.run_id, score.split][score.task] = score.score
-    latest = store.latest_metrics(ids, DEV_SCORE) if ids else {}
-    return [
-        RunRow(
-            id=run.id,
-            state=run.state,
-            corpus=corpus_name(run.config),
-            paradigm=PARADIGM_NAMES[run.config.paradigm],
-            tasks=run.config.tasks,
-            encoder=run.config.encoder + (", frozen" if run.config.encoder_training == "frozen" else ""),
-            strength=run.config.lambda_,
-            seed=run.config.seed,
-            done=fraction_done(run),
-            dev=_mean(scores.get((run.id, "dev"), {})) or latest.get(run.id),
-            test=scores.get((run.id, "test"), {}),
-            seconds=run.seconds,
-            created_at=run.created_at,
-            configuration=run.configuration_id,
-        )
-        for run in runs
-    ]
-
-
-def _mean(scores: Mapping[str, float]) -> float | None:
-    return sum(scores.values()) / len(scores) if scores else None
-
-
 def detail(store: Store, run_id: int) -> RunDetail:
     """One run with its scores, history and the end of its log."""
     run = store.run(run_id)
-    events = tuple(store.events(run_id))
+    left = eta(store, [run]).get(run.id)
     return RunDetail(
         run=run,
         name=run_name(run),
-        happened=what_happened(run),
+        advice=advice(run),
+        done=fraction_done(run),
+        progress=_progress(run) + (f", {duration(left)} left" if left is not None else ""),
         scores=tuple(store.scores([run_id])),
-        events=events,
+        events=tuple(store.events(run_id)),
         log=log_tail(run.log),
+        data=tuple(_data(task) for task in run.facts.get("tasks", ())),
     )
 
 
-def what_happened(run: Run, now: datetime | None = None) -> str | None:
-    """A sentence on a run that did not end well: what happened and what to do next. Plain text."""
-    kept = f" Its last checkpoint is at step {run.step:,}." if run.checkpoint and run.step else ""
-    if run.state is RunState.LOST:
-        seen = ago(run.heartbeat_at, now)
-        silent = f"The worker of run {run.id} stopped answering; it was last heard {seen}."
-        return f"{silent}{kept} Resume or retry it."
-    if run.state is RunState.FAILED:
-        cause = run.error.message if run.error else "The worker ended without saying why."
-        return f"{cause} Mend the cause, then retry."
-    if run.state is RunState.CANCELLED:
-        at = f" at step {run.step:,}" if run.step else " before it began"
-        return f"Stopped{at}.{kept} Resume or retry it to have its scores."
-    return None
+def _data(task: Mapping[str, Any]) -> DataFacts:
+    return DataFacts(
+        task=task["name"],
+        labels=len(task["labels"]),
+        scheme=task["scheme"],
+        sentences=task["train_sentences"],
+        words=task["train_tokens"],
+        unseen="; ".join(f"{', '.join(labels)} in {split}" for split, labels in task["unseen"].items()),
+    )
 
 
 def log_tail(path: str | None) -> str:
@@ -222,11 +182,3 @@ def restartable(runs: Sequence[Run]) -> list[int]:
 def resumable(runs: Sequence[Run]) -> list[int]:
     """Those of the runs that can be resumed: a failed one would fail again."""
     return [run.id for run in runs if run.state in RESTARTABLE and run.state is not RunState.FAILED]
-
-
-def by_configuration(runs: Sequence[Run]) -> list[Run]:
-    """Configurations by their newest run, newest first; within each, by seed."""
-    newest: dict[str, int] = {}
-    for run in runs:
-        newest[run.configuration_id] = max(run.id, newest.get(run.configuration_id, 0))
-    return sorted(runs, key=lambda run: (-newest[run.configuration_id], run.config.seed, -run.id))

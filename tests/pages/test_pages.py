@@ -158,7 +158,7 @@ def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
     assert f"**Run {live}**" in shown
     assert "2 more runs wait for a free worker." in shown
     assert any("epoch 4 of 8" in one.value for one in app.caption)
-    runs = table(app, "Paradigm")
+    runs = table(open_page("runs", order="Each run"), "Run")
     assert list(runs["Run"]) == sorted(runs["Run"], reverse=True)
     assert len(runs) == len(Store.open().runs())
 
@@ -174,7 +174,7 @@ def test_failed_run_tells_cause_and_next_step(open_page: Open, filled: Filled) -
     app = open_page("runs", run=str(filled.failed[0]))
     said = " ".join(one.value for one in app.warning).replace("\\", "")
     assert "The loss of chunk is not a number at step 140" in said
-    assert "retry" in said
+    assert "Clone it with lower rates" in said
     assert "Traceback" not in said
     assert any("Traceback" in one.value for one in app.code)
     by_label = {button.label: button for button in app.button}
@@ -195,6 +195,10 @@ def test_lost_run_offers_the_next_step(open_page: Open, filled: Filled) -> None:
 def test_delete_asks_first_and_removes(open_page: Open, filled: Filled) -> None:
     run_id = filled.cancelled[0]
     app = open_page("runs", run=str(run_id))
+    assert "Delete 1 run" not in [button.label for button in app.button]
+    app.session_state["delete_runs"] = True
+    app.run()
+    assert "Delete **1 run** for good" in words(app)
     next(button for button in app.button if button.label == "Delete 1 run").click().run()
     assert not app.exception
     assert run_id not in [run.id for run in Store.open().runs()]

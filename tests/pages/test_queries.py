@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
 from core.config import RunConfig, kind_key
 from core.store import Store
 from dashboard.published import PUBLISHED, matching
@@ -45,14 +42,8 @@ def test_differing_names_what_differs_and_nothing_else() -> None:
 # Runs
 
 
-def test_rows_and_cards(filled: Filled) -> None:
+def test_cards(filled: Filled) -> None:
     store = Store.open()
-    rows = {row.id: row for row in run_views.rows(store, store.runs())}
-    done = rows[filled.finished[0]]
-    assert set(done.test) == set(TASKS)
-    assert done.dev == pytest.approx(np.mean([s.score for s in store.scores([done.id], "dev")]))
-    assert rows[filled.live[0]].done == pytest.approx(260 / 600)
-    assert rows[filled.queued[0]].dev is None
     cards = run_views.cards(store)
     assert [card.id for card in cards] == [*filled.live, *filled.queued]
     assert cards[0].eta == "12 s left"  # 340 steps at 0.035 s
@@ -67,14 +58,6 @@ def test_tasks_keep_their_colour_as_runs_are_added(finished: Filled) -> None:
     after = run_views.tasks_in_order(store.runs())
     assert before == list(TASKS)
     assert after[: len(before)] == before
-
-
-def test_by_configuration_keeps_seeds_together(finished: Filled) -> None:
-    ordered = run_views.by_configuration(Store.open().runs())
-    seen = [run.configuration_id for run in ordered]
-    blocks = [name for i, name in enumerate(seen) if i == 0 or seen[i - 1] != name]
-    assert len(blocks) == len(set(blocks))
-    assert sorted(run.id for run in ordered) == sorted(run.id for run in Store.open().runs())
 
 
 def test_log_tail_is_the_end(tmp_path: object) -> None:

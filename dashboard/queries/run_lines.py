@@ -1,0 +1,241 @@
+"""The table of runs as lines: configurations with their seeds inside, or one run a line; sorted, in pages.
+
+However many runs there are, only those of the page shown have their scores read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.config import RunConfig
+from core.evaluation.statistics import MeanSD, summary
+from core.store import Store
+from core.store.records import Run
+from core.store.states import RunState
+from dashboard.queries.naming import corpus_name, differing
+from dashboard.queries.runs import DEV_SCORE, fraction_done
+
+__all__ = ["PAGE", "SORTS", "Line", "Page", "configuration_names", "page_of", "sorts"]
+
+PAGE = 25
+"""Configurations, or runs in the flat order twice as many, on one page of the table."""
+
+SORTS: Mapping[str, str] = {
+    "new": "Newest first",
+    "old": "Oldest first",
+    "dev": "Best on dev",
+    "lambda": "Smallest λ",
+    "time": "Longest training",
+}
+"""The orders that every store has, by their name in the URL. `test-TASK` is one for each task."""
+_TEST = "test-"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A configuration with all its runs that were found, or one of them (`run` is then its number).
+
+    Scores are shares in [0, 1], mean and SD over the runs that have one; `dev` is the mean over tasks. The
+    `dev` of a run in training is that of its last epoch.
+    """
+
+    run: int | None
+    run_ids: tuple[int, ...]
+    configuration: str
+    name: str
+    seed: int | None
+    states: tuple[tuple[RunState, int], ...]
+    done: float
+    dev: MeanSD | None
+    test: Mapping[str, MeanSD]
+    seconds: float | None
+    newest: datetime
+    tags: tuple[str, ...]
+    note: str
+    corpus: str
+    archived: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of the table. `configurations` and `runs` count what was found, on all `pages`.
+
+    `shared` says in words what all configurations of the page have in common.
+    """
+
+    lines: tuple[Line, ...]
+    number: int
+    pages: int
+    configurations: int
+    runs: int
+    shared: str
+
+
+def sorts(tasks: Sequence[str]) -> dict[str, str]:
+    """Every order of the table with its words."""
+    return {**SORTS, **{f"{_TEST}{task}": f"Best on test, {task}" for task in tasks}}
+
+
+def page_of(
+    store: Store,
+    found: Sequence[Run],
+    *,
+    grouped: bool,
+    sort: str,
+    number: int,
+    opened: Collection[str] = (),
+) -> Page:
+    """That page of these runs (newest first). A number beyond the last page is the last page.
+
+    `opened` are the configurations whose runs stand under them.
+    """
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in found:
+        groups[run.configuration_id].append(run)
+    rows = list(groups.values()) if grouped else [[run] for run in found]
+    size = PAGE if grouped else 2 * PAGE
+    pages = max(1, -(-len(rows) // size))
+    number = min(max(1, number), pages)
+    shown = _sorted(store, rows, sort)[(number - 1) * size : number * size]
+    configs = {group[0].configuration_id: group[0].config for group in shown}
+    names = dict(zip(configs, configuration_names(list(configs.values())), strict=True))
+    read = _Scores(store, [run for group in shown for run in group])
+    lines: list[Line] = []
+    for group in shown:
+        if grouped:
+            lines.append(_configuration_line(group, names, read))
+        if not grouped or group[0].configuration_id in opened:
+            ordered = sorted(group, key=lambda run: (run.config.seed, -run.id))
+            lines += [_run_line(run, names, read) for run in ordered]
+    return Page(tuple(lines), number, pages, len(groups), len(found), _shared(list(configs.values())))
+
+
+def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
+    """The rows by the highest value first; those without one last, in the order given."""
+    if sort == "old":
+        return rows[::-1]
+    value: Callable[[Run], float | None]
+    if sort == "lambda":
+
+        def value(run: Run) -> float | None:
+            return None if run.config.lambda_ is None else -run.config.lambda_
+
+    elif sort == "time":
+
+        def value(run: Run) -> float | None:
+            return run.seconds
+
+    elif sort == "dev" or sort.startswith(_TEST):
+        task = sort.removeprefix(_TEST) if sort.startswith(_TEST) else None
+        means = store.mean_scores("test" if task else "dev", task)
+
+        def value(run: Run) -> float | None:
+            return means.get(run.id)
+
+    else:
+        return rows
+
+    def place(group: Sequence[Run]) -> tuple[bool, float]:
+        values = [one for run in group if (one := value(run)) is not None]
+        return not values, -sum(values) / len(values) if values else 0.0
+
+    return sorted(rows, key=place)
+
+
+class _Scores:
+    """The scores of the runs shown, read once."""
+
+    def __init__(self, store: Store, runs: Sequence[Run]) -> None:
+        ids = [run.id for run in runs]
+        self.dev: dict[int, list[float]] = defaultdict(list)
+        self.test: dict[int, dict[str, float]] = defaultdict(dict)
+        for score in store.scores(ids, with_reports=False) if ids else ():
+            if score.split == "dev":
+                self.dev[score.run_id].append(score.score)
+            elif score.split == "test":
+                self.test[score.run_id][score.task] = score.score
+        unscored = [run_id for run_id in ids if run_id not in self.dev]
+        self.latest = store.latest_metrics(unscored, DEV_SCORE) if unscored else {}
+
+    def final(self, run: Run) -> float | None:
+        values = self.dev.get(run.id)
+        return sum(values) / len(values) if values else None
+
+
+def _run_line(run: Run, names: Mapping[str, str], read: _Scores) -> Line:
+    final = read.final(run)
+    dev = read.latest.get(run.id) if final is None else final
+    return Line(
+        run=run.id,
+        run_ids=(run.id,),
+        configuration=run.configuration_id,
+        name=names[run.configuration_id],
+        seed=run.config.seed,
+        states=((run.state, 1),),
+        done=fraction_done(run),
+        dev=_summary([] if dev is None else [dev]),
+        test={task: summary([value]) for task, value in read.test.get(run.id, {}).items()},
+        seconds=run.seconds,
+        newest=run.created_at,
+        tags=run.tags,
+        note=run.note,
+        corpus=corpus_name(run.config),
+        archived=run.archived,
+    )
+
+
+def _configuration_line(group: Sequence[Run], names: Mapping[str, str], read: _Scores) -> Line:
+    first = group[0]
+    counted = Counter(run.state for run in group)
+    tests: dict[str, list[float]] = defaultdict(list)
+    for run in group:
+        for task, value in read.test.get(run.id, {}).items():
+            tests[task].append(value)
+    times = [run.seconds for run in group if run.seconds is not None]
+    return Line(
+        run=None,
+        run_ids=tuple(run.id for run in group),
+        configuration=first.configuration_id,
+        name=names[first.configuration_id],
+        seed=None,
+        states=tuple((state, counted[state]) for state in RunState if counted[state]),
+        done=sum(fraction_done(run) for run in group) / len(group),
+        dev=_summary([final for run in group if (final := read.final(run)) is not None]),
+        test={task: one for task, values in tests.items() if (one := _summary(values)) is not None},
+        seconds=sum(times) / len(times) if times else None,
+        newest=max(run.created_at for run in group),
+        tags=tuple(sorted({tag for run in group for tag in run.tags})),
+        note=next((run.note for run in group if run.note), ""),
+        corpus=corpus_name(first.config),
+        archived=all(run.archived for run in group),
+    )
+
+
+def _summary(values: Sequence[float]) -> MeanSD | None:
+    finite = [value for value in values if value == value]
+    return summary(finite) if finite else None
+
+
+def configuration_names(configs: Sequence[RunConfig]) -> list[str]:
+    """What sets each configuration apart from the others; STL's also by its task."""
+    return [
+        name.replace("STL", f"STL {config.tasks[0]}", 1)
+        if config.paradigm == "stl" and config.tasks
+        else name
+        for name, config in zip(differing(configs), configs, strict=True)
+    ]
+
+
+def _shared(configs: Sequence[RunConfig]) -> str:
+    """Corpus and encoder where all have the same, in words: names then leave them out."""
+    corpora = {corpus_name(config) for config in configs}
+    encoders = {
+        config.encoder + (" (frozen)" if config.encoder_training == "frozen" else "") for config in configs
+    }
+    parts = [f"corpus {next(iter(corpora))}"] if len(corpora) == 1 else []
+    if len(encoders) == 1:
+        parts.append(f"encoder {next(iter(encoders))}")
+    return " and ".join(parts)
