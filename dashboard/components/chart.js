@@ -45,7 +45,7 @@ function dressed(figure, styles, chart) {
     else layout[axis][rest[0]] = value
   }
   for (const axis of AXES) {
-    chart.ranges[axis] = layout[axis]?.range
+    chart.ranges[axis] = layout[axis]?.range && [...layout[axis].range] // Plotly writes into its own
     if (chart.zoom[axis]) Object.assign(layout[axis], { range: chart.zoom[axis], autorange: false })
   }
   return layout
@@ -59,6 +59,9 @@ function draw(Plotly, chart, styles) {
   const remove = ["select2d", "lasso2d", data.zoom ? "resetScale2d" : "autoScale2d"]
   const config = {
     displaylogo: false,
+    // Plotly's own toolbar would offer to upload the chart.
+    showSendToCloud: false,
+    plotlyServerURL: "",
     responsive: false,
     displayModeBar: data.still ? false : "hover",
     scrollZoom: false,
