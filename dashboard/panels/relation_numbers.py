@@ -10,6 +10,7 @@ import streamlit as st
 from core.mrn.relations import Relations
 from core.store.records import Run, SnapshotKey
 from dashboard import resources
+from dashboard.caches.curves import curve_series
 from dashboard.charts import planted_chart
 from dashboard.components import chart
 from dashboard.queries.relation_numbers import in_numbers, number_keys, planted
@@ -31,7 +32,7 @@ def numbers_panel(
     """
     mode, size = views[0].mode, len(views[0].rows)
     all_rows = [
-        in_numbers(view, one, resources.curve_series([run], number_keys(mode)), own)
+        in_numbers(view, one, curve_series([run], number_keys(mode)), own)
         for run, view, one, own in zip(runs, views, learned, keys, strict=True)
     ]
     st.markdown("**In numbers** at this step")

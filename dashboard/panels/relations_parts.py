@@ -13,7 +13,7 @@ from core.mrn.groups import task_groups
 from core.store.records import MetricKey, Run
 from core.store.states import ACTIVE, RunState
 from core.training.events import TOTAL
-from dashboard import resources
+from dashboard.caches.curves import curve_series
 from dashboard.queries.naming import run_name
 from dashboard.queries.relations import RelationsView, learns, penalty_vanished, saturated
 from dashboard.queries.relations_gold import agreement, gold_labels, why_no_gold
@@ -107,7 +107,7 @@ def _limits(run: Run, view: RelationsView) -> str:
 
 def _vanished(run: Run, several: bool) -> None:
     """Whether the penalty has vanished, and what that makes of the relations shown."""
-    series = resources.curve_series([run], [_PENALTY])
+    series = curve_series([run], [_PENALTY])
     vanished = penalty_vanished(series[0] if series else None)
     if vanished is not None:
         st.warning(
