@@ -81,7 +81,7 @@ def confusion_chart(view: Matrix) -> go.Figure:
 
 
 def _name(label: str, *, missed: bool) -> str:
-    special = {NOTHING: "missed" if missed else "nothing there", OTHER_WORDS: "other words"}
+    special = {NOTHING: "missed" if missed else "nothing there", OTHER_WORDS: "other<br>words"}
     return f"<i>{special[label]}</i>" if label in special else plotly_text(label)
 
 

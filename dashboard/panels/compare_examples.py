@@ -78,7 +78,7 @@ def examples(
             SentenceBlock(
                 text[place],
                 tuple(
-                    Lane(name, colour, kind, _marks(found[place], side.gold[place], scheme))
+                    Lane(task, colour, kind, _marks(found[place], side.gold[place], scheme), who=name)
                     for name, found in lanes
                 ),
             )
@@ -110,6 +110,6 @@ def _sides(
 
 def _marks(own: Sequence[str], gold: Sequence[str], scheme: str) -> tuple[Mark, ...]:
     return tuple(
-        replace(mark, differs=label != true)
+        mark if label == true else replace(mark, differs=True, why=f"annotated: {true}")
         for mark, label, true in zip(marks(tuple(own), scheme), own, gold, strict=True)
     )

@@ -48,7 +48,7 @@ def mistakes_view(table: ResultTable, found: Scope, task: str, a: str, b: str) -
         format_func=lambda name: f"{one.name} − {other.name}" if name == "difference" else name,
     )  # fmt: skip
     listed = confused(mine, theirs)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([5, 4], gap="medium")
     with left:
         if theirs is not None and shown == "difference":
             view = difference_matrix(mine, theirs)
@@ -58,6 +58,7 @@ def mistakes_view(table: ResultTable, found: Scope, task: str, a: str, b: str) -
             confusion_chart(view),
             key="confusion",
             revision=" ".join([task, *view.gold, *view.predicted]),
+            still=True,
             alt=f"What is taken for what on {task}",
         )
         st.caption(
@@ -91,8 +92,7 @@ def _list(listed: list[Confused], a: str, b: str | None) -> tuple[str, str] | No
     """The most frequent mistakes; returns the one selected."""
     frame = pd.DataFrame(
         {
-            "Annotated": written(one.gold, "nothing there"),
-            "Taken for": written(one.predicted, "missed"),
+            "Mistake": f"{written(one.gold, 'nothing there')} → {written(one.predicted, 'missed')}",
             "A": one.a,
             **({"B": one.b, "A − B": one.a - one.b} if b is not None else {}),
         }
@@ -106,11 +106,12 @@ def _list(listed: list[Confused], a: str, b: str | None) -> tuple[str, str] | No
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "Annotated": st.column_config.TextColumn(width=90),
-            "Taken for": st.column_config.TextColumn(width=90),
-            "A": st.column_config.NumberColumn(format="%.1f", width=56, help=f"Per seed, by {a}."),
-            "B": st.column_config.NumberColumn(format="%.1f", width=56, help=f"Per seed, by {b}."),
-            "A − B": st.column_config.NumberColumn(format="%+.1f", width=70),
+            "Mistake": st.column_config.TextColumn(
+                width=140, help="What is annotated, and what it was taken for."
+            ),
+            "A": st.column_config.NumberColumn(format="%.1f", width=50, help=f"Per seed, by {a}."),
+            "B": st.column_config.NumberColumn(format="%.1f", width=50, help=f"Per seed, by {b}."),
+            "A − B": st.column_config.NumberColumn(format="%+.1f", width=60),
         },
         alt="The most frequent mistakes, per seed",
     )

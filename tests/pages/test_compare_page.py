@@ -122,11 +122,11 @@ def test_mistakes_and_their_sentences(open_page: Open, finished: Filled) -> None
     app = open_page("compare", task="ner", look="Mistakes")
     (drawn,) = figures(app, "confusion")
     assert len(drawn["data"][1]["customdata"]) == 5
-    listed = table(app, "Taken for")
+    listed = table(app, "Mistake")
     app.session_state["mistakes"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
     app.run()
     assert not app.exception
-    assert f"**{listed['Annotated'][0]} → {listed['Taken for'][0]}**" in words(app)
+    assert f"**{listed['Mistake'][0]}**" in words(app)
     assert "Outlined: not as annotated." in captions(app)
     app.session_state["of_whom"] = "difference"
     app.run()

@@ -1,0 +1,83 @@
+"""Compare in a real browser: the answer, a mistake down to its sentences, a table to paste, a link."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.journeys.browser import picture
+from tests.journeys.conftest import Laboratory
+
+pytestmark = pytest.mark.journey
+_LOOK_MS = 60_000
+_DRAWN = "(count) => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count"
+
+
+def opened(page: Page, laboratory: Laboratory, **query: str) -> None:
+    page.goto(laboratory.link("compare", **query))
+    expect(page.get_by_text("A closer look")).to_be_visible(timeout=_LOOK_MS)
+    page.wait_for_function(_DRAWN, arg=6, timeout=_LOOK_MS)
+
+
+def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: Page) -> None:
+    opened(page, filled_laboratory, to="MTL", look="Mistakes", task="ner")
+    expect(page.get_by_text("over sentences p").first).to_be_visible()
+    expect(page.get_by_text("What sharing did")).to_be_visible()
+    expect(page.get_by_text("would another training differ the same way")).to_be_visible()
+    picture(page, "compare-answer")
+    matrix = page.locator(".st-key-confusion .js-plotly-plot")
+    matrix.scroll_into_view_if_needed()
+    matrix.locator(".heatmaplayer").first.wait_for(timeout=_LOOK_MS)
+    # The cell of ORG taken for LOC, where the picture itself says that it is.
+    at = matrix.evaluate(
+        """(chart) => {
+            const { xaxis, yaxis } = chart._fullLayout
+            const place = (axis, name) => axis.ticktext.findIndex((text) => text.startsWith(name))
+            return {
+                x: xaxis._offset + xaxis.l2p(place(xaxis, 'LOC')),
+                y: yaxis._offset + yaxis.l2p(place(yaxis, 'ORG')),
+            }
+        }"""
+    )
+    matrix.click(position=at)
+    expect(page.get_by_text("ORG → LOC", exact=True).last).to_be_visible(timeout=_LOOK_MS)
+    block = page.locator(".block").first
+    expect(block.locator(".word").first).to_be_visible(timeout=_LOOK_MS)
+    assert block.locator(".differs").count() > 0
+    assert block.locator(".who").all_inner_texts()[:3] == ["gold", "A", "B"]
+    page.locator(".block").first.scroll_into_view_if_needed()
+    picture(page, "compare-mistakes")
+
+
+def test_a_table_to_paste(filled_laboratory: Laboratory, page: Page, tmp_path: Path) -> None:
+    opened(page, filled_laboratory, look="Per seed")
+    page.get_by_role("button", name="Copy").first.click()
+    code = page.get_by_test_id("stCode").first
+    expect(code).to_contain_text("\\toprule", timeout=_LOOK_MS)
+    picture(page, "compare-latex")
+    page.get_by_role("radio", name="CSV").click()
+    expect(code).to_contain_text("configuration", timeout=_LOOK_MS)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    download.value.save_as(tmp_path / "scores.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
+    assert {row["task"] for row in rows} == {"pos", "chunk", "ner"}
+    assert all(0 < float(row["mean"]) < 1 for row in rows)
+
+
+def test_a_link_shows_what_was_seen(filled_laboratory: Laboratory, page: Page) -> None:
+    opened(page, filled_laboratory)
+    page.get_by_role("radio", name="Per seed").click()
+    page.get_by_role("radio", name="chunk").click()
+    page.get_by_text("As differences to MTL").click()
+    told = page.get_by_text("chunk, F1, in percent.")
+    expect(told).to_be_visible(timeout=_LOOK_MS)
+    page.wait_for_url("**seed_differences=true**")
+    page.goto(page.url)
+    expect(told).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_role("checkbox", name="As differences to MTL")).to_be_checked()
+    picture(page, "compare-seeds")
