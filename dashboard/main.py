@@ -19,6 +19,8 @@ pages = [
         title="Launch",
         icon=":material/rocket_launch:",
         default=True,
+        # The first page stands at the app's own address; the path `launch` is that of the page below.
+        url_path="start",
         help="Describe an experiment and start it: data, tasks, encoder, paradigm, seeds.",
     ),
     st.Page(
@@ -53,7 +55,13 @@ pages = [
     ),
 ]
 
-page = st.navigation(pages)
+
+def _launch_by_name() -> None:
+    """`/launch`, as one would write it: the first page has no name in its own address."""
+    st.switch_page(pages[0], query_params=st.query_params.to_dict())
+
+
+page = st.navigation([*pages, st.Page(_launch_by_name, url_path="launch", visibility="hidden")])
 st.html(Path(__file__).parent / "style.css")
 try:
     sidebar()

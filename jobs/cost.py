@@ -25,8 +25,9 @@ __all__ = ["Cost", "RunCost", "cost"]
 # The newest runs that succeeded, of which the most alike are looked for: bounded, however many there are.
 _NEWEST = 400
 _ALIKE = 20
-# So many runs are enough to tell a spread from; with fewer the next wider kind is asked.
-_ENOUGH = 3
+# So many runs are enough to tell a pace from, with fewer the next wider kind is asked; and so many a spread.
+_ENOUGH = 2
+_ENOUGH_TO_SPREAD = 3
 _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 
 # Seconds for one training sentence in one epoch, dev scores included, on two cores in bfloat16 (measured for
@@ -168,7 +169,7 @@ def _rate(store: Store, past: Sequence[Run], kind: _Kind) -> _Rate | None:
     per_word = statistics.median(training / work for _, training, work in measured)
     ratios = sorted(seconds / (start + per_word * work) for seconds, _, work in measured)
     least, most = _FEW_RANGE
-    if len(ratios) >= _ENOUGH:
+    if len(ratios) >= _ENOUGH_TO_SPREAD:
         tenths = statistics.quantiles(ratios, n=10, method="inclusive")
         least, most = min(1.0, tenths[0]), max(1.0, tenths[-1])
     return _Rate(start, per_word, least, most, len(measured), alike)

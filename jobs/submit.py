@@ -40,7 +40,7 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
     """
     for encoder in dict.fromkeys(config.encoder for config in configs):
         check_available(encoder)
-    for config in configs:
+    for config in {(config.encoder, config.max_length): config for config in configs}.values():
         check_max_length(config)
     notes: dict[str, None] = {}
     labels: dict[_Share, dict[str, tuple[str, ...]]] = {}

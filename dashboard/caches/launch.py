@@ -16,7 +16,7 @@ from jobs.submit import Preflight, check, placed
 
 __all__ = ["as_queued", "checked", "costs"]
 
-_HASHED = {RunConfig: RunConfig.to_json}
+_HASHED = {RunConfig: hash}
 
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)

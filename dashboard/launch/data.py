@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
@@ -11,7 +14,7 @@ from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
 from core.errors import CorpusError
 from core.evaluation.spans import spans
-from core.paths import data_dir
+from core.paths import data_dir, upload_dir
 from dashboard.components import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.fields import key_of
 from dashboard.launch.fill import FOLDER, OWN, UPLOAD, columns_key
@@ -61,14 +64,21 @@ def _own() -> ChosenData:
         persist_state="session",
         label_visibility="collapsed",
     )
+    path: str | None = None
     try:
         path = _uploaded() if how == UPLOAD else _folder()
         if path is None:
             return ChosenData("", None, (), None, None)
-        columns = _columns(path) if recipe_of(path) is None else None
+        made_by = recipe_of(path)
+        columns = _columns(path) if made_by is None else _columns_of_bases(path, made_by.bases)
     except CorpusError as error:
-        return ChosenData("", None, (), None, str(error))
+        return ChosenData(path or "", None, (), None, _with_short_names(str(error)))
     return _summarised(path, columns, ())
+
+
+def _with_short_names(sentence: str) -> str:
+    """An uploaded file by its name alone: where it is kept says nothing to whoever uploaded it."""
+    return re.sub(re.escape(f"{upload_dir()}/") + r"[^/\s]+/", "", sentence)
 
 
 def _uploaded() -> str | None:
@@ -83,6 +93,8 @@ def _uploaded() -> str | None:
             save_upload({file.name: file.getvalue() for file in files}, name)
         )
     path: str | None = st.session_state.get("launch_own_path")
+    if path is not None and not files:
+        st.caption(f"Uploaded before: {escape(Path(path).name)}")
     return path
 
 
@@ -103,6 +115,23 @@ def _folder() -> str | None:
     return path.strip() or None
 
 
+def _columns_of_bases(path: str, bases: Sequence[str]) -> tuple[str, ...] | None:
+    """The columns of the folders that a corpus is derived from; asked only where there are such folders."""
+    if all(base in CATALOGUE for base in bases):
+        return None
+    text = st.text_input(
+        "Columns of its files, from left to right",
+        placeholder="named by what is in them",
+        key=columns_key(path),
+        persist_state="session",
+    )
+    return _names(text) or None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _columns(path: str) -> tuple[str, ...] | None:
     """The columns of CoNLL files: proposed from what is in them, confirmed by the reader. CoNLL-U has its
     own.
@@ -121,7 +150,7 @@ def _columns(path: str) -> tuple[str, ...] | None:
         persist_state="session",
         help="One of them is tokens. A name that begins with \\_ is read over.",
     )
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    names = _names(text)
     st.dataframe(
         [dict(zip(map(str, range(1, len(row) + 1)), row, strict=True)) for row in proposal.sample[:6]],
         hide_index=True,
@@ -140,7 +169,7 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
         with st.spinner("Reading the corpus"):
             summary = summarise(name, columns)
     except CorpusError as error:
-        return ChosenData(name, columns, tasks, None, str(error))
+        return ChosenData(name, columns, tasks, None, _with_short_names(str(error)))
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 

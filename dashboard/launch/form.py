@@ -148,11 +148,17 @@ def _paradigm(
     if "mrn" not in paradigms:
         return {"paradigm": tuple(paradigms)}
     with st.container(border=True):
-        left, right = st.columns([2, 3])
+        left, right = st.columns(2)
         with left:
             priors = picks("prior")
         with right:
-            alignments = picks("alignment", "Alignment, Aₜ")
+            lambdas = typed(
+                "lambda",
+                "λ, strength of the prior",
+                placeholder=_automatic_strength(trainings, priors),
+                words="One number, or a list such as 0.01, 0.1.",
+            )
+        alignments = picks("alignment", "Alignment, Aₜ")
         with st.container(gap=None):
             for name in priors:
                 st.caption(f"**{escape(name)}** {escape(PRIORS[name])}")
@@ -164,12 +170,6 @@ def _paradigm(
                 alignments = tuple(mapping if name == "mapping" else name for name in alignments)
             except ConfigError as error:
                 problems["alignment"] = str(error)
-        lambdas = typed(
-            "lambda",
-            "λ, strength of the prior",
-            placeholder=_automatic_strength(trainings, priors),
-            words="One number, or a list such as 0.01, 0.1.",
-        )
         slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
     return {"paradigm": tuple(paradigms), "prior": priors, "alignment": alignments, "lambda": lambdas}
 

@@ -47,14 +47,14 @@ def _try_it() -> tuple[RunConfig, ...]:
 
 TRY_IT = LaunchPreset(
     "Try it, 1 minute",
-    "MRN, MTL and STL on the built-in demo corpus over frozen MiniLM features. 5 runs, no network.",
+    "MRN, MTL and STL on the built-in demo corpus. 5 runs, no network.",
     "Try it",
     _try_it(),
 )
 
 FINE_TUNE = LaunchPreset(
     "Fine-tune on the demo",
-    "One MRN run that trains the whole of MiniLM on the demo corpus. Under a minute on two cores.",
+    "One MRN run that trains all of MiniLM on the demo corpus.",
     "Fine-tune",
     (RunConfig.build(**_DEMO, encoder_training="full", epochs=3, paradigm="mrn", tasks=_DEMO_TASKS),),
 )
@@ -77,8 +77,7 @@ def _scarce() -> tuple[RunConfig, ...]:
 
 SCARCE = LaunchPreset(
     "Scarce data",
-    "Two tag sets with 3% of their sentences each: MTL, MRN that cannot relate the tasks, and MRN that can. "
-    "15 runs, half a minute.",
+    "3% of two tag sets: MTL, MRN that cannot relate them, and MRN that can. 15 runs.",
     "Scarce data",
     _scarce(),
 )

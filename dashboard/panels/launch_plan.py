@@ -75,9 +75,10 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
     else:
         _way_to(view)
     _launched(configs)
-    for note in ready.notes:
-        st.caption(f":material/info: {escape(note)}")
     _list(view)
+    with st.container(gap="xsmall"):
+        for note in ready.notes:
+            st.caption(f":material/info: {escape(note)}")
     with st.expander("The same from a terminal", icon=":material/terminal:"):
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
         st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")
@@ -86,7 +87,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
 def _heading(number: int, new: int, spent: Cost) -> None:
     words = f"This makes {plural(number, 'run')}"
     if not new:
-        words += ", all there already" if number > 1 else ", there already"
+        words += ", none of them new" if number > 1 else ", not a new one"
     elif new < number:
         words += f", {new:,} of them new"
     with st.container(gap="xsmall"):
@@ -100,10 +101,11 @@ def _heading(number: int, new: int, spent: Cost) -> None:
 
 def _reuse_toggle(number: int, there: int) -> None:
     others = number - there
-    first = "it" if there == 1 else f"all {there:,}" if not others else f"the {there:,}"
+    found = f"{there:,} of them are" if others and there > 1 else "One of them is" if others else "All are"
+    use = "it" if there == 1 else "them"
     rest = f", launch only the other {others:,}" if others else ""
     st.toggle(
-        f"{plural(there, 'run is', 'runs are')} there already. Use {first}{rest}",
+        f"{found if number > 1 else 'It is'} there already. Use {use}{rest}",
         key=_REUSE,
         persist_state="session",
         help="Runs of the same description and seed that have succeeded, train or wait. Switched off, all "
@@ -112,8 +114,9 @@ def _reuse_toggle(number: int, there: int) -> None:
 
 
 def _before(spent: Cost, room: Disk) -> None:
-    for warning in launch_warnings(spent, room, resources.store().counts()):
-        st.caption(warning)
+    with st.container(gap="xsmall"):
+        for warning in launch_warnings(spent, room, resources.store().counts()):
+            st.caption(warning)
 
 
 def _button(configs: Sequence[RunConfig], *, new: int, reuse: bool, ready: bool) -> None:
@@ -185,13 +188,17 @@ def _list(view: PlanView) -> None:
         }
         for row in listed
     )
-    if not any(frame["There"]):
-        del frame["There"]
+    for column in ("Time", "There"):
+        if not any(frame[column]):
+            del frame[column]
     st.dataframe(
         frame,
         hide_index=True,
         height="content" if len(listed) <= 10 else _LIST_HEIGHT,
-        column_config={"Seed": st.column_config.NumberColumn(format="%d", width="small")},
+        column_config={
+            "Seed": st.column_config.NumberColumn(format="%d", width=60),
+            "Time": st.column_config.TextColumn(width=70),
+        },
         key="launch_list",
         alt="The runs that the form makes",
     )

@@ -22,9 +22,7 @@ def preset_cards() -> None:
             launch_button(preset, primary=preset is TRY_IT)
     with four.container(border=True, height="stretch"):
         st.markdown("**Tables of the dissertation**")
-        st.caption(
-            "Fills in the form: encoders × paradigms × 5 seeds, with all of the dissertation's settings."
-        )
+        st.caption("Fills in the form: encoders × paradigms × 5 seeds.")
         st.space("stretch")
         with st.container(horizontal=True, gap="xsmall"):
             for table in TABLES:
@@ -37,6 +35,6 @@ def preset_cards() -> None:
                 )
     with five.container(border=True, height="stretch"):
         st.markdown("**Your own data**")
-        st.caption("CoNLL columns or CoNLL-U, by upload or from a folder on this machine. Nothing leaves it.")
+        st.caption("CoNLL columns or CoNLL-U, uploaded or from a folder. Nothing leaves this machine.")
         st.space("stretch")
         st.button("Use my data", icon=":material/upload_file:", on_click=use_own_data)

@@ -1,0 +1,236 @@
+"""Launch: runs that are there already, filling in from runs and links, the command, the preview of labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.config import RunConfig
+from core.store import RunState, Store
+from core.sweep import expand
+from tests.making import claimed
+from tests.pages.conftest import Open, words
+
+_TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
+_TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
+_BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "encoder_training": "frozen"}
+
+
+def listed(app: AppTest) -> Any:
+    """The list of planned runs."""
+    return next(one.value for one in app.dataframe if "Seed" in one.value.columns)
+
+
+def heading(app: AppTest) -> str:
+    return next(one.value for one in app.subheader if one.value.startswith("This makes"))
+
+
+def query(app: AppTest) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else value[-1] for name, value in app.query_params.items()}
+
+
+def done(**values: Any) -> int:
+    """A run that has succeeded in the store of this test."""
+    store = Store.open()
+    try:
+        return claimed(store, RunState.SUCCEEDED, **{**_BASE, **values})
+    finally:
+        store.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "mine"
+    made.mkdir()
+    (made / "train.conll").write_text(_TRAIN * 4)
+    (made / "test.conll").write_text(_TEST)
+    return made
+
+
+def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, workers: list[str]) -> None:
+    first, second = done(seed=1), done(seed=2)
+    app = open_page("launch")
+    assert heading(app).startswith("This makes 3 runs, 1 of them new, ")
+    assert list(listed(app)["There"]) == [f"✓ done, run {first}", f"✓ done, run {second}", ""]
+    assert app.toggle(key="launch_reuse").label == (
+        "2 of them are there already. Use them, launch only the other 1"
+    )
+    app.button(key="launch").click().run()
+    assert not app.exception
+    assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
+    assert workers
+    assert "1 run queued, 2 used that were there." in words(app)
+    assert query(app)["run"] == f"{first},{second},3"
+    assert list(listed(app)["There"])[2] == "○ waiting, run 3"
+
+
+def test_with_the_toggle_off_all_are_trained_anew(open_page: Open) -> None:
+    done(seed=1)
+    app = open_page("launch")
+    app.toggle(key="launch_reuse").set_value(False).run()
+    assert heading(app).startswith("This makes 3 runs, ")
+    assert "There" not in listed(app).columns
+    app.button(key="launch").click().run()
+    assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 3]
+
+
+def test_where_all_are_there_the_button_leads_to_them(open_page: Open, workers: list[str]) -> None:
+    runs = [done(seed=seed) for seed in (1, 2, 3)]
+    app = open_page("launch")
+    assert heading(app) == "This makes 3 runs, none of them new"
+    assert "launch" not in [button.key for button in app.button]
+    app.button(key="launch_go").click().run()
+    assert not app.exception
+    assert app.title[0].value == "Compare"
+    assert query(app)["run"] == ",".join(map(str, runs))
+    assert len(Store.open().runs()) == 3
+
+
+def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
+    run = done(seed=7, epochs=3, dropout=0.3, paradigm="mtl", batch_size=8)
+    app = open_page("launch", clone=str(run))
+    assert [link.label for link in app.get("page_link") if "Filled" in link.label] == [
+        f"Filled in from run {run}"
+    ]
+    assert app.pills(key="launch_paradigm").value == ["mtl"]
+    assert app.text_input(key="launch_dropout").value == "0.3"
+    assert heading(app).startswith("This makes 1 run")
+    assert list(listed(app)["There"]) == [f"✓ done, run {run}"]
+    # What is edited stays edited, and the address is then that of the form.
+    app.text_input(key="launch_seed").set_value("8").run()
+    app.run()
+    assert app.text_input(key="launch_seed").value == "8"
+    assert "clone" not in query(app)
+    assert query(app)["seed"] == "8"
+    assert query(app)["dropout"] == "0.3"
+
+
+def test_a_link_from_several_runs_makes_them_all(open_page: Open) -> None:
+    sweep = expand(_BASE, {"paradigm": ["stl", "mrn"], "lambda": [0.01, 0.1], "seed": [4, 5]})
+    runs = Store.open().add_runs(sweep)
+    app = open_page("launch", clone=",".join(map(str, runs)))
+    assert app.text_input(key="launch_lambda").value == "0.01, 0.1"
+    assert app.text_input(key="launch_seed").value == "4, 5"
+    assert len(listed(app)) == len(sweep) == 10
+    assert all(text.startswith("○ waiting") for text in listed(app)["There"])
+
+
+def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
+    config = RunConfig.build(
+        corpus=str(folder), columns="tokens,ner,tags", tasks="tags,ner", encoder_training="frozen"
+    )
+    (run,) = Store.open().add_runs([config])
+    app = open_page("launch", clone=str(run))
+    assert app.selectbox(key="launch_corpus").value == "Your own data"
+    assert app.text_input(key=f"launch_columns_{folder}").value == "tokens, ner, tags"
+    assert app.pills(key=f"launch_tasks_{folder}").value == ["tags", "ner"]
+    assert list(listed(app)["There"]) == [f"○ waiting, run {run}"]
+
+
+def test_runs_that_are_not_there_are_named(open_page: Open) -> None:
+    app = open_page("launch", clone="99,twelve")
+    assert "There is no run 99." in words(app)
+    assert "There is no run twelve." in words(app)
+    assert heading(app).startswith("This makes 3 runs")
+
+
+def test_a_link_makes_the_same_form(open_page: Open) -> None:
+    link = {
+        "corpus": "demo-both-pos",
+        "tasks": "pos-a,pos-b",
+        "encoder": "minilm,minilm+bilstm",
+        "encoder_training": "frozen",
+        "paradigm": "mtl,mrn",
+        "alignment": "exact,disjoint",
+        "lambda": "0.01, 0.1",
+        "seed": "1-2",
+        "epochs": "3",
+        "fraction": "0.1, 0.2",
+        "learn": "task",
+        "truecase": "yes",
+    }
+    app = open_page("launch", **link)
+    assert query(app) == link
+    assert heading(app).startswith("This makes 40 runs")  # encoders × shares × seeds × (MTL + alignments × λ)
+    app.text_input(key="launch_epochs").set_value("4").run()
+    assert query(app) == {**link, "epochs": "4"}
+    app.switch_page("app_pages/runs.py").run()
+    app.switch_page("app_pages/launch.py").run()
+    assert app.text_input(key="launch_epochs").value == "4"
+    assert query(app)["epochs"] == "4"
+    app.button(key="launch_fresh").click().run()
+    assert app.text_input(key="launch_epochs").value == "5"
+    assert app.selectbox(key="launch_corpus").value == "demo"
+
+
+def test_a_link_with_what_does_not_exist_says_so(open_page: Open) -> None:
+    app = open_page("launch", corpus="demo", prior="best,map")
+    assert "The link asks for prior best, which does not exist." in words(app)
+    assert app.pills(key="launch_prior").value == ["map"]
+
+
+def test_the_form_is_filled_in_from_a_run_of_the_list(open_page: Open) -> None:
+    run = done(seed=3, epochs=2)
+    app = open_page("launch")
+    app.session_state["launch_clone"] = True
+    app.run()
+    app.session_state["launch_clone_runs"] = [str(run)]
+    app.run()
+    app.button(key="launch_clone_fill").click().run()
+    assert not app.exception
+    assert app.text_input(key="launch_epochs").value == "2"
+    assert any(link.label == f"Filled in from run {run}" for link in app.get("page_link"))
+
+
+def test_the_command_stands_in_a_fold(open_page: Open) -> None:
+    app = open_page("launch", corpus="demo", tasks="pos,ner", seed="1-3", paradigm="mrn", epochs="5")
+    assert app.code[0].value.split(" \\\n  ") == [
+        "mrnlab launch",
+        "--corpus demo",
+        "--tasks pos,ner",
+        "--encoder-training frozen",
+        "--seeds 1-3",
+    ]
+
+
+def test_labels_are_counted_and_those_of_the_test_split_alone_are_marked(
+    open_page: Open, folder: Path
+) -> None:
+    app = open_page("launch", corpus=str(folder))
+    spans = next(one.value for one in app.dataframe if "PLANET" in list(one.value.get("Label", ())))
+    assert list(spans["Label"]) == ["LOC", "PER", "PLANET"]
+    assert list(spans["Train"]) == [4, 4, 0]
+    assert list(spans["Test"]) == [0, 0, 1]
+    assert list(spans[""]) == ["", "", "only in test"]
+    shown = words(app)
+    assert "3 kinds of spans, which cover 50% of the training words." in shown
+    assert "Training never shows PLANET." in shown
+    assert "3 labels on 100% of the training words." in shown
+
+
+def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(open_page: Open) -> None:
+    app = open_page("launch")
+    app.selectbox(key="launch_corpus").select("Your own data").run()
+    app.file_uploader(key="launch_own_files").set_value(
+        [("my.train", (_TRAIN * 3).encode(), ""), ("my.test", _TEST.encode(), "")]
+    ).run()
+    assert not app.exception
+    assert any(list(one.value.get("2", ())) == ["B-PER", "O"] for one in app.dataframe)
+    assert "6 train and 1 test sentences" in words(app)
+    bad = _TRAIN + "Rome B-LOC\n"
+    app.file_uploader(key="launch_own_files").set_value(
+        [("my.train", bad.encode(), ""), ("my.test", _TEST.encode(), "")]
+    ).run()
+    assert not app.exception
+    assert "train.conll, line 7: expected 3 columns" in words(app)
+    assert "uploads" not in words(app)
+
+
+def test_a_plan_of_hours_says_so(open_page: Open) -> None:
+    app = open_page("launch", corpus="demo", encoder_training="full", epochs="100", seed="1-3")
+    assert "More than an hour in all." in words(app)
+    assert "roughly" in heading(app)
+    assert "no run with minilm (fine-tuned) has ended on this machine yet" in words(app)
