@@ -53,7 +53,7 @@ class RunDiff:
 def differences(store: Store, ids: Sequence[int]) -> RunDiff:
     """How these runs differ; unknown ids are left out. Columns are in the order of `ids`."""
     listed = {run.id: run for run in store.runs(ids, with_facts=False)}
-    runs = [listed[run_id] for run_id in ids if run_id in listed]
+    runs = [listed[run_id] for run_id in dict.fromkeys(ids) if run_id in listed]
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.configuration_id, []).append(run)

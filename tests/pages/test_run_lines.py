@@ -1,0 +1,156 @@
+"""The table of runs as lines: grouped, sorted, in pages, with exact means; and what sets runs apart."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from core.store import RunState, Store
+from dashboard.queries.run_diff import differences
+from dashboard.queries.run_lines import PAGE, Page, page_of, sorts
+from tests.making import claimed, config, run_facts, split_result
+from tests.pages.filled_store import TASKS, Filled
+
+
+def page(
+    store: Store, *, grouped: bool = True, sort: str = "new", number: int = 1, opened: tuple[str, ...] = ()
+) -> Page:
+    return page_of(store, store.runs(), grouped=grouped, sort=sort, number=number, opened=opened)
+
+
+def test_a_configuration_is_the_mean_of_its_seeds(filled: Filled) -> None:
+    store = Store.open()
+    line = next(line for line in page(store).lines if filled.mrn[0] in line.run_ids)
+    ended = [run.id for run in store.runs(line.run_ids) if run.state is RunState.SUCCEEDED]
+    ner = [score.score for score in store.scores(ended, "test") if score.task == "ner"]
+    assert (line.test["ner"].mean, line.test["ner"].sd) == (
+        pytest.approx(statistics.fmean(ner)),
+        pytest.approx(statistics.stdev(ner)),
+    )
+    assert line.test["ner"].n == len(ended) < len(line.run_ids)  # one is live, one waits
+    assert line.dev is not None
+    assert line.dev.n == len(ended)
+    assert dict(line.states)[RunState.SUCCEEDED] == len(ended)
+    assert line.run is None
+
+
+def test_seeds_stand_under_an_open_configuration(filled: Filled) -> None:
+    store = Store.open()
+    closed = page(store).lines
+    assert all(line.run is None for line in closed)
+    mtl = store.run(filled.lost[0]).configuration_id
+    lines = page(store, opened=(mtl,)).lines
+    inside = [line for line in lines if line.run is not None]
+    at = next(place for place, line in enumerate(lines) if line.configuration == mtl)
+    assert list(lines[at + 1 : at + 1 + len(inside)]) == inside
+    assert sorted(line.run_ids[0] for line in inside) == sorted(lines[at].run_ids)
+    assert [line.seed for line in inside] == sorted(line.seed or 0 for line in inside)
+    live = next(line for line in page(store, grouped=False).lines if line.run == filled.live[0])
+    assert live.dev is not None  # its last epoch's
+    assert live.done == pytest.approx(260 / 600)
+    assert live.test == {}
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("sort", sorts(TASKS))
+def test_pages_hold_every_run_once_in_any_order(grouped: bool, sort: str) -> None:
+    store = Store.open("sqlite://")
+    rates = [0.001 + 0.001 * place for place in range(60)]
+    store.add_runs([config(seed=seed, **{"lambda": rate}) for rate in rates for seed in (1, 2)])
+    for score in (0.4, 0.8):
+        store.add_result(claimed(store, RunState.SUCCEEDED, epochs=9), split_result("dev", score))
+    first = page(store, grouped=grouped, sort=sort)
+    pages = [page(store, grouped=grouped, sort=sort, number=number + 1) for number in range(first.pages)]
+    held = [run_id for one in pages for line in one.lines for run_id in line.run_ids]
+    assert sorted(held) == list(range(1, 123))
+    assert first.runs == 122
+    assert first.configurations == 61
+    assert len(first.lines) == (PAGE if grouped else 2 * PAGE)
+    assert page(store, grouped=grouped, sort=sort, number=99).number == first.pages
+    store.close()
+
+
+def test_orders(finished: Filled) -> None:
+    store = Store.open()
+    ids = [line.run for line in page(store, grouped=False).lines]
+    assert ids == sorted(ids, key=lambda run: -(run or 0))
+    assert [line.run for line in page(store, grouped=False, sort="old").lines] == ids[::-1]
+    dev = [line.dev.mean for line in page(store, sort="dev").lines if line.dev is not None]
+    assert dev == sorted(dev, reverse=True)
+    by_ner = page(store, sort="test-ner").lines
+    scored = [line.test["ner"].mean for line in by_ner if "ner" in line.test]
+    assert scored == sorted(scored, reverse=True)
+    assert all("ner" not in line.test for line in by_ner[len(scored) :])  # those without one come last
+    assert by_ner[len(scored) :]
+    strengths = [
+        store.run(line.run_ids[0]).config.lambda_ or 9.0 for line in page(store, sort="lambda").lines
+    ]
+    assert strengths == sorted(strengths)
+
+
+def test_names_tell_configurations_apart(finished: Filled) -> None:
+    found = page(Store.open())
+    names = [line.name for line in found.lines]
+    assert len(set(names)) == len(names)
+    assert {"STL pos", "STL chunk", "STL ner", "MTL"} <= set(names)
+    assert found.shared == "corpus demo and encoder minilm (frozen)"
+
+
+def test_only_the_runs_shown_have_their_scores_read(
+    finished: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open()
+    asked: list[int] = []
+    read = store.scores
+    monkeypatch.setattr(store, "scores", lambda ids, **more: asked.extend(ids) or read(ids, **more))
+    page_of(store, store.runs()[:5], grouped=False, sort="dev", number=1)
+    assert sorted(asked) == sorted(run.id for run in store.runs(limit=5))
+
+
+class TestDifferences:
+    def test_seeds(self, finished: Filled) -> None:
+        store = Store.open()
+        ids = [run.id for run in store.runs(finished.mrn) if run.config.lambda_ == 0.1]
+        found = differences(store, ids)
+        assert found.sentence == "These 3 runs are the same in everything but the seed."
+        assert [row.name for row in found.rows] == ["seed"]
+        assert [column.run_ids for column in found.columns] == [(run_id,) for run_id in ids]
+
+    def test_only_what_differs_is_there_and_marked(self, finished: Filled) -> None:
+        store = Store.open()
+        by_strength = {run.config.lambda_: run.id for run in store.runs(finished.mrn) if run.config.seed == 2}
+        found = differences(store, [by_strength[0.01], by_strength[0.1], by_strength[0.01]])
+        assert (
+            found.sentence == "These 2 runs are 2 configurations. They differ in λ; the seeds are the same."
+        )
+        (row,) = found.rows
+        assert (row.name, row.values, row.apart) == ("lambda", ("0.01", "0.1"), (False, True))
+        assert "strength" in row.meaning
+
+    def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
+        store = Store.open()
+        mtl = next(run.id for run in store.runs() if run.config.paradigm == "mtl" and run.config.seed == 1)
+        found = differences(store, [finished.mrn[0], mtl])
+        assert "They differ in paradigm; the seeds are the same." in found.sentence
+        assert {"paradigm", "prior", "alignment used"} <= {row.name for row in found.rows}
+
+    def test_facts_of_the_training(self) -> None:
+        store = Store.open("sqlite://")
+        one, two = claimed(store, seed=1), claimed(store, seed=1)
+        store.set_facts(one, run_facts(device="cpu", versions={"torch": "2.12.0"}))
+        store.set_facts(two, run_facts(device="cuda:0", versions={"torch": "2.13.0"}))
+        found = differences(store, [one, two])
+        assert found.sentence == "These 2 runs have the same description and the same seed."
+        assert {row.name: row.values for row in found.rows} == {
+            "device used": ("cpu", "cuda:0"),
+            "torch version": ("2.12.0", "2.13.0"),
+        }
+        store.close()
+
+    def test_many_runs_stand_together_by_configuration(self, finished: Filled) -> None:
+        found = differences(Store.open(), [*range(1, 19), 999])
+        assert len(found.columns) == 6
+        assert {column.name for column in found.columns} >= {"STL pos, 3 seeds", "MTL, 3 seeds"}
+        assert sorted(run_id for column in found.columns for run_id in column.run_ids) == list(range(1, 19))
+        assert "seed" not in [row.name for row in found.rows]

@@ -1,0 +1,141 @@
+"""The Runs page in its states: filtered, grouped, nothing found, chosen runs acted on, failures explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from core.store import ErrorInfo, RunState, Store
+from tests.making import claimed
+from tests.pages.conftest import Open, words
+from tests.pages.filled_store import Filled
+
+
+def table(app: AppTest) -> Any:
+    """The table of runs."""
+    return next(one.value for one in app.dataframe if "Configuration" in one.value.columns)
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Presses the button of that label."""
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs")
+    lines = table(app)
+    assert "8 configurations, 20 runs. Those shown all have corpus demo" in words(app)
+    assert list(lines["Configuration"]).count("MTL") == 1
+    mtl = lines[lines["Configuration"] == "MTL"].iloc[0]
+    assert (mtl["Seeds"], mtl["State"]) == ("3", ["✓ 3 succeeded"])
+    assert " ± " in mtl["Dev"]
+    press(app, "Show the seeds of all")
+    assert len(table(app)) == 8 + 20
+    assert "└ seed 3" in table(app)["Configuration"].str.cat()
+    press(app, "Hide the seeds of all")
+    assert len(table(app)) == 8
+
+
+def test_a_link_opens_configurations(open_page: Open, finished: Filled) -> None:
+    mtl = next(run for run in Store.open().runs() if run.config.paradigm == "mtl")
+    app = open_page("runs", open=mtl.configuration_id)
+    assert len(table(app)) == 8 + 3
+
+
+def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", filter="paradigm:mrn lambda<=0.01 seed:1,2", order="Each run", sort="Best on dev")
+    dev = list(table(app)["Dev"])
+    assert len(dev) == 3
+    assert dev == sorted(dev, reverse=True)
+    app.text_input(key="filter").set_value("lamda<0.1").run()
+    assert not app.exception
+    assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
+    assert not app.dataframe or "Configuration" not in app.dataframe[-1].value.columns
+
+
+def test_nothing_found_leads_back(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", filter="state:failed")
+    assert "No run matches this filter." in words(app)
+    press(app, "Clear the filter")
+    assert len(table(app)) == 8
+
+
+def test_an_example_fills_in_the_filter(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs")
+    app.button(key="example_0").click().run()
+    assert app.text_input(key="filter").value == "paradigm:mrn lambda<0.1"
+    assert "MTL" not in list(table(app)["Configuration"])
+
+
+def test_tags_notes_and_the_archive(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="1,2")
+    tags = next(one for one in app.multiselect if one.label == "Tags of all 2 runs")
+    tags.set_value(["To Check"]).run()
+    assert not app.exception
+    assert [run.tags for run in Store.open().runs([1, 2])] == [("to-check",)] * 2
+    one = open_page("runs", run="1")
+    one.text_area(key="note_1").set_value("Watch **this** run.").run()
+    assert Store.open().run(1).note == "Watch **this** run."
+    assert "\\*\\*this\\*\\*" in "".join(element.value for element in one.markdown)
+    press(one, "Archive")
+    assert [run.id for run in Store.open().runs(archived=True)] == [1]
+    assert "Archived" in words(one)
+    assert "7 configurations" not in words(one)
+    assert "19 runs" in words(one)
+    assert len(table(open_page("runs", filter="archived:yes", order="Each run"))) == 1
+    press(one, "Restore")
+    assert Store.open().runs(archived=True) == []
+
+
+def test_all_archived(open_page: Open, finished: Filled) -> None:
+    Store.open().archive([run.id for run in Store.open().runs()])
+    app = open_page("runs")
+    assert any("All runs are archived" in one.value for one in app.info)
+
+
+def test_a_tag_that_cannot_be_one_is_a_sentence(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="1")
+    next(one for one in app.multiselect if one.label == "Tags of the run").set_value(["x" * 51]).run()
+    assert not app.exception
+    assert any("longer than 50" in toast.value for toast in app.toast)
+    assert Store.open().run(1).tags == ()
+
+
+def test_several_chosen_runs_show_their_differences(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="1,2")
+    assert "These 2 runs are 2 configurations. They differ in λ; the seeds are the same." in words(app)
+    differing = next(
+        one.value for one in app.dataframe if "Field" in one.value.columns and "Run 1" in one.value
+    )
+    assert list(differing.iloc[0])[:3] == ["lambda", "0.01", "≠ 0.1"]
+    whole = open_page("runs", run="1,2", look="One run")
+    assert whole.subheader[-1].value.startswith("Run 1")
+    whole.selectbox(key="run_in_full").set_value(2).run()
+    assert whole.subheader[-1].value.startswith("Run 2")
+
+
+def test_deleting_says_what_goes(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="1,2")
+    app.session_state["delete_runs"] = True
+    app.run()
+    assert "Delete **2 runs** for good: 12 scores with predictions, 40 moments of relations" in words(app)
+    press(app, "Delete 2 runs")
+    assert Store.open().runs([1, 2]) == []
+
+
+def test_each_failure_has_its_advice(open_page: Open) -> None:
+    store = Store.open()
+    run_id = claimed(store, batch_size=32)
+    error = ErrorInfo(
+        "OutOfMemoryError", "CUDA out of memory. Tried to <b>allocate</b>.", "Traceback\n  x", 1
+    )
+    store.finish(run_id, RunState.FAILED, error=error)
+    app = open_page("runs", run=str(run_id))
+    (told,) = [one.value.replace("\\", "") for one in app.warning]
+    assert "Failed: out of memory." in told
+    assert "batch_size 16 (now 32)" in told
+    assert "<b>" not in app.warning[0].value
+    assert any("Traceback" in one.value for one in app.code)
