@@ -23,7 +23,7 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -44,17 +44,8 @@ _LOOK_S = 2.0
 
 _LAST_STEP = """() => Math.max(...[...document.querySelectorAll('.js-plotly-plot')]
     .flatMap((chart) => (chart._fullData ?? []).map((trace) => trace.x?.[trace.x.length - 1] ?? 0)))"""
-# From the key to the frame after the one in which the player has told the new step.
-_AWAIT_STEP = """() => {
-    const told = document.querySelector('.mrnlab-matrix output') ?? document.querySelector('output')
-    const before = told.textContent
-    window.mrnlabStep = new Promise((resolve) => document.addEventListener('keydown', (event) => {
-        const look = () => told.textContent === before
-            ? requestAnimationFrame(look)
-            : requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - event.timeStamp)))
-        look()
-    }, { once: true, capture: true }))
-}"""
+# The player measures itself: from the reader's key to the painted matrix (docs/adr/0009-matrix-player.md).
+_STEPS = "() => performance.getEntriesByName('relations-step').map((step) => step.duration)"
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,7 @@ def places(store: Store) -> list[Place]:
             {"run": ",".join(live), "metric": "loss"},
         ),
         Place("compare", "[data-testid=stTable]", {"run": ",".join(str(run.id) for run in told)}),
-        Place("relations", ".js-plotly-plot .heatmaplayer image", {"run": mrn}),
+        Place("relations", "[aria-label='Training step']", {"run": mrn}),
         Place("tag", ".word", {"run": mrn, "text": "Boston beat Mexico City in London on Sunday ."}),
     ]
 
@@ -154,18 +145,17 @@ def _train_on(store: Store, ids: Sequence[int]) -> int:
 
 
 def relations_steps(context: BrowserContext, address: str, place: Place, times: int) -> list[float]:
-    """Milliseconds from the key that moves the step until the matrix of that step is painted."""
+    """Milliseconds from the key that moves the step until the features' matrix of that step is painted."""
     with Tab(context) as tab:
-        tab.open(place.link(address), place.mark)
-        tab.page.wait_for_timeout(1500)  # the other steps come after the one that is shown first
-        slider = tab.page.get_by_label("Training step")
-        slider.focus()
-        taken = []
-        for _ in range(times):
-            tab.page.evaluate(_AWAIT_STEP)
-            slider.press("ArrowLeft")
-            taken.append(float(tab.page.evaluate("() => window.mrnlabStep")))
-    return taken
+        features = replace(place, query=place.query | {"mode": "feature"})
+        tab.open(features.link(address), place.mark)
+        # Steps can be moved once all have come.
+        tab.page.get_by_text("% of training").wait_for()
+        for turn in range(times):
+            tab.page.get_by_label("Training step").press("ArrowLeft")
+            tab.page.wait_for_function(f"({_STEPS})().length > {turn}")
+            tab.page.wait_for_timeout(300)
+        return [float(taken) for taken in tab.page.evaluate(_STEPS)]
 
 
 def measured(home: Path, times: int, only: Sequence[str]) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""Every page in every state it can be in: nothing yet, waiting, live, ended badly, without a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store.states import RunState
+from dashboard.theme import STATES
+from tests.pages.conftest import Open, words
+from tests.pages.filled_store import Filled
+
+PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
+
+# What a page says of a run in that state, once the run is chosen.
+SAID = {
+    ("launch", "live"): "1 run trains and 2 wait before them",
+    ("runs", "live"): "Step 260 of 600",
+    ("runs", "queued"): "2 more runs wait for a free worker",
+    ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
+    ("runs", "lost"): "stopped answering",
+    ("runs", "cancelled"): "It was stopped at step 310. Resume or retry it",
+    ("curves", "live"): "Training loss",
+    ("curves", "queued"): "The first points come when a worker has read the data",
+    ("curves", "failed"): "Training loss",
+    ("compare", "live"): "None of the chosen runs has finished.",
+    ("compare", "failed"): "None of the chosen runs has finished.",
+    ("relations", "live"): "Strongest pairs",
+    ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
+    ("tag", "live"): "is not finished; it can be asked when it is",
+    ("tag", "failed"): "Retry on Runs trains it again",
+    ("tag", "lost"): "Retry on Runs trains it again",
+}
+NOTHING = {
+    "launch": "This makes 3 runs",
+    "runs": "No run yet.",
+    "curves": "No run yet, so no curve.",
+    "compare": "No run has finished yet.",
+    "relations": "No MRN run yet.",
+    "tag": "No finished run yet, so nothing to tag with.",
+}
+
+
+def _sidebar(app: AppTest) -> list[str]:
+    return [link.proto.label for link in app.sidebar.get("page_link")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_yet_says_what_to_do(page: str, open_page: Open) -> None:
+    app = open_page(page)
+    assert NOTHING[page] in words(app)
+    assert "Try it" in [button.label for button in app.button]
+    assert "Nothing runs." in words(app)
+    assert _sidebar(app) == []
+
+
+@pytest.mark.parametrize(("page", "state"), SAID)
+def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled) -> None:
+    (run_id, *_) = getattr(filled, state)
+    app = open_page(page, run=str(run_id))
+    assert SAID[page, state] in words(app)
+    assert _sidebar(app) == ["1 run in training and 2 waiting"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_file_that_is_no_store_is_a_sentence(page: str, open_page: Open, laboratory: Path) -> None:
+    (laboratory / "runs.db").write_bytes(b"something else " * 300)
+    told = words(open_page(page))
+    assert "is not a store of MRN Lab; name another file, or move this one away." in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_store_that_goes_away_meanwhile_is_a_sentence(
+    page: str, open_page: Open, filled: Filled, laboratory: Path
+) -> None:
+    app = open_page(page)
+    (laboratory / "runs.db").write_bytes(b"something else " * 30_000)
+    app.run()
+    assert not app.exception
+    assert "is not a store of MRN Lab" in words(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_to_a_run_that_is_gone_opens(page: str, open_page: Open, filled: Filled) -> None:
+    app = open_page(page, run="98765")
+    assert app.title[0].value.lower() == page
+    assert not app.error
+
+
+def test_states_are_words_and_icons() -> None:
+    """No state is told by its colour alone, and no two look the same without it."""
+    assert set(STATES) == set(RunState)
+    for look in STATES.values():
+        assert look.word
+        assert look.icon.startswith(":material/")
+        assert look.mark
+    for told in ("word", "icon", "mark"):
+        assert len({getattr(look, told) for look in STATES.values()}) == len(STATES)
