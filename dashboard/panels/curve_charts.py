@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import streamlit as st
@@ -39,8 +40,10 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     tasks = resources.task_order()
     with st.spinner("Reading the curves"):
         series = curve_series(runs, keys)
+    # Read here, for the controls above are not run again when the reader zooms.
+    reading = dataclasses.replace(chosen.reading, window=address.window())
     hidden, marked = address.hidden(), address.marked()
-    view = curves(metric, chosen.reading, runs, series, tasks, large=chosen.large, hidden=hidden)
+    view = curves(metric, reading, runs, series, tasks, large=chosen.large, hidden=hidden)
     if view.empty:
         _nothing_yet(runs, metric.title)
         return
@@ -52,7 +55,6 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         what = escape(view.large.task) or (metric.total if metric.total != metric.title else "whole run")
         st.markdown(f"{dot}**{escape(metric.title)}**, {what}", width="stretch")
         picture = curve_files(runs, chosen, series)
-    reading = chosen.reading
     chart(
         curve_chart(view, colour, marked=marked),
         key="curve_large",
@@ -64,7 +66,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     _legend(view, colour, hidden, marked)
     _said(view, series)
     if view.small:
-        _small(view, colour, chosen, marked)
+        _small(view, colour, marked, chosen.same)
 
 
 def _nothing_yet(runs: Sequence[Run], title: str) -> None:
@@ -77,10 +79,10 @@ def _nothing_yet(runs: Sequence[Run], title: str) -> None:
     empty(f"No {title.lower()} yet", words)
 
 
-def _small(view: CurvesView, colour: dict[str, str], chosen: Chosen, marked: str | None) -> None:
-    reading = chosen.reading
+def _small(view: CurvesView, colour: dict[str, str], marked: str | None, same: bool) -> None:
+    reading = view.reading
     if draw_small_charts(
-        small_charts(view, colour, marked=marked, same=chosen.same),
+        small_charts(view, colour, marked=marked, same=same),
         key="curve_small",
         group=_ZOOM,
         x_end=view.x_end,

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.store.records import MetricKey
 from core.training.events import TOTAL
-from dashboard.panels.curve_address import drop_window, window
+from dashboard.panels.curve_address import drop_window
 from dashboard.queries.curve_metrics import (
     AXES,
     METRICS,
@@ -147,4 +147,4 @@ def _display(axis: str, seeds: str) -> tuple[Reading, bool]:
         help="Weight of the past in a running mean over all points, of each seed before the mean of seeds. "
         "The raw line stays, faint.",
     )
-    return Reading(axis, seeds, smoothing, log_x, log_y, calm, window()), same
+    return Reading(axis, seeds, smoothing, log_x, log_y, calm), same
