@@ -1,7 +1,7 @@
 """The form in the address of the page, both ways: a link fills it in, and an edit is in the link.
 
 Written by hand instead of `bind="query-params"`: bound widgets would leave a dozen parameters on all other
-pages, and a key per corpus has no place in a link (docs/adr/0010-launch-link.md).
+pages, and a key per corpus has no place in a link (docs/adr/0013-launch-link.md).
 """
 
 from __future__ import annotations
