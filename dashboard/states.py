@@ -44,5 +44,5 @@ def problem(sentence: str, details: str = "") -> None:
 def state_badge(state: RunState) -> None:
     """A state's word and icon in its colour."""
     look = STATES[state]
-    word = f":shimmer[{look.word}]" if state is RunState.RUNNING else look.word
-    st.markdown(f":{look.colour}-badge[{look.icon} {word}]", width="content")
+    icon = f":shimmer[{look.icon}]" if state is RunState.RUNNING else look.icon
+    st.markdown(f":{look.colour}-badge[{icon} {look.word}]", width="content")

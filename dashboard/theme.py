@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Okabe and Ito's palette, which keeps its differences for colour-blind readers.
-TASK_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#8A939B")
+TASK_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#5F6B73")
 
 DASHES: Mapping[str, str] = {"stl": "dot", "mtl": "dash", "mrn": "solid"}
 PARADIGM_NAMES: Mapping[str, str] = {"stl": "STL", "mtl": "MTL", "mrn": "MRN"}

@@ -1,0 +1,111 @@
+"""The look in numbers: text that can be read (WCAG AA), tasks that colour-blind readers tell apart."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dashboard.theme import STATES, TASK_COLOURS
+
+SETTINGS = Path(__file__).resolve().parents[2] / "dashboard" / ".streamlit" / "config.toml"
+THEMES: dict[str, dict[str, Any]] = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["theme"]
+MODES = ("light", "dark")
+TEXT, SHAPE = 4.5, 3.0  # WCAG 2.2, 1.4.3 and 1.4.11
+# How much of its colour Streamlit puts into the background of a badge.
+BADGE = {"light": 0.1, "dark": 0.2}
+
+# Machado, Oliveira and Fernandes 2009, at full strength, in linear RGB.
+SIGHTS = {
+    "all colours": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+APART = 15.0
+"""In units of CIELAB, where 2.3 is just seen and 10 is seen at a glance."""
+
+_TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+Colour = NDArray[np.float64]
+
+
+def _rgb(text: str) -> Colour:
+    return np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+
+
+def _linear(rgb: Colour) -> Colour:
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def _contrast(one: Colour, other: Colour) -> float:
+    low, high = sorted(float(_TO_XYZ[1] @ _linear(colour)) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _lab(linear: Colour) -> Colour:
+    x, y, z = np.cbrt(_TO_XYZ @ np.clip(linear, 0, 1) / (_TO_XYZ @ np.ones(3)))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_black_on_white_is_21() -> None:
+    assert _contrast(np.zeros(3), np.ones(3)) == pytest.approx(21)
+    assert _lab(np.ones(3)) == pytest.approx([100, 0, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_text_can_be_read(mode: str) -> None:
+    theme = THEMES[mode]
+    grounds = [
+        theme["backgroundColor"],
+        theme["secondaryBackgroundColor"],
+        theme["sidebar"]["backgroundColor"],
+    ]
+    for name in ("textColor", "linkColor"):
+        for ground in grounds:
+            assert _contrast(_rgb(theme[name]), _rgb(ground)) >= TEXT, (name, ground)
+    # Axes and other small print of charts.
+    assert _contrast(_rgb(theme["grayColor"]), _rgb(theme["backgroundColor"])) >= TEXT
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_states_can_be_read(mode: str) -> None:
+    """The word of a state, as text on the page and on its badge."""
+    theme = THEMES[mode]
+    page, share = _rgb(theme["backgroundColor"]), BADGE[mode]
+    for colour in {look.colour for look in STATES.values()}:
+        text = _rgb(theme[f"{colour}TextColor"])
+        badge = share * _rgb(theme[f"{colour}Color"]) + (1 - share) * page
+        assert _contrast(text, page) >= TEXT, colour
+        assert _contrast(text, badge) >= TEXT, colour
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_accent_can_be_seen_and_written_on(mode: str) -> None:
+    accent = _rgb(THEMES[mode]["primaryColor"])
+    assert _contrast(accent, np.ones(3)) >= TEXT  # Streamlit writes on it in white
+    assert _contrast(accent, _rgb(THEMES[mode]["backgroundColor"])) >= SHAPE
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_tasks_are_told_apart(sight: str) -> None:
+    seen = {colour: _lab(SIGHTS[sight] @ _linear(_rgb(colour))) for colour in TASK_COLOURS}
+    for one, other in itertools.combinations(TASK_COLOURS, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) >= APART, (one, other)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_charts_of_streamlit_have_the_tasks_colours(mode: str) -> None:
+    assert tuple(THEMES[mode]["chartCategoricalColors"]) == TASK_COLOURS
