@@ -183,9 +183,12 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   const group = draw(svg, "g")
   const parts = { texts: [] }
   if (room.head) {
-    const title = fitted(panel.title, room.each - 4, 14, theme.family, 600)
+    const own = { correlation: "", difference: `own scale, ±${panel.limit}`, spread: `own scale, to ${panel.limit}` }[panel.scale]
+    const title = fitted(panel.title, room.each - 14 - measure(own, 12, theme.family), 14, theme.family, 600)
     const head = draw(group, "text", { x, y: y + 14, "font-size": 14, "font-weight": 600, fill: theme.text }, title)
-    draw(head, "title", {}, panel.title)
+    if (title !== panel.title) draw(head, "title", {}, panel.title)
+    const beside = x + measure(title, 14, theme.family, 600) + 10
+    draw(group, "text", { x: beside, y: y + 14, "font-size": 12, fill: theme.muted }, own)
   }
   parts.subtitle = draw(group, "text", { x, y: y + 30, "font-size": 12, fill: theme.muted })
   drawNames(group, frame.rows, room, theme, origin, true)
@@ -299,7 +302,7 @@ function drawScale(group, defs, panel, index, room, theme, at, identity) {
   }
   let x = at.x + width + 14
   const space = room.each - room.left - width - 20
-  const words = { correlation: "correlation", difference: "difference, own scale", spread: "SD, own scale" }[panel.scale]
+  const words = { correlation: "correlation", difference: "difference", spread: "SD" }[panel.scale]
   if (measure(words, 11, theme.family) < space) {
     draw(group, "text", { x, y: at.y + 8, "font-size": 11, fill: theme.muted }, words)
     if (panel.impossible.length && room.cell * room.wide > 320) {

@@ -74,8 +74,15 @@ def _segments(label: str, names: dict[str, str], key: str) -> str:
         bind="query-params",
         format_func=names.__getitem__,
         label_visibility="collapsed",
+        on_change=_whole_matrix,
     )
     return picked
+
+
+def _whole_matrix() -> None:
+    """A part of one matrix is no part of another, nor of the same in another order."""
+    if "zoom" in st.query_params:
+        del st.query_params["zoom"]
 
 
 def _meant(view: str, runs: Sequence[Run]) -> tuple[int, ...]:

@@ -28,11 +28,6 @@ _ZOOM = """() => {
     const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
     return [chart.layout.xaxis.range, chart.dataset.before ?? 'no']
 }"""
-_MATRIX = """() => {
-    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
-    const matrix = chart?._fullData?.[0]?.z ?? []
-    return Array.from(matrix, (row) => Array.from(row))
-}"""
 
 pytestmark = pytest.mark.journey
 
@@ -125,24 +120,25 @@ def _compare(page: Page) -> None:
 
 def _relations(page: Page) -> None:
     go(page, "Relations")
-    page.wait_for_function(f"({_MATRIX})().length === 3", timeout=_LOOK_MS)
-    tasks = page.evaluate(_MATRIX)
-    assert len(tasks) == 3
-    assert all(abs(tasks[i][i] - 1) < 1e-3 for i in range(3))
-    assert max(abs(tasks[i][j]) for i in range(3) for j in range(i)) > 0.01
+    root = page.locator("#root[data-step]")
+    root.wait_for(timeout=_LOOK_MS)
+    numbers = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
+    expect(numbers).to_have_count(9, timeout=_LOOK_MS)
+    tasks = [float(text.replace("−", "-")) for text in numbers.all_inner_texts()]
+    assert tasks[0] == tasks[4] == tasks[8] == 1
+    assert max(abs(tasks[place]) for place in (1, 2, 5)) > 0.01
     picture(page, "relations-tasks")
     page.get_by_role("radio", name="Labels").click()
-    page.wait_for_function(f"({_MATRIX})().length > 40", timeout=_LOOK_MS)
+    expect(root).to_have_attribute("data-mode", "label", timeout=_LOOK_MS)
     picture(page, "relations-labels")
-    step = page.get_by_test_id("stSliderThumbValue").first
-    last = step.inner_text()
-    page.get_by_role("button", name="Play").click()
+    last = root.get_attribute("data-step") or ""
+    root.get_by_role("button", name="Play").click()
     # It begins anew and goes on by itself.
-    expect(step).not_to_have_text(last, timeout=_LOOK_MS)
-    first = step.inner_text()
-    expect(step).not_to_have_text(first, timeout=_LOOK_MS)
-    page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=_LOOK_MS)
+    expect(root).not_to_have_attribute("data-step", last, timeout=_LOOK_MS)
+    first = root.get_attribute("data-step") or ""
+    expect(root).not_to_have_attribute("data-step", first, timeout=_LOOK_MS)
+    root.get_by_role("button", name="Pause").click()
+    expect(root.get_by_role("button", name="Play")).to_be_visible(timeout=_LOOK_MS)
 
 
 def _tag(page: Page) -> None:

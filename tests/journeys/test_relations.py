@@ -1,0 +1,219 @@
+"""Relations in a real browser: played without the server, compared, clustered, zoomed into, saved."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Download, Locator, Page, expect
+
+from core.store import Store
+from core.store.records import SnapshotKey
+from tests.journeys.browser import browser_page, picture
+from tests.journeys.conftest import Laboratory
+
+pytestmark = pytest.mark.journey
+
+_LOOK_MS = 60_000
+# What the page promises is under 200 ms. Machines that run tests are seldom idle, so the median counts.
+_STEP_MS = 200.0
+
+# Moves the slider as a reader's drag does, step by step, and gives the milliseconds until each was painted.
+_DRAG = """async (root, steps) => {
+    const range = root.querySelector('input[type=range]')
+    performance.clearMeasures('relations-step')
+    for (let step = 0; step < steps; step += 1) {
+        range.value = step % (Number(range.max) + 1)
+        range.dispatchEvent(new Event('input', { bubbles: true }))
+        await new Promise((resolve) => setTimeout(resolve, 60))
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    return performance.getEntriesByName('relations-step').map((entry) => entry.duration)
+}"""
+_PIXELS = """(root) => {
+    const canvas = root.querySelector('canvas')
+    return Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data)
+        .reduce((sum, value, at) => (sum + value * (at % 251)) % 1000003, 0)
+}"""
+
+
+def player(page: Page) -> Locator:
+    """The player, once it has painted."""
+    root = page.locator("#root[data-step]")
+    root.wait_for(timeout=_LOOK_MS)
+    return root
+
+
+def opened(page: Page, laboratory: Laboratory, **query: str) -> Locator:
+    page.goto(laboratory.link("relations", **query))
+    return player(page)
+
+
+def stored(laboratory: Laboratory, run_id: int, step: int | None = None) -> tuple[SnapshotKey, Any]:
+    store = Store.open(f"sqlite:///{laboratory.home / 'runs.db'}")
+    try:
+        return store.relations(run_id, step)
+    finally:
+        store.close()
+
+
+def at(root: Locator, across: float, down: float) -> dict[str, float]:
+    """A place of the picture, as shares of it."""
+    box = root.locator(".stage").bounding_box()
+    assert box is not None
+    return {"x": box["x"] + across * box["width"], "y": box["y"] + down * box["height"]}
+
+
+def repainted(root: Locator, before: int) -> None:
+    """Waits for another picture than that."""
+    deadline = time.monotonic() + _LOOK_MS / 1000
+    while root.evaluate(_PIXELS) == before:
+        assert time.monotonic() < deadline, "the picture has not changed"
+        root.page.wait_for_timeout(100)
+
+
+def values_of(page: Page, root: Locator) -> list[list[str]]:
+    """What the reader gets by Copy CSV."""
+    root.get_by_role("button", name="Copy CSV").click()
+    expect(root.get_by_role("button", name="Copied")).to_be_visible()
+    text = page.evaluate("() => navigator.clipboard.readText()")
+    expect(root.get_by_role("button", name="Copy CSV")).to_be_visible()
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Laboratory, page: Page) -> None:
+    run = filled_laboratory.filled.mrn[0]
+    root = opened(page, filled_laboratory, run=str(run))
+    last = root.get_attribute("data-step")
+    assert last == "600"
+    before = root.evaluate(_PIXELS)
+    picture(page, "relations-player-tasks")
+    root.get_by_role("button", name="Play").click()
+    expect(root).not_to_have_attribute("data-step", last)
+    repainted(root, before)
+    root.get_by_role("button", name="Pause").click()
+    paused = root.get_attribute("data-step")
+    # Pairs, numbers, words and the link follow.
+    page.wait_for_url(re.compile(rf"step={paused}\b"), timeout=_LOOK_MS)
+    expect(root).to_have_attribute("data-step", paused or "")
+    slider = root.get_by_role("slider", name="Training step")
+    slider.press("Home")
+    expect(root).to_have_attribute("data-step", "1")
+    slider.press("ArrowRight")
+    expect(root).to_have_attribute("data-step", "32")
+    slider.press("End")
+    page.wait_for_url(lambda url: "step=" not in url, timeout=_LOOK_MS)
+    for mode in ("Labels", "Features"):
+        page.get_by_role("radio", name=mode).click()
+        expect(root).to_have_attribute("data-mode", mode.lower().removesuffix("s"), timeout=_LOOK_MS)
+        page.wait_for_timeout(500)
+        taken = root.evaluate(_DRAG, 25)
+        median = statistics.median(taken)
+        print(f"{mode}: {median:.0f} ms a step, {max(taken):.0f} at most, over {len(taken)}")
+        assert len(taken) >= 20
+        assert median < _STEP_MS
+
+
+def test_runs_beside_each_other_and_their_difference(filled_laboratory: Laboratory, page: Page) -> None:
+    a, b = filled_laboratory.filled.mrn[:2]
+    root = opened(page, filled_laboratory, run=f"{a},{b}", mode="Labels")
+    page.get_by_role("radio", name="Side by side").click()
+    expect(root.get_by_text(f"{b} · MRN").first).to_be_visible(timeout=_LOOK_MS)
+    picture(page, "relations-side-by-side")
+    page.get_by_role("radio", name="Difference").click()
+    expect(root.get_by_text("A − B", exact=True).first).to_be_visible(timeout=_LOOK_MS)
+    expect(root.get_by_text("own scale, ±").first).to_be_visible()
+    picture(page, "relations-difference")
+    page.get_by_role("radio", name="Mean over seeds").click()
+    expect(root.get_by_text("SD over 3 seeds").first).to_be_visible(timeout=_LOOK_MS)
+    page.mouse.move(**at(root, 0.25, 0.4))
+    expect(root.get_by_text("95% interval of the mean")).to_be_visible()
+    picture(page, "relations-mean")
+
+
+def test_clustered_labels_with_gold_labels_beside(filled_laboratory: Laboratory, page: Page) -> None:
+    run = filled_laboratory.filled.mrn[0]
+    root = opened(page, filled_laboratory, run=str(run), mode="Labels", gold="true")
+    expect(root.get_by_text("Gold labels").first).to_be_visible()
+    plain = root.evaluate(_PIXELS)
+    page.get_by_role("radio", name="Clustered").click()
+    page.wait_for_url(re.compile("order=Clustered"), timeout=_LOOK_MS)
+    repainted(root, plain)
+    expect(page.get_by_text("Learned and counted go together")).to_be_visible()
+    picture(page, "relations-clustered-gold")
+
+
+def test_a_clicked_cell_shows_its_line_and_a_key_does_too(filled_laboratory: Laboratory, page: Page) -> None:
+    run = filled_laboratory.filled.mrn[0]
+    root = opened(page, filled_laboratory, run=str(run))
+    page.mouse.click(**at(root, 0.5, 0.75))
+    page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"), timeout=_LOOK_MS)
+    expect(page.get_by_text("ner and chunk over training")).to_be_visible(timeout=_LOOK_MS)
+    page.mouse.move(5, 5)
+    stage = root.locator(".stage")
+    stage.focus()
+    stage.press("ArrowRight")
+    stage.press("ArrowRight")
+    expect(root.locator(".tip .names")).to_have_text(re.compile(r"pos\s+×\s+chunk"))
+    _, learned = stored(filled_laboratory, run)
+    told = root.locator(".tip dd").first.inner_text().replace("−", "-")
+    assert float(told) == pytest.approx(learned.correlation("task")[0, 1], abs=1e-3)
+    stage.press("Enter")
+    expect(page.get_by_text("pos and chunk over training")).to_be_visible(timeout=_LOOK_MS)
+    picture(page, "relations-pair")
+
+
+def test_zoom_into_features_gives_the_stored_values(
+    filled_laboratory: Laboratory, page: Page, tmp_path: Path
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    run = filled_laboratory.filled.mrn[0]
+    root = opened(page, filled_laboratory, run=str(run), mode="Features")
+    page.mouse.move(**at(root, 0.3, 0.3))
+    expect(root.locator(".tip dd").first).to_contain_text("≈")
+    page.mouse.down()
+    page.mouse.move(**at(root, 0.35, 0.33))
+    page.mouse.move(**at(root, 0.4, 0.36))
+    page.mouse.up()
+    page.wait_for_url(re.compile("zoom="), timeout=_LOOK_MS)
+    expect(root.get_by_role("button", name="Whole matrix")).to_be_visible(timeout=_LOOK_MS)
+    rows = values_of(page, root)
+    columns = [int(name.removeprefix("feature ")) for name in rows[0][1:]]
+    features = [int(row[0].removeprefix("feature ")) for row in rows[1:]]
+    assert 10 < len(features) < 128
+    _, learned = stored(filled_laboratory, run)
+    exact = learned.correlation("feature")[np.ix_(features, columns)]
+    copied = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
+    np.testing.assert_allclose(copied, exact, atol=1e-4)
+    picture(page, "relations-zoom")
+    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        with page.expect_download() as saved:
+            root.get_by_role("button", name=kind).click()
+        download: Download = saved.value
+        assert download.suggested_filename == f"relations-feature-run-{run}-step-600.{kind.lower()}"
+        path = tmp_path / download.suggested_filename
+        download.save_as(path)
+        assert path.read_bytes().startswith(begins)
+        assert path.stat().st_size > 5000
+    root.get_by_role("button", name="Whole matrix").click()
+    page.wait_for_url(lambda url: "zoom=" not in url, timeout=_LOOK_MS)
+
+
+def test_what_cannot_be_learned_is_hatched_in_the_dark_too(filled_laboratory: Laboratory) -> None:
+    run = filled_laboratory.filled.disjoint[0]
+    with browser_page(dark=True) as (page, elsewhere, errors):
+        root = opened(page, filled_laboratory, run=str(run), mode="Labels")
+        expect(root.get_by_text("cannot be learned").first).to_be_visible()
+        assert root.locator("path.impossible").count() == 1
+        page.mouse.move(**at(root, 0.75, 0.3))
+        expect(root.get_by_text("With this alignment the rows of these two never meet.")).to_be_visible()
+        picture(page, "relations-impossible-dark")
+        assert not errors
+        assert not elsewhere
