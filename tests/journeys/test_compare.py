@@ -62,7 +62,7 @@ def test_a_table_to_paste(filled_laboratory: Laboratory, page: Page, tmp_path: P
     page.get_by_role("radio", name="CSV").click()
     expect(code).to_contain_text("configuration", timeout=_LOOK_MS)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download").click()
+        page.locator(".st-key-scores_download").get_by_role("button").click()
     download.value.save_as(tmp_path / "scores.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
     assert {row["task"] for row in rows} == {"pos", "chunk", "ner"}
@@ -79,5 +79,6 @@ def test_a_link_shows_what_was_seen(filled_laboratory: Laboratory, page: Page) -
     page.wait_for_url("**seed_differences=true**")
     page.goto(page.url)
     expect(told).to_be_visible(timeout=_LOOK_MS)
-    expect(page.get_by_role("checkbox", name="As differences to MTL")).to_be_checked()
+    less = page.get_by_role("switch", name="As differences to MTL")
+    expect(less).to_be_checked(timeout=_LOOK_MS)
     picture(page, "compare-seeds")
