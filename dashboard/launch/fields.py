@@ -4,6 +4,9 @@ here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import streamlit as st
 
 from core.config import FIELD_HELP, RunConfig
@@ -51,20 +54,23 @@ def field_widget(field: str) -> str | tuple[str, ...]:
     return picks(field) if field in OPTIONS else typed(field)
 
 
-def picks(field: str, label: str | None = None, *, hidden: bool = False) -> tuple[str, ...]:
-    """The values picked among a field's options."""
-    return tuple(
-        st.pills(
-            label or field_label(field),
-            OPTIONS[field],
-            selection_mode="multi",
-            format_func=str,
-            help=None if hidden else escape(FIELD_HELP[field].sentence),
-            key=key_of(field),
-            persist_state="session",
-            label_visibility="collapsed" if hidden else "visible",
-        )
+def picks(
+    field: str, label: str | None = None, *, names: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, ...]:
+    """The values picked among a field's options, in the order of these, whatever was clicked first.
+
+    `names` says how options are written where not as they are.
+    """
+    picked = st.pills(
+        label or field_label(field),
+        OPTIONS[field],
+        selection_mode="multi",
+        format_func=lambda option: names.get(option, option),
+        help=escape(FIELD_HELP[field].sentence),
+        key=key_of(field),
+        persist_state="session",
     )
+    return tuple(option for option in OPTIONS[field] if option in picked)
 
 
 def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", words: str = "") -> str:

@@ -131,22 +131,14 @@ def _paradigm(
 ) -> _Lists:
     """Paradigms and, where MRN is among them, what it asks. What is wrong goes to `problems`."""
     st.subheader("Paradigm", anchor=False)
-    paradigms = st.pills(
-        "Paradigm",
-        PARADIGMS,
-        selection_mode="multi",
-        format_func=PARADIGM_NAMES.__getitem__,
-        key=key_of("paradigm"),
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    paradigms = picks("paradigm", "How tasks learn from each other", names=PARADIGM_NAMES)
     with st.container(gap=None):
         for name in PARADIGMS:
             if name in paradigms:
                 st.caption(f"**{PARADIGM_NAMES[name]}** {_PARADIGM_WORDS[name]}")
     slots["paradigm"] = st.empty()
     if "mrn" not in paradigms:
-        return {"paradigm": tuple(paradigms)}
+        return {"paradigm": paradigms}
     with st.container(border=True):
         left, right = st.columns(2)
         with left:
@@ -171,7 +163,7 @@ def _paradigm(
             except ConfigError as error:
                 problems["alignment"] = str(error)
         slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
-    return {"paradigm": tuple(paradigms), "prior": priors, "alignment": alignments, "lambda": lambdas}
+    return {"paradigm": paradigms, "prior": priors, "alignment": alignments, "lambda": lambdas}
 
 
 def _automatic_strength(trainings: Sequence[str], priors: Sequence[str]) -> str:

@@ -144,7 +144,7 @@ def test_a_link_makes_the_same_form(open_page: Open) -> None:
         "encoder": "minilm,minilm+bilstm",
         "encoder_training": "frozen",
         "paradigm": "mtl,mrn",
-        "alignment": "exact,disjoint",
+        "alignment": "disjoint,exact",
         "lambda": "0.01, 0.1",
         "seed": "1-2",
         "epochs": "3",
