@@ -16,7 +16,7 @@ from typing import Any
 from core.config import RunConfig
 from core.corpora import summarise
 from core.models.registry import base_name
-from core.store import MetricKey, Run, RunState, Store
+from core.store import MetricKey, Owner, Run, RunState, Store
 from core.training.events import TOTAL
 from jobs.engines.slots import gpu_count, slot_count
 
@@ -79,7 +79,8 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     if not configs:
         return Cost((), 0.0, 0.0, 0.0, "no runs")
     past = _past_runs(store)
-    rates = {kind: _rate(store, past, kind) for kind in dict.fromkeys(map(_kind, configs))}
+    usual = _after_the_first(past)
+    rates = {kind: _rate(store, usual, kind) for kind in dict.fromkeys(map(_kind, configs))}
     words = {
         data: _words(*data) for data in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in configs)
     }
@@ -185,11 +186,29 @@ def _work_done(run: Run) -> float:
     return float(run.total_steps * run.config.batch_size * per_sentence)
 
 
-def _first_run(past: Sequence[Run]) -> float:
-    """How much longer the first run of a worker takes than the next like it."""
-    by_worker: dict[object, list[Run]] = {}
+def _by_worker(past: Sequence[Run]) -> dict[Owner | None, list[Run]]:
+    """The past runs of each worker, the first one first."""
+    by_worker: dict[Owner | None, list[Run]] = {}
     for run in reversed(past):
         by_worker.setdefault(run.owner, []).append(run)
+    return by_worker
+
+
+def _after_the_first(past: Sequence[Run]) -> list[Run]:
+    """The past runs without the first of each worker that trained another one like it."""
+    first = {
+        runs[0].id for runs in _by_worker(past).values() if _kind(runs[0].config) in map(_of_run, runs[1:])
+    }
+    return [run for run in past if run.id not in first]
+
+
+def _of_run(run: Run) -> _Kind:
+    return _kind(run.config)
+
+
+def _first_run(past: Sequence[Run]) -> float:
+    """How much longer the first run of a worker takes than the next like it."""
+    by_worker = _by_worker(past)
     longer = [
         (one.seconds or 0.0) - (other.seconds or 0.0)
         for one, other, *_ in (runs for runs in by_worker.values() if runs[1:])

@@ -87,7 +87,8 @@ def test_without_experience_it_is_a_rough_guess_and_said_so(store: Store, corpus
 
 def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock) -> None:
     for seed, epochs in enumerate((2, 4, 8)):
-        ended(store, clock, small(corpus, seed=seed, epochs=epochs, batch_size=4), start=30, per_word=0.1)
+        config = small(corpus, seed=seed, epochs=epochs, batch_size=4)
+        ended(store, clock, config, start=30, per_word=0.1, worker=seed)
     found = cost(store, [small(corpus, epochs=20, batch_size=4), small(corpus, epochs=1, batch_size=4)])
     assert not found.rough
     assert found.basis == "from 3 past runs of this kind on this machine"
@@ -107,8 +108,9 @@ def test_the_range_is_that_of_past_runs(store: Store, corpus: Path, clock: Clock
 
 def test_the_most_alike_runs_are_asked(store: Store, corpus: Path, clock: Clock) -> None:
     for seed in range(3):
-        ended(store, clock, small(corpus, seed=seed, batch_size=4), start=1, per_word=1)
-        ended(store, clock, small(corpus, seed=seed, batch_size=4, paradigm="mtl"), start=1, per_word=3)
+        for paradigm, per_word in (("mrn", 1), ("mtl", 3)):
+            config = small(corpus, seed=seed, batch_size=4, paradigm=paradigm)
+            ended(store, clock, config, start=1, per_word=per_word, worker=10 * per_word + seed)
     mrn, mtl, stl = cost(
         store,
         [
@@ -133,6 +135,7 @@ def test_the_first_run_of_a_worker_takes_longer_once(
             ended(store, clock, config, start=start, per_word=0.1, worker=worker)
     configs = [small(corpus, seed=seed, batch_size=4) for seed in range(4)]
     one = 10 + 0.1 * 40 * 5
+    assert [run.most for run in cost(store, configs).runs] == pytest.approx([one] * 4)  # as the usual run
     assert cost(store, configs).seconds == pytest.approx(40 + 4 * one)
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
     assert cost(store, configs).seconds == pytest.approx(40 + 2 * one)
