@@ -64,7 +64,7 @@ def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
 def found_line(page: Page, *, grouped: bool) -> None:
     """How much was found, what it has in common, a button for the seeds, and the other pages."""
     shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}.{shared}",
             width="content",
