@@ -47,7 +47,7 @@ def curve_chart(
     ordered = sorted(panel.lines, key=lambda line: line.key == marked)
     for line in ordered:
         dimmed = _dimmed(line, marked)
-        if line.low is not None and line.high is not None:
+        if line.low is not None and line.high is not None and np.isfinite(line.low).any():
             chart.add_scatter(**_band(line, look[line.key], dimmed, view.large.y_range, reading))
     for line in ordered:
         dimmed = _dimmed(line, marked)
@@ -214,8 +214,8 @@ def _band(
         xs += [x, x[::-1], [np.nan]]
         ys += [line.high[start:end], low[start:end][::-1], [np.nan]]
     return {
-        "x": np.concatenate(xs).astype(np.float32) if xs else np.zeros(0, np.float32),
-        "y": np.concatenate(ys).astype(np.float32) if ys else np.zeros(0, np.float32),
+        "x": np.concatenate(xs).astype(np.float32),
+        "y": np.concatenate(ys).astype(np.float32),
         "fill": "toself",
         "fillcolor": faint(colour, 0.05 if dimmed else 0.18),
         "line": {"width": 0},
@@ -246,7 +246,14 @@ def _checkpoint(line: Line, colour: str) -> dict[str, Any]:
 
 def _axes(chart: go.Figure, view: CurvesView) -> None:
     reading = view.reading
-    chart.update_xaxes(axis(AXES[reading.axis], showgrid=False, type="log" if reading.log_x else "linear"))
+    chart.update_xaxes(
+        axis(
+            AXES[reading.axis],
+            showgrid=False,
+            type="log" if reading.log_x else "linear",
+            unifiedhovertitle={"text": f"{AXES[reading.axis]} %{{x:,.4~f}}"},
+        )
+    )
     if not reading.log_x:
         chart.update_xaxes(range=(0, view.x_end))
     chart.update_yaxes(

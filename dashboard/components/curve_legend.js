@@ -2,8 +2,6 @@
 
 const SVG = "http://www.w3.org/2000/svg"
 const DASHES = { dot: "2 3.5", dash: "7 4" }
-// For so long the reader's click counts for more than what the server still says.
-const PATIENCE_MS = 3000
 
 const legends = new WeakMap()
 
@@ -27,7 +25,7 @@ function sign() {
 }
 
 function made(legend, key) {
-  const box = Object.assign(document.createElement("input"), { type: "checkbox" })
+  const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true })
   const button = Object.assign(document.createElement("button"), { type: "button" })
   const { svg, line } = sign()
   const tr = cell("tr", "", cell("td", "check", box), cell("td", "sign", svg), cell("td", "name", button))
@@ -37,9 +35,24 @@ function made(legend, key) {
   return row
 }
 
+function stateOf(hidden, marked) {
+  return JSON.stringify([[...hidden].sort(), marked])
+}
+
+// Whether the server says something that the reader's last click has not overtaken.
+function isNews(legend, state) {
+  const { told, heard } = legend
+  legend.heard = state
+  const answered = told.lastIndexOf(state)
+  if (answered < 0 && told.length && state === heard) return false // it has not heard of the click yet
+  const news = answered < 0 || answered === told.length - 1
+  legend.told = news ? [] : told.slice(answered + 1)
+  return news
+}
+
 function tell(legend, marked) {
   const hidden = [...legend.rows.values()].filter((row) => !row.box.checked).map((row) => row.key)
-  legend.said = { hidden, marked, until: Date.now() + PATIENCE_MS }
+  legend.told.push(stateOf(hidden, marked))
   show(legend, hidden, marked)
   legend.trigger("changed", { hidden, marked })
 }
@@ -74,7 +87,7 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   let legend = legends.get(parentElement)
   if (!legend) {
-    legend = { rows: new Map(), head: cell("thead"), body: cell("tbody"), marked: null, said: null }
+    legend = { rows: new Map(), head: cell("thead"), body: cell("tbody"), marked: null, told: [], heard: null }
     parentElement.querySelector("#root").append(cell("table", "", legend.head, legend.body))
     legends.set(parentElement, legend)
   }
@@ -104,13 +117,7 @@ export default function (component) {
   })
   const hidden = data.rows.filter((row) => row.hidden).map((row) => row.key)
   const marked = data.rows.find((row) => row.marked)?.key ?? null
-  const { said } = legend
-  const same = said && String(said.hidden) === String(hidden) && said.marked === marked
-  if (said && !same && Date.now() < said.until) show(legend, said.hidden.filter((key) => keys.includes(key)), said.marked)
-  else {
-    legend.said = null
-    show(legend, hidden, marked)
-  }
+  if (isNews(legend, stateOf(hidden, marked))) show(legend, hidden, marked)
 
   return () => legends.delete(parentElement)
 }
