@@ -128,10 +128,16 @@ def _fitting(name: str, column: Sequence[Sequence[str]], tasks: Sequence[GivenTa
     for number, task in enumerate(tasks):
         is_spans = written != "plain" or set(labels) == {"O"}
         if is_spans == (task.scheme == "iob2"):
-            known = set(task.labels)
-            fits[number] = sum(label in known for label in inside) / len(inside)
+            kept = _type if is_spans else str
+            known = set(map(kept, task.labels))
+            fits[number] = sum(kept(label) in known for label in inside) / len(inside)
     best = max(fits, key=lambda number: (fits[number], tasks[number].name == name), default=None)
     return tasks[best] if best is not None and fits[best] >= _FITS else None
+
+
+def _type(label: str) -> str:
+    """The type of a span's label: a run may know B-PER only, and I-PER is gold for it none the less."""
+    return label.partition("-")[2] or label
 
 
 def _check(columns: Sequence[str], tasks: Sequence[GivenTask]) -> None:

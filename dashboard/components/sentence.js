@@ -122,11 +122,11 @@ function lineNode(block, from, to, widths) {
 }
 
 // Where the lines of each block break: all words of all blocks are laid out once without breaks, and measured.
-function broken(root, blocks, width) {
+function broken(stage, blocks, width) {
   const host = element("div", "measure")
   const trials = blocks.map((block) => lineNode(block, 0, block.tokens.length))
   host.append(...trials)
-  root.append(host)
+  stage.append(host)
   const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.offsetWidth)))
   const names = [widest(".task"), widest(".who")]
   const lines = trials.map((trial, number) => {
@@ -167,16 +167,17 @@ function fillCard(card, block, lane, at) {
   if (cell.why) card.append(element("div", "said why", cell.why))
 }
 
-function interact(root, blocks) {
+// Pointing, touching and the arrow keys bring up the card. All cells together are one stop of the Tab key.
+function interact(stage, blocks) {
   const card = element("div", "card")
   card.hidden = true
   card.setAttribute("role", "tooltip")
-  root.append(card)
+  stage.append(card)
   const cells = new Map() // block.lane.word → node
-  root.querySelectorAll(".cell").forEach((cell) => {
+  stage.querySelectorAll(".cell").forEach((cell) => {
     cells.set(`${cell.dataset.block}.${cell.dataset.lane}.${cell.dataset.word}`, cell)
   })
-  const first = root.querySelector(".cell")
+  const first = stage.querySelector(".cell")
   if (first) first.tabIndex = 0
   let shown = null
   const hide = () => {
@@ -192,31 +193,32 @@ function interact(root, blocks) {
     const block = blocks[cell.dataset.block]
     fillCard(card, block, block.lanes[cell.dataset.lane], Number(cell.dataset.word))
     card.hidden = false
-    const [outer, inner] = [root.getBoundingClientRect(), cell.getBoundingClientRect()]
+    const [outer, inner] = [stage.getBoundingClientRect(), cell.getBoundingClientRect()]
     const left = Math.min(inner.left - outer.left, outer.width - card.offsetWidth - 4)
     const below = inner.bottom + card.offsetHeight + 12 < window.innerHeight || inner.top < card.offsetHeight + 80
     card.style.left = `${Math.max(0, left)}px`
     card.style.top = `${below ? inner.bottom - outer.top + 6 : inner.top - outer.top - card.offsetHeight - 6}px`
   }
   const focus = (cell) => {
-    root.querySelectorAll('.cell[tabindex="0"]').forEach((other) => (other.tabIndex = -1))
+    stage.querySelectorAll('.cell[tabindex="0"]').forEach((other) => (other.tabIndex = -1))
     cell.tabIndex = 0
     cell.focus()
   }
-  root.onpointerover = (event) => {
+  const isFocused = (cell) => cell !== null && cell === stage.getRootNode().activeElement
+  stage.addEventListener("pointerover", (event) => {
     const cell = event.target.closest(".cell")
     if (cell) show(cell)
-    else if (shown && !event.target.closest(".card") && root.getRootNode().activeElement !== shown) hide()
-  }
-  root.onpointerleave = () => root.getRootNode().activeElement !== shown && hide()
-  root.onclick = (event) => {
+    else if (!isFocused(shown)) hide()
+  })
+  stage.addEventListener("pointerleave", () => !isFocused(shown) && hide())
+  stage.addEventListener("click", (event) => {
     const cell = event.target.closest(".cell")
     if (cell) focus(cell)
     else hide()
-  }
-  root.onfocusin = (event) => event.target.classList.contains("cell") && show(event.target)
-  root.onfocusout = hide
-  root.onkeydown = (event) => {
+  })
+  stage.addEventListener("focusin", (event) => event.target.classList.contains("cell") && show(event.target))
+  stage.addEventListener("focusout", hide)
+  stage.addEventListener("keydown", (event) => {
     const cell = event.target.closest(".cell")
     if (!cell) return
     if (event.key === "Escape") return hide()
@@ -236,7 +238,7 @@ function interact(root, blocks) {
     if (!next) return
     event.preventDefault()
     focus(next)
-  }
+  })
 }
 
 function draw(root, data) {
@@ -244,10 +246,11 @@ function draw(root, data) {
     ...block,
     rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
   }))
-  root.replaceChildren()
+  const stage = element("div", "stage")
+  root.replaceChildren(stage)
   root.classList.toggle("small", Boolean(data.small))
   root.classList.toggle("fade", Boolean(data.fade))
-  const lines = broken(root, blocks, root.clientWidth)
+  const lines = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {
     const section = element("section", "block")
     section.setAttribute("aria-label", block.tokens.join(" "))
@@ -257,9 +260,9 @@ function draw(root, data) {
       section.append(lineNode(block, from, starts[index + 1] ?? block.tokens.length, widths))
     })
     section.querySelectorAll(".cell").forEach((cell) => (cell.dataset.block = number))
-    root.append(section)
+    stage.append(section)
   })
-  interact(root, blocks)
+  interact(stage, blocks)
 }
 
 export default function (component) {

@@ -38,8 +38,10 @@ def show_answers(
     _legend(has_gold, len(answers) > 1, bool(polls))
     if has_gold:
         _scores(marked(answers, sentences, asked[0].runs[0].config.pos_score))
-    with st.expander("Every word in a table", icon=":material/table_rows:"):
-        _table(sentences, answers)
+    table = st.expander("Every word in a table", icon=":material/table_rows:", key="words", on_change="rerun")
+    if table.open:  # drawn on demand: it is longer to draw than all the rest
+        with table:
+            _table(sentences, answers)
 
 
 def _told(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:

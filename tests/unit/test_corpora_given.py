@@ -28,6 +28,10 @@ def test_columns_are_known_by_the_labels_of_the_tasks() -> None:
     )
 
 
+def test_a_prefix_that_training_lacked_is_no_reason() -> None:
+    assert propose_columns(b"A B-LOC\nB I-LOC\nC I-LOC\n", "x.conll", TASKS) == ("tokens", "ner")
+
+
 def test_only_words() -> None:
     given = read_given(b"Anna\nsings\n\nBoston\n", "words.tsv", TASKS)
     assert [one.tokens for one in given.sentences] == [("Anna", "sings"), ("Boston",)]

@@ -1,0 +1,215 @@
+"""The Tag page in a real browser, over models that were really trained."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core.store import Store
+from tests.journeys.browser import browser_page, browser_path, picture, running_app
+from tests.trained import UNTAUGHT, toy_config, train_runs
+
+pytestmark = pytest.mark.journey
+
+_LOOK_MS = 60_000
+_RIGHT = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
+_GOLD = _RIGHT.replace("EU N B-ORG", "EU N O").replace(". . O", ". . B-ORG")
+_EVIL = f"<script>window.hacked=1</script> <b> {'x' * 400} \u05e9\u05dc\u05d5\u05dd 我爱北京 👩‍👩‍👧 lamb"
+# From the key that asks to the frame that shows the answer.
+_WATCH = """() => {
+    const roots = [...document.querySelectorAll('*')].map((node) => node.shadowRoot?.querySelector('#root'))
+    const root = roots.find((node) => node?.querySelector('.word'))
+    window.painted = new Promise((resolve) => {
+        let began = 0
+        document.addEventListener('keydown', (event) => {
+            if (event.key === 'Enter') began = performance.now()
+        }, { capture: true })
+        new MutationObserver((_, observer) => {
+            observer.disconnect()
+            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)))
+        }).observe(root, { childList: true })
+    })
+}"""
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """A running app whose run 1 has learned its corpus and run 2 has not; 3 and 4 are STL runs."""
+
+    address: str
+    home: Path
+
+    def link(self, **query: str) -> str:
+        return f"{self.address}/tag?{urlencode(query)}"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    browser_path()  # skips where there is none
+    home = tmp_path_factory.mktemp("tagging")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        patch.delenv("MRNLAB_DB", raising=False)
+        store = Store.open()
+        single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
+        train_runs(store, [toy_config(home), toy_config(home, **UNTAUGHT), *single])
+        store.close()
+    with running_app(home) as address:
+        yield Laboratory(address, home)
+
+
+def _words(page: Page) -> Locator:
+    return page.locator(".block .word")
+
+
+def _lane(page: Page, task: str, who: str) -> list[str]:
+    """The labels of a lane of the first block, as they are told to who cannot see them."""
+    cells = page.locator(".block").first.locator(f'.cell[aria-label*=", {task}, {who},"]').all()
+    return [(cell.get_attribute("aria-label") or "").split(", ")[3] for cell in cells]
+
+
+def test_a_sentence_and_the_next_one_at_once(lab: Laboratory, page: Page) -> None:
+    page.goto(lab.link(run="1"))
+    expect(page.get_by_text("A sentence, please")).to_be_visible(timeout=_LOOK_MS)
+    field = page.get_by_label("Text", exact=True)
+    began = time.monotonic()
+    field.fill("German lamb rejects EU. Mr. EU can't call 3.5 lamb!")
+    field.press("Control+Enter")
+    expect(_words(page).first).to_be_visible(timeout=_LOOK_MS)
+    print(f"first sentence {1000 * (time.monotonic() - began):.0f} ms, models loaded or not")
+    assert _words(page).all_inner_texts() == [
+        *("German", "lamb", "rejects", "EU", "."),
+        *("Mr.", "EU", "ca", "n't", "call", "3.5", "lamb", "!"),
+    ]
+    assert page.locator(".block").count() == 2
+    assert page.locator(".block").first.locator(".span .type").first.inner_text().startswith("MISC")
+    assert "text=German" in page.url
+    for text in ("British lamb rejects EU .", "EU boycott to call .", "German call to British lamb ."):
+        page.wait_for_timeout(300)
+        field.fill(text)
+        page.evaluate(_WATCH)
+        field.press("Control+Enter")
+        painted = page.evaluate("() => window.painted")
+        expect(_words(page)).to_have_text(text.split(), timeout=_LOOK_MS)
+        told = page.get_by_text(re.compile(r"tagged in \d+ ms")).inner_text()
+        print(f"next sentence: {painted:.0f} ms from the key to the picture ({told})")
+        assert painted < 5000  # a busy machine is slow, but no model is loaded anew
+    picture(page, "tag-sentence")
+
+
+def test_the_card_by_mouse_and_keyboard(lab: Laboratory, page: Page) -> None:
+    page.goto(lab.link(run="1", text="German lamb rejects EU ."))
+    first = page.locator(".cell").first
+    first.wait_for(timeout=_LOOK_MS)
+    card = page.locator(".card")
+    first.hover()
+    expect(card).to_be_visible()
+    assert card.locator(".choice").count() == 5
+    assert card.locator(".choice bdi").first.inner_text() == "J"
+    assert card.locator(".choice > span").first.inner_text().endswith("%")
+    page.mouse.move(5, 5)
+    expect(card).to_be_hidden()
+    first.focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(card.locator(".token")).to_have_text("EU")
+    expect(card.locator(".choice bdi").first).to_have_text("B-ORG")
+    picture(page, "tag-card")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
+    page.goto(lab.link(run="1,2,3,4", text="German lamb rejects EU ."))
+    _words(page).first.wait_for(timeout=_LOOK_MS)
+    names = page.locator(".who").all_inner_texts()
+    assert names == ["MTL 1", "MTL 2", "STL 3 and 4"] * 2
+    one, other = _lane(page, "pos", "MTL 1"), _lane(page, "pos", "MTL 2")
+    differing = sum(mine != theirs for mine, theirs in zip(one, other, strict=True))
+    assert differing
+    assert one == _lane(page, "pos", "STL 3 and 4")
+    expect(page.locator(".about").first).to_have_text(f"{differing} of 5 differ")
+    outlined = page.locator('.cell.plain.differs[aria-label*="MTL 2"]')
+    assert outlined.count() == differing
+    picture(page, "tag-runs")
+
+
+def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
+    page.goto(lab.link(run="1", gold=_GOLD))
+    _words(page).first.wait_for(timeout=_LOOK_MS)
+    assert page.locator(".span .note").all_inner_texts() == ["invented", "missed"]
+    assert page.locator(".span.ghost").count() == 1
+    table = page.get_by_test_id("stDataFrame").first
+    expect(table).to_be_visible()
+    picture(page, "tag-gold")
+    page.goto(lab.link(run="2,1", input="Test sentences"))
+    _words(page).first.wait_for(timeout=_LOOK_MS)
+    assert page.locator(".differs").count() > 0
+    picture(page, "tag-test-sentence")
+
+
+def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
+    page.goto(lab.link(run="1", input="File"))
+    upload = page.locator("input[type=file]")
+    upload.wait_for(state="attached", timeout=_LOOK_MS)
+    text = f"{_RIGHT}\nGerman J B-MISC\nlamb N I-MISC\nrejects V O\nlamb N O\n. . O\n"
+    upload.set_input_files({"name": "news.conll", "mimeType": "text/plain", "buffer": text.encode()})
+    read = page.get_by_text("2 sentences, 10 words; gold labels of pos, ner.")
+    expect(read).to_be_visible(timeout=_LOOK_MS)
+    page.get_by_role("button", name="Tag the file").click()
+    button = page.get_by_role("button", name="Download CoNLL")
+    button.wait_for(timeout=_LOOK_MS)
+    with page.expect_download() as downloading:
+        button.click()
+    assert downloading.value.suggested_filename == "news-run-1.conll"
+    written = Path(downloading.value.path()).read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in written.splitlines() if line]
+    words = [*("German", "lamb", "rejects", "EU", "."), *("German", "lamb", "rejects", "lamb", ".")]
+    assert [row[0] for row in rows] == words
+    assert [row[1] for row in rows] == [row[2] for row in rows] == ["J", "N", "V", "N", "."] * 2
+    ner = ["B-MISC", "I-MISC", "O", "B-ORG", "O", "B-MISC", "I-MISC", "O", "O", "O"]
+    assert [row[3] for row in rows] == [row[4] for row in rows] == ner
+    expect(page.get_by_text("By the scorer of training")).to_be_visible()
+    picture(page, "tag-file")
+
+
+def test_any_text_is_drawn_and_none_is_run(lab: Laboratory) -> None:
+    with browser_page(dark=True) as (page, elsewhere, errors):
+        page.set_viewport_size({"width": 1100, "height": 900})
+        page.goto(lab.link(run="1,2", text=f"{_EVIL}\nمرحبا بالعالم EU", split="yes"))
+        _words(page).first.wait_for(timeout=_LOOK_MS)
+        assert _words(page).all_inner_texts() == [*_EVIL.split(), "مرحبا", "بالعالم", "EU"]
+        assert page.evaluate("() => window.hacked") is None
+        assert page.locator(".stage b, .stage script").count() == 0
+        # No word is wider than the page, and Arabic reads from right to left with its lanes.
+        width = page.locator(".stage").evaluate("(node) => node.clientWidth")
+        assert all(box["width"] <= width for box in map(Locator.bounding_box, _words(page).all()) if box)
+        right, left = page.locator(".block").last.locator(".word").all()[:2]
+        first, second = right.bounding_box(), left.bounding_box()
+        assert first is not None
+        assert second is not None
+        assert first["x"] > second["x"]
+        picture(page, "tag-any-text-dark")
+        assert not errors
+        assert not elsewhere
+
+
+def test_a_span_over_two_lines_is_named_on_both(lab: Laboratory, page: Page) -> None:
+    page.set_viewport_size({"width": 700, "height": 900})
+    rows = [("EU" + "x" * 18, "B-ORG"), *[("y" * 20, "I-ORG")] * 4]
+    text = "\n".join(f"{word} N {label}" for word, label in rows)
+    page.goto(lab.link(run="1", gold=text))
+    _words(page).first.wait_for(timeout=_LOOK_MS)
+    lines = page.locator(".block .line").count()
+    assert lines > 1
+    gold = page.locator(".span", has_text="ORG").filter(has_not=page.locator(".note"))
+    labels = gold.locator(".type").all_inner_texts()
+    assert labels[0] == "ORG"
+    assert labels.count("… ORG") >= lines - 1
