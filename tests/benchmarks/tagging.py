@@ -1,4 +1,4 @@
-"""How long a sentence takes to tag once models are loaded: by one run, by eight over one frozen encoder, and by
+"""How long a sentence takes to tag once models are loaded: by one run, by eight over one frozen encoder, by
 eight with an encoder each.
 
     python -m tests.benchmarks.tagging
