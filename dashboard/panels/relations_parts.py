@@ -16,6 +16,7 @@ from core.training.events import TOTAL
 from dashboard.caches.curves import curve_series
 from dashboard.queries.naming import run_name
 from dashboard.queries.relations import RelationsView, learns, penalty_vanished, saturated
+from dashboard.queries.relations_course import Moments
 from dashboard.queries.relations_gold import agreement, gold_labels, why_no_gold
 from dashboard.queries.relations_rows import Shared
 from dashboard.states import empty
@@ -44,7 +45,7 @@ def waiting(runs: Sequence[Run], *, alone: bool) -> None:
         st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {words}")
 
 
-def run_words(runs: Sequence[Run], views: Sequence[RelationsView], shared: Shared) -> None:
+def run_words(runs: Sequence[Run], views: Sequence[RelationsView], shared: Shared, moments: Moments) -> None:
     """What each run's setting means for what can be seen; said once for runs of which the same is true."""
     mode = views[0].mode
     for run in runs:
@@ -59,6 +60,12 @@ def run_words(runs: Sequence[Run], views: Sequence[RelationsView], shared: Share
     told = (_limits(run, view) for run, view in zip(runs, views, strict=True))
     for sentence in dict.fromkeys(sentence for sentence in told if sentence):
         st.info(sentence, icon=":material/info:")
+    if moments.cut:
+        st.caption(f"Shown up to step {moments.steps[-1]:,}: not all of these runs have got further.")
+    if not moments.exact:
+        st.caption(
+            "These runs were stored at other steps: each is shown at the snapshot nearest in training."
+        )
     for run, names in zip(runs, shared.left_out, strict=True):
         if names:
             some = ", ".join(map(escape, names[:_MOST_NAMED])) + (", …" if len(names) > _MOST_NAMED else "")

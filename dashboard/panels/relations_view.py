@@ -50,7 +50,7 @@ def draw(asked: Asked) -> None:
         left = st.container()
         table, line = st.columns(2, gap="large")
     with left:
-        run_words(scene.runs, views, scene.shared)
+        run_words(scene.runs, views, scene.shared, scene.moments)
         _player(scene, shown, whole)
         size_words(views)
         if asked.gold:

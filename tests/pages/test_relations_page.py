@@ -232,6 +232,9 @@ def test_a_failed_run_shows_what_it_had_learned(open_page: Open, filled: Filled)
     app = open_page("relations", run=str(filled.failed[0]))
     assert "failed. Shown is what it learned up to step 140." in words(app)
     assert shown(app).panels
+    both = open_page("relations", run=f"{filled.mrn[0]},{filled.failed[0]}", view="Side by side")
+    assert "Shown up to step 127: not all of these runs have got further." in words(both)
+    assert shown(both).frame["moments"]["steps"][-1] == 127
 
 
 def test_a_run_that_ended_before_its_first_snapshot(open_page: Open, finished: Filled) -> None:
