@@ -39,8 +39,7 @@ def _told(view: LabelCounts) -> None:
         said = f"{plural(number, 'label')} on {_share(view.labelled)} of the training words."
     if view.annotated < 0.995:
         said += f" Annotated on {_share(view.annotated)} of them."
-    odd = [row.label for row in view.rows if row.only_in]
-    if odd:
+    if odd := view.unseen:
         few = all_of([escape(label) for label in odd[:4]] + ([f"{len(odd) - 4} more"] if odd[4:] else []))
         said += f" :orange[:material/warning: Training never shows {few}.]"
     st.caption(said)

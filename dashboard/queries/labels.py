@@ -30,7 +30,8 @@ class LabelCounts:
 
     `spans` says that rows are types of spans and numbers are spans, not words. `annotated` is the share of
     the training words that stand in sentences annotated for the task, `labelled` of those that have a label
-    (are inside a span).
+    (are inside a span). `unseen` has what training never shows: labels, types of spans, and labels of
+    types that it does show (an `I-` where all its spans are single words).
     """
 
     task: str
@@ -39,6 +40,7 @@ class LabelCounts:
     rows: tuple[LabelRow, ...]
     annotated: float
     labelled: float
+    unseen: tuple[str, ...]
 
 
 def label_counts(summary: CorpusSummary, task: TaskSummary) -> LabelCounts:
@@ -61,6 +63,14 @@ def label_counts(summary: CorpusSummary, task: TaskSummary) -> LabelCounts:
     annotated = sum(training.values())
     words = summary.splits["train"].tokens
     outside = training.get(_OUTSIDE, 0) if spans else 0
+    strange = [row.label for row in rows if row.only_in]
+    others = dict.fromkeys(label for labels in task.unseen.values() for label in labels)
     return LabelCounts(
-        task.name, spans, splits, tuple(rows), annotated / words, (annotated - outside) / words
+        task.name,
+        spans,
+        splits,
+        tuple(rows),
+        annotated / words,
+        (annotated - outside) / words,
+        (*strange, *(label for label in others if spans and label[2:] not in strange)),
     )

@@ -9,8 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.corpora import summarise
 from core.store import RunState, Store
 from core.sweep import expand
+from dashboard.panels.launch_warnings import launch_warnings
+from dashboard.queries.labels import label_counts
+from jobs.cost import Cost
+from jobs.disk import Disk
 from tests.making import claimed
 from tests.pages.conftest import Open, words
 
@@ -227,6 +232,33 @@ def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(ope
     assert not app.exception
     assert "train.conll, line 7: expected 3 columns" in words(app)
     assert "uploads" not in words(app)
+
+
+def test_a_label_of_a_known_type_can_be_new_too(folder: Path) -> None:
+    (folder / "dev.conll").write_text("New B-LOC NNP\nYork I-LOC NNP\n")
+    ner, tags = (
+        label_counts(summary, task) for summary in [summarise(str(folder))] for task in summary.tasks
+    )
+    assert ner.unseen == ("PLANET", "I-LOC")
+    assert [row.label for row in ner.rows] == ["LOC", "PER", "PLANET"]
+    assert [row.counts for row in ner.rows] == [{"train": 4, "dev": 1}, {"train": 4}, {"test": 1}]
+    assert (ner.annotated, ner.labelled) == (1.0, 0.5)
+    assert tags.unseen == ()
+    assert tags.labelled == 1.0
+
+
+def test_what_is_said_before_a_launch() -> None:
+    counts = dict.fromkeys(RunState, 0)
+    quick = Cost((), 60.0, 40.0, 90.0, "")
+    assert launch_warnings(quick, Disk(1e6, 1e12), counts) == []
+    long = Cost((), 7200.0, 4000.0, 9000.0, "")
+    waiting = {**counts, RunState.RUNNING: 2, RunState.QUEUED: 1}
+    short, hours, before = launch_warnings(long, Disk(21e9, 14e9), waiting)
+    assert "about 21.0 GB, and 14.0 GB are free" in short
+    assert "More than an hour in all." in hours
+    assert before.endswith("2 runs train and 1 waits before them.")
+    (room,) = launch_warnings(quick, Disk(5e8, 1e12), counts)
+    assert room.endswith("They will keep about 500 MB on disk.")
 
 
 def test_a_plan_of_hours_says_so(open_page: Open) -> None:
