@@ -127,7 +127,7 @@ def _relations(page: Page) -> None:
     root.wait_for(timeout=_LOOK_MS)
     numbers = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
     expect(numbers).to_have_count(9, timeout=_LOOK_MS)
-    tasks = [float(text.replace("−", "-")) for text in numbers.all_inner_texts()]
+    tasks = [float(text.replace("−", "-")) for text in numbers.all_text_contents()]
     assert tasks[0] == tasks[4] == tasks[8] == 1
     assert max(abs(tasks[place]) for place in (1, 2, 5)) > 0.01
     picture(page, "relations-tasks")
