@@ -94,9 +94,9 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     first = _first_run(past)
     return Cost(
         runs,
-        first + sum(run.seconds for run in runs) / slots,
-        first + sum(run.least for run in runs) / slots,
-        first + sum(run.most for run in runs) / slots,
+        first.seconds + sum(run.seconds for run in runs) / slots,
+        first.least + sum(run.least for run in runs) / slots,
+        first.most + sum(run.most for run in runs) / slots,
         _basis(configs, rates),
     )
 
@@ -206,15 +206,22 @@ def _of_run(run: Run) -> _Kind:
     return _kind(run.config)
 
 
-def _first_run(past: Sequence[Run]) -> float:
-    """How much longer the first run of a worker takes than the next like it."""
+def _first_run(past: Sequence[Run]) -> RunCost:
+    """How much longer the first run of a worker takes than the next like it. At least nothing, where few runs
+    say so: a worker may be there still, and the libraries in the machine's memory.
+    """
     by_worker = _by_worker(past)
     longer = [
         (one.seconds or 0.0) - (other.seconds or 0.0)
         for one, other, *_ in (runs for runs in by_worker.values() if runs[1:])
         if _kind(one.config) == _kind(other.config) and one.config.epochs == other.config.epochs
     ]
-    return max(0.0, statistics.median(longer)) if longer else _ROUGH_START_S
+    if not longer:
+        return RunCost(_ROUGH_START_S, 0.0, _ROUGH_START_S * _ROUGH_RANGE[1], rough=True)
+    usual = max(0.0, statistics.median(longer))
+    if len(longer) < _ENOUGH_TO_SPREAD:
+        return RunCost(usual, 0.0, usual * _FEW_RANGE[1], rough=False)
+    return RunCost(usual, max(0.0, min(longer)), max(usual, *longer), rough=False)
 
 
 def _run_cost(config: RunConfig, rate: _Rate | None, words: float) -> RunCost:
