@@ -76,7 +76,8 @@ def percent(share: float | None) -> str:
 
 def signed_points(share: float) -> str:
     """A difference of two scores in percentage points, with its sign."""
-    return f"{100 * share:+.2f}".replace("-", "−")
+    points = f"{100 * share:+.2f}".replace("-", "−")
+    return "0.00" if points in ("+0.00", "−0.00") else points
 
 
 def duration(seconds: float | None) -> str:

@@ -233,8 +233,8 @@ def difference(a: ResultRow, b: ResultRow, task: str) -> PairedDifference | None
 
 
 def holds(found: PairedDifference | None) -> bool:
-    """Whether the 95% interval leaves zero out."""
-    if found is None or found.low is None or found.high is None:
+    """Whether the 95% interval leaves zero out. Equal differences have no spread, and nothing to hold by."""
+    if found is None or not found.sd or found.low is None or found.high is None:
         return False
     return found.low > 0 or found.high < 0
 

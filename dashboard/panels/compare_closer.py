@@ -35,7 +35,7 @@ def closer_look(table: ResultTable, found: Scope, a: str, b: str) -> None:
             ["per class", "mistakes", "per seed"],
             default="per class",
             required=True,
-            key="look",
+            key="closer",
             bind="query-params",
             format_func=str.capitalize,
             label_visibility="collapsed",

@@ -30,7 +30,8 @@ __all__ = [
 TINY = 0.0005
 """A difference below 0.05 points is told, but not made much of: published tables differ by more."""
 
-ABOVE, BELOW, CLOSE, OPEN, ALONE, APART = "above", "below", "tiny", "not shown", "one seed", "no common seed"
+ABOVE, BELOW, CLOSE, OPEN = "above", "below", "tiny", "not shown"
+ALONE, STEADY, APART = "one seed", "no spread", "no common seed"
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def verdict(found: PairedDifference | None) -> str:
         return APART
     if found.n < 2:
         return ALONE
+    if found.mean and not found.sd:
+        return STEADY
     if not holds(found):
         return OPEN
     if abs(found.mean) < TINY:
@@ -106,6 +109,10 @@ def _answer(a: ResultRow, b: ResultRow, task: str) -> Answer:
         words = f"{signed_points(gap)} between the means; no seed in common, so no paired interval"
     elif found.low is None or found.high is None:
         words = f"{signed_points(found.mean)}; one seed each, so no interval"
+    elif said == STEADY:
+        words = (
+            f"{signed_points(found.mean)} with each of {plural(found.n, 'seed')}: no spread, so no interval"
+        )
     else:
         half = 100 * (found.high - found.low) / 2
         p_value = "" if found.p is None else f", p {p_words(found.p)}"
@@ -140,6 +147,8 @@ def headline(a: str, b: str, found: Sequence[Answer], quoted: Callable[[str], st
     if tasks := by_verdict[OPEN]:
         between = "" if sentences else f" between {quoted(a)} and {quoted(b)}"
         sentences.append(f"no difference{between} is shown on {all_of(tasks)}")
+    if tasks := by_verdict[STEADY]:
+        sentences.append(f"every seed says the same on {all_of(tasks)}, which leaves nothing to test")
     if tasks := by_verdict[ALONE]:
         sentences.append(f"one seed cannot tell a difference from chance on {all_of(tasks)}")
     if tasks := by_verdict[APART]:

@@ -114,7 +114,7 @@ def forest(found: Sequence[Difference], table: ResultTable, baseline: str) -> Fo
 def _marks(found: Sequence[Difference], keys: Sequence[str]) -> Iterator[Mark]:
     for one in found:
         paired = one.paired
-        low, high = (None, None) if paired is None else (paired.low, paired.high)
+        low, high = (paired.low, paired.high) if paired is not None and paired.sd else (None, None)
         points = one.gap if paired is None else paired.mean
         yield Mark(
             keys.index(one.row.key),
@@ -137,7 +137,7 @@ def _told(one: Difference) -> str:
 
 
 def _interval(paired: PairedDifference) -> str:
-    if paired.low is None or paired.high is None:
+    if not paired.sd or paired.low is None or paired.high is None:
         return ""
     return f"[{signed_points(paired.low)}, {signed_points(paired.high)}]"
 

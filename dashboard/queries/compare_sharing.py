@@ -73,7 +73,7 @@ def _step(table: ResultTable, a: ResultRow, b: ResultRow) -> Step:
         paired = one.difference
         if paired is None:
             continue
-        low, high = paired.low, paired.high
+        low, high = (paired.low, paired.high) if paired.sd else (None, None)
         deltas.append(
             Delta(
                 one.task,

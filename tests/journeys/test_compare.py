@@ -24,7 +24,7 @@ def opened(page: Page, laboratory: Laboratory, **query: str) -> None:
 
 
 def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: Page) -> None:
-    opened(page, filled_laboratory, to="MTL", look="Mistakes", task="ner")
+    opened(page, filled_laboratory, to="MTL", closer="Mistakes", task="ner")
     expect(page.get_by_text("over sentences p").first).to_be_visible()
     expect(page.get_by_text("What sharing did")).to_be_visible()
     expect(page.get_by_text("would another training differ the same way")).to_be_visible()
@@ -54,7 +54,7 @@ def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: P
 
 
 def test_a_table_to_paste(filled_laboratory: Laboratory, page: Page, tmp_path: Path) -> None:
-    opened(page, filled_laboratory, look="Per seed")
+    opened(page, filled_laboratory, closer="Per seed")
     page.get_by_role("button", name="Copy").first.click()
     code = page.get_by_test_id("stCode").first
     expect(code).to_contain_text("\\toprule", timeout=_LOOK_MS)

@@ -85,7 +85,7 @@ def test_the_tests_answer_two_questions(open_page: Open, finished: Filled) -> No
 
 
 def test_a_link_holds_pair_task_and_view(open_page: Open, finished: Filled) -> None:
-    app = open_page("compare", of="MTL", to="STL", look="Per seed", task="chunk", on="Dev sentences")
+    app = open_page("compare", of="MTL", to="STL", closer="Per seed", task="chunk", on="Dev sentences")
     assert "MTL − STL" in words(app)
     assert (app.selectbox(key="of").value, app.selectbox(key="to").value) == ("MTL", "STL")
     seeds = table(app, "seed")
@@ -119,7 +119,7 @@ def test_label_by_label(open_page: Open, finished: Filled) -> None:
 
 
 def test_mistakes_and_their_sentences(open_page: Open, finished: Filled) -> None:
-    app = open_page("compare", task="ner", look="Mistakes")
+    app = open_page("compare", task="ner", closer="Mistakes")
     (drawn,) = figures(app, "confusion")
     assert len(drawn["data"][1]["customdata"]) == 5
     listed = table(app, "Mistake")
@@ -137,7 +137,7 @@ def test_runs_without_predictions_are_told(open_page: Open) -> None:
     for seed, (value, other) in enumerate([(0.8, 0.83), (0.81, 0.85)], 1):
         finished_run(mtl(seed), value)
         finished_run(mtl(seed, paradigm="mrn"), other)
-    app = open_page("compare", look="Mistakes")
+    app = open_page("compare", closer="Mistakes")
     assert "no predictions are stored" in captions(app)
     assert "its mistakes are unknown" in captions(app)
 
