@@ -69,6 +69,19 @@ class TestRuns:
         store.set_progress(run_id, step=8, epoch=0.8, total_steps=20)
         assert store.runs()[0].step == 8
 
+    def test_runs_of_a_configuration(self, store: Store) -> None:
+        mrn, other, mtl = store.add_runs([config(seed=1), config(seed=2), config(paradigm="mtl")])
+        wanted = config().configuration_id
+        assert [run.id for run in store.runs_of([wanted])] == [other, mrn]
+        assert store.claim(OWNER, 15) is not None
+        assert [run.id for run in store.runs_of([wanted], {RunState.RUNNING})] == [mrn]
+        both = store.runs_of([wanted, config(paradigm="mtl").configuration_id])
+        assert [run.id for run in both] == [mtl, other, mrn]
+        store.finish(mrn, RunState.SUCCEEDED)
+        store.archive([mrn])
+        assert [run.id for run in store.runs_of([wanted, "unknown"])] == [other]
+        assert store.runs_of([]) == []
+
     def test_facts_come_with_runs_that_are_named(self, store: Store) -> None:
         run_id = claimed(store)
         store.set_facts(run_id, run_facts(total_steps=33))
