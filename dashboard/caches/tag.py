@@ -27,8 +27,8 @@ from dashboard.resources import store
 
 __all__ = ["Desk", "answers", "desk", "examples", "is_here", "test_split"]
 
-_MOST_LOADED = 24
-"""Models kept: eight systems of three STL runs. Over a frozen encoder each holds its heads only."""
+_MOST_BYTES = 4_000_000_000
+"""Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
 
 _TOP = 5
 _EXAMPLE_WORDS = range(5, 16)
@@ -41,27 +41,24 @@ class Desk:
     """Models that stay loaded: one after another, in the background. They are asked side by side."""
 
     def __init__(self) -> None:
-        self._loads: OrderedDict[tuple[str, float], Future[Tagger]] = OrderedDict()
+        self._loads: OrderedDict[tuple[str, float, int], Future[Tagger]] = OrderedDict()
         self._lock = threading.Lock()
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load-model")
         self._askers = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tag")
 
     def load(self, checkpoint: str) -> Future[Tagger]:
         """The model of that checkpoint, now or soon. Its result raises MRNLabError where it is damaged."""
-        folder = Path(checkpoint)
-        key = (checkpoint, folder.stat().st_mtime if folder.exists() else 0.0)
+        files = [path.stat() for path in (Path(checkpoint), *Path(checkpoint).rglob("*")) if path.exists()]
+        changed = max((file.st_mtime for file in files), default=0.0)
+        key = (checkpoint, changed, sum(file.st_size for file in files))
         with self._lock:
             known = self._loads.get(key)
             if known is None or (known.done() and known.exception() is not None):
                 self._loads[key] = self._loader.submit(_loaded, checkpoint)
             self._loads.move_to_end(key)
-            while len(self._loads) > _MOST_LOADED:
+            while len(self._loads) > 1 and sum(size for _, _, size in self._loads) > _MOST_BYTES:
                 self._loads.popitem(last=False)
             return self._loads[key]
-
-    def is_loaded(self, checkpoint: str) -> bool:
-        """Whether it answers at once."""
-        return self.load(checkpoint).done()
 
     def ask(self, checkpoints: Sequence[str], sentences: Words) -> list[list[TaggedSentence]]:
         """What each model says of the sentences. Raises MRNLabError where one cannot be read."""

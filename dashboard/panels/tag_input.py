@@ -44,6 +44,8 @@ _GOLD_EXAMPLE = "Anna NNP B-NP B-PER\nSmith NNP I-NP I-PER\nvisited VBD B-VP O\n
 
 def input_kind() -> str:
     """Which of the four it is. A link with gold labels opens where they are read."""
+    _from_link("tag_text", "text")
+    _from_link("tag_gold", "gold")
     if "input" not in st.session_state and "gold" in st.query_params and "input" not in st.query_params:
         st.session_state["input"] = GOLD
     kind: str = st.segmented_control(
@@ -55,12 +57,14 @@ def input_kind() -> str:
         bind="query-params",
         label_visibility="collapsed",
     )
+    for parameter, owner in (("text", TEXT), ("split", TEXT), ("gold", GOLD)):
+        if kind != owner:
+            _to_link(parameter, "")
     return kind
 
 
 def text(asked: Sequence[System]) -> list[Sentence]:
     """A free text, or one that is already split, as sentences of words."""
-    _from_link("tag_text", "text")
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
     written = st.text_area(
         "Text",
@@ -125,7 +129,6 @@ def gold_text(tasks: Sequence[GivenTask]) -> list[Sentence]:
     """Pasted CoNLL columns: words with their gold labels."""
     if not tasks:
         return []
-    _from_link("tag_gold", "gold")
     written = st.text_area(
         "Words and gold labels in columns",
         key="tag_gold",

@@ -224,3 +224,15 @@ def test_words_are_only_ever_text(open_page: Open, trained: Path) -> None:
 def test_a_file_is_asked_for(open_page: Open, trained: Path) -> None:
     app = open_page("tag", run="1", input="File")
     assert "A file, please" in words(app)
+
+
+def test_the_address_says_what_is_shown(open_page: Open, trained: Path) -> None:
+    app = open_page("tag", run="1", text=SENTENCE, gold=GOLD)
+    assert GOLD in app.query_params["gold"]
+    assert "text" not in app.query_params
+    app.button_group(key="input").set_value("Text").run()
+    assert "gold" not in app.query_params
+    assert app.text_area(key="tag_text").value == SENTENCE
+    app.text_area(key="tag_text").set_value("EU " * 3000).run()
+    assert "too long for a link" in words(app)
+    assert "text" not in app.query_params
