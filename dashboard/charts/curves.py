@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,7 +61,9 @@ def curve_chart(
                 hovertemplate=None,
                 showlegend=False,
             )
-        chart.add_scatter(**_line(line, look[line.key], dimmed, line.key == marked, view, unified))
+        for place, piece in enumerate(_pieces(line)):
+            trace = _line(piece, look[line.key], dimmed, line.key == marked, view, unified)
+            chart.add_scatter(**trace, showlegend=None if place == 0 else False)
         if line.chosen is not None and not dimmed:
             chart.add_scatter(**_checkpoint(line, look[line.key]))
     _axes(chart, view)
@@ -176,12 +179,33 @@ def _line(
     return trace
 
 
+def _pieces(line: Line) -> list[Line]:
+    """A mean where it has a spread, and where it is of one seed: they tell different things on hover."""
+    if line.n is None or line.low is None:
+        return [line]
+    single = ~np.isfinite(line.low)
+    if not single.any():
+        return [line]
+    alone = dataclasses.replace(line, low=None, high=None)
+    if single.all():
+        return [alone]
+    # The places of one seed, and their neighbours, which join the pieces.
+    joined = single | np.append(single[1:], False) | np.append(False, single[:-1])
+    first, last = np.flatnonzero(joined)[[0, -1]]
+    cut = slice(first, last + 1)
+    y = np.where(joined, line.y, np.nan)
+    return [
+        dataclasses.replace(line, y=np.where(single, np.nan, line.y)),
+        dataclasses.replace(alone, x=line.x[cut], y=y[cut], n=line.n[cut]),
+    ]
+
+
 def _hover_of_mean(line: Line, view: CurvesView, unified: bool) -> dict[str, Any]:
     assert line.n is not None
-    assert line.low is not None
-    assert line.high is not None
     number = _number_format(view)
-    if view.reading.seeds == "sd":
+    if line.low is None or line.high is None:
+        numbers, words = [], ""
+    elif view.reading.seeds == "sd":
         numbers, words = [line.y - line.low], f" ± %{{customdata[1]:{number}}}"
     else:
         numbers, words = (
@@ -190,7 +214,6 @@ def _hover_of_mean(line: Line, view: CurvesView, unified: bool) -> dict[str, Any
         )
     name = "" if unified else "%{fullData.name}<br>"
     tail = "" if unified else "<extra></extra>"
-    # One seed has no spread: Plotly writes nothing for a number that is missing.
     return {
         "customdata": np.column_stack([line.n, *numbers]).astype(np.float32),
         "hovertemplate": f"{name}%{{y:{number}}}{words} (n = %{{customdata[0]:d}}){tail}",

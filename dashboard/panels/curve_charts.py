@@ -16,7 +16,7 @@ from dashboard.charts.curves import line_colour
 from dashboard.components import LegendRow, Zoom, chart, curve_legend
 from dashboard.components import small_charts as draw_small_charts
 from dashboard.panels import curve_address as address
-from dashboard.panels.curve_controls import LARGE, Chosen
+from dashboard.panels.curve_controls import Chosen, enlarge
 from dashboard.panels.curve_files import curve_files
 from dashboard.panels.run_table import state_text
 from dashboard.queries.curve_metrics import AXES, metric_keys
@@ -91,13 +91,9 @@ def _small(view: CurvesView, colour: dict[str, str], marked: str | None, same: b
         percent=view.metric.percent,
         where=AXES[reading.axis].lower(),
         window=reading.window,
-        enlarged=_enlarge,
+        enlarged=enlarge,
     ):
         st.rerun()  # the control that names the large one stands outside this part
-
-
-def _enlarge(task: str) -> None:
-    st.session_state[LARGE] = task
 
 
 def _legend(view: CurvesView, colour: dict[str, str], hidden: Sequence[str], marked: str | None) -> None:

@@ -21,9 +21,9 @@ from dashboard.queries.curve_metrics import (
 )
 from dashboard.queries.curve_views import Reading
 
-__all__ = ["LARGE", "Chosen", "curve_controls", "offered"]
+__all__ = ["Chosen", "curve_controls", "enlarge", "offered"]
 
-LARGE = "of"
+_LARGE, _WANTED = "of", "curve_enlarge"
 _RELATIONS, _OTHERS = "relations", "others"
 _GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
 _SEEDS = {"lines": "Lines", "sd": "Mean ± SD", "interval": "Mean, 95% interval"}
@@ -78,6 +78,12 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str]) -> Chosen:
     return Chosen(metric, large, reading, same)
 
 
+def enlarge(task: str) -> None:
+    """Show that task large in the next run of the page."""
+    # Not by the control's own value: what the browser sends meanwhile would overwrite it.
+    st.session_state[_WANTED] = task
+
+
 def _metric(keys: Sequence[MetricKey]) -> Metric:
     found = choices(keys) or ["loss"]
     groups = {_RELATIONS: {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)}}
@@ -109,6 +115,9 @@ def _metric(keys: Sequence[MetricKey]) -> Metric:
 
 def _task(tasks: Sequence[str]) -> str:
     """The task shown large; the others follow small."""
+    wanted = st.session_state.pop(_WANTED, None)
+    if wanted in tasks:
+        st.session_state[_LARGE] = wanted
     if len(tasks) < 2:
         return tasks[0] if tasks else TOTAL
     draw = st.segmented_control if len(tasks) <= _MOST_IN_A_ROW else st.selectbox
@@ -116,7 +125,7 @@ def _task(tasks: Sequence[str]) -> str:
     chosen = draw(
         "Large chart",
         list(tasks),
-        key=LARGE,
+        key=_LARGE,
         bind="query-params",
         format_func=lambda task: task or "Total",
         **({"default": tasks[0]} if len(tasks) <= _MOST_IN_A_ROW else {"index": 0}),

@@ -86,13 +86,16 @@ def test_smoothing_keeps_the_raw_line_faint() -> None:
 def test_a_mean_is_thick_and_its_band_ends_where_one_seed_is_left() -> None:
     low = np.array([0.5, 1.5, np.nan, np.nan])
     mean = line("abc", "mrn", low=low, high=low + 1, n=np.array([3.0, 2, 1, 1]))
-    band, thick = curve_chart(view(mean, seeds="sd"), {}).data
+    band, thick, alone = curve_chart(view(mean, seeds="sd"), {}).data
     assert band.fill == "toself"
     assert np.nanmax(band.x) == 1
     assert band.hoverinfo == "skip"
     assert thick.line.width > 2
     assert thick.customdata[:, 0].tolist() == [3, 2, 1, 1]
     assert "±" in thick.hovertemplate
+    assert (alone.x.tolist(), alone.y.tolist()) == ([1, 2, 3], [2, 3, 4])
+    assert "±" not in alone.hovertemplate
+    assert (thick.showlegend, alone.showlegend) == (None, False)
     assert "95% from" in curve_chart(view(mean, seeds="interval"), {}).data[1].hovertemplate
     (one,) = small_charts(view(small=(Panel("ner", (mean,), (0, 5)),)), {})["panels"][0]["lines"]
     assert len(one["band"]) == 2
@@ -154,6 +157,10 @@ def test_another_task_is_made_large(open_page: Open, finished: Filled) -> None:
     app = open_page("curves", run=str(finished.mrn[0]))
     app.segmented_control(key="of").set_value("ner").run()
     assert [panel["title"] for panel in component(app, "panels")["panels"]] == ["Total", "pos", "chunk"]
+    app.session_state["curve_enlarge"] = "pos"  # as a click on its small chart does
+    app.run()
+    assert app.segmented_control(key="of").value == "pos"
+    app.segmented_control(key="of").set_value("ner").run()
     assert "Training loss, ner" in words(app).replace("**", "")
 
 
