@@ -19,7 +19,7 @@ from dashboard.queries.compare_differences import Difference, Tested, pairs
 from dashboard.queries.compare_sentences import Counted, counted, tested
 from jobs.results import ResultTable
 
-__all__ = ["confusions", "labels", "sentence_tests", "untested", "words"]
+__all__ = ["confusions", "labels", "predictions_needed", "sentence_tests", "words"]
 
 Labels = Sequence[Sequence[str]]
 _Named = tuple[int, int]
@@ -44,8 +44,8 @@ def sentence_tests(
     }
 
 
-def untested(found: Iterable[Difference], table: ResultTable, baseline: str) -> int:
-    """How many predictions of a run on a task the tests of these differences rest on."""
+def predictions_needed(found: Iterable[Difference], table: ResultTable, baseline: str) -> int:
+    """How many predictions, of a run on a task, the tests of these differences read."""
     base = table.row(baseline)
     return len({(run_id, one.task) for one in found for pair in pairs(one, base) for run_id in pair})
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from dashboard.charts.base import axis, figure
 from dashboard.queries.compare_sharing import Delta, Sharing
 from dashboard.text import plotly_text, signed_points
-from dashboard.theme import BORDER, MUTED, TEXT
+from dashboard.theme import BACKGROUND, MUTED, TEXT
 
 __all__ = ["sharing_chart"]
 
@@ -21,7 +21,9 @@ _GAP = 0.06
 def sharing_chart(found: Sequence[Sharing], tasks: Sequence[str], colours: Mapping[str, str]) -> go.Figure:
     """Dots in the task's colour where the interval leaves zero out, else grey and open. Points."""
     titles = list(dict.fromkeys(step.title for one in found for step in one.steps))
-    lines = [(one, task) for one in found for task in tasks]
+    # Over several encoders, the name of each stands on a line of its own above its tasks.
+    heads: tuple[str, ...] = ("",) if len(found) > 1 else ()
+    lines = [(one, task) for one in found for task in (*heads, *tasks)]
     chart = figure(
         _HEAD + _FOOT + _ROW * len(lines),
         margin={"l": 8, "r": 8, "t": _HEAD, "b": _FOOT},
@@ -42,7 +44,7 @@ def sharing_chart(found: Sequence[Sharing], tasks: Sequence[str], colours: Mappi
                 f"yaxis{number}": axis(
                     showgrid=False, anchor=f"x{number}", range=(len(lines) - 0.6, -0.75), tickmode="array",
                     tickvals=list(range(len(lines))), showticklabels=column == 0,
-                    ticktext=[_name(one, task, len(found) > 1) for one, task in lines],
+                    ticktext=[plotly_text(task) for _, task in lines],
                 )
                 | {"tickfont": {"size": 13, "color": TEXT}},
             }
@@ -57,8 +59,12 @@ def sharing_chart(found: Sequence[Sharing], tasks: Sequence[str], colours: Mappi
                 for delta in step.deltas:
                     if (step.title, delta.task) == (title, task):
                         _add(chart, delta, row, number, colours.get(task, TEXT), f"{title}, {task}")
-    for edge in range(len(tasks), len(lines), len(tasks)):
-        chart.add_hline(y=edge - 0.5, line={"color": BORDER, "width": 1}, layer="below")
+    for row, (one, task) in enumerate(lines):
+        if not task:
+            chart.add_annotation(
+                text=plotly_text(one.block), x=0, y=row + 0.1, xref="paper", yref="y", xanchor="left",
+                yanchor="middle", showarrow=False, font={"size": 12, "color": MUTED}, bgcolor=BACKGROUND,
+            )  # fmt: skip
     return chart
 
 
@@ -67,10 +73,6 @@ def _ends(delta: Delta) -> tuple[float, float]:
         delta.points if delta.low is None else delta.low,
         delta.points if delta.high is None else delta.high,
     )
-
-
-def _name(one: Sharing, task: str, several: bool) -> str:
-    return f"{plotly_text(one.block)} · {plotly_text(task)}" if several else plotly_text(task)
 
 
 def _add(chart: go.Figure, delta: Delta, row: int, number: str, own: str, name: str) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import resources
-from dashboard.caches.compare import sentence_tests, untested
+from dashboard.caches.compare import predictions_needed, sentence_tests
 from dashboard.charts import forest_chart
 from dashboard.components import chart
 from dashboard.panels.compare_copy import copy_table
@@ -63,7 +63,7 @@ def difference_view(table: ResultTable, found: Scope, baseline: str) -> None:
 
 
 def _tested(asked: Sequence[Difference], table: ResultTable, found: Scope, baseline: str) -> list[Difference]:
-    count = untested(asked, table, baseline)
+    count = predictions_needed(asked, table, baseline)
     if count > _MANY and not st.toggle(
         f"Test over sentences ({plural(count, 'prediction')} to read)",
         key="sentences",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -22,7 +23,7 @@ from dashboard.queries.naming import confounds, corpus_name
 from dashboard.text import escape, percent
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
 from jobs.results import ResultCell, ResultTable
-from jobs.sheets import SCORE_COLUMNS, Block, Entry, Sheet, score_records, score_sheet
+from jobs.sheets import SCORE_COLUMNS, Entry, Sheet, score_records, score_sheet
 
 __all__ = ["answer", "summary_table"]
 
@@ -49,7 +50,7 @@ def answer(table: ResultTable, found: Scope) -> tuple[str, str] | None:
                 return None
             _sentences(table, found, a, b)
         with pictured:
-            _sharing(table)
+            _sharing(table, table.row(a).block)
     return a, b
 
 
@@ -106,15 +107,17 @@ def _note(told: Sequence[Answer]) -> str:
     return f"Points; ± is half of the paired 95% interval over seeds.{open_}{few}"
 
 
-def _sharing(table: ResultTable) -> None:
+def _sharing(table: ResultTable, block: str) -> None:
+    """In a sentence for the encoder that is asked for, in the picture for all."""
     found = sharing(table)
     if not found:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
     st.markdown("**What sharing did**")
     for one in found:
-        name = f"{escape(one.block)}: " if len(found) > 1 else ""
-        st.markdown(name + sharing_sentence(one, escape))
+        if one.block == block:
+            name = f"{escape(one.block)}: " if len(found) > 1 else ""
+            st.markdown(name + sharing_sentence(one, escape))
     chart(
         sharing_chart(found, table.tasks, colours(resources.task_order())),
         key="sharing",
@@ -152,9 +155,9 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
         for row in rows:
             names.append(escape(row.label))
             lines.append([_cell(row.cells.get(task)) for task in table.tasks])
-    for name, cells in others.items():
-        names.append(f":gray[{escape(name)}]")
-        lines.append([_grey(cells.get(task)) for task in table.tasks])
+        for name, cells in others.get(block, {}).items():
+            names.append(f":gray[{escape(name)}]")
+            lines.append([_grey(cells.get(task)) for task in table.tasks])
     st.table(
         pd.DataFrame(lines, index=names, columns=head),
         border="horizontal",
@@ -183,30 +186,37 @@ def _grey(cell: Published | None) -> str:
     return "" if cell is None else f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _FIXED)
 
 
-def _published(table: ResultTable) -> dict[str, dict[str, Published]]:
-    """The dissertation's rows for this corpus, these encoders and this share of data, by name and task."""
-    configs = [row.config for row in table.rows]
-    lines: dict[str, dict[str, Published]] = {}
-    for cell in matching(corpus_name(configs[0]), configs):
-        share = f", {100 * cell.fraction:g}% of the data" if cell.fraction < 1 else ""
-        name = f"Table {cell.table}: {PARADIGM_NAMES[cell.paradigm]} {cell.encoder}{share}"
-        lines.setdefault(name, {})[cell.task] = cell
-    return lines
+def _published(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
+    """The dissertation's rows on this corpus, with these encoders and this share of data, block by block."""
+    found: dict[str, dict[str, dict[str, Published]]] = {}
+    for block, rows in table.blocks.items():
+        configs = [row.config for row in rows]
+        for cell in matching(corpus_name(configs[0]), configs):
+            name = f"{PARADIGM_NAMES[cell.paradigm]}, published (table {cell.table})"
+            found.setdefault(block, {}).setdefault(name, {})[cell.task] = cell
+    return found
 
 
-def _with_published(sheet: Sheet, table: ResultTable, others: dict[str, dict[str, Published]]) -> Sheet:
+def _with_published(
+    sheet: Sheet, table: ResultTable, others: Mapping[str, Mapping[str, Mapping[str, Published]]]
+) -> Sheet:
     if not others:
         return sheet
-    rows = tuple(
-        (
+    blocks = tuple(
+        replace(own, rows=own.rows + tuple(_rows(others.get(block, {}), table.tasks)))
+        for own, block in zip(sheet.blocks, table.blocks, strict=True)
+    )
+    return Sheet(sheet.head, blocks, f"{sheet.caption} Published: {CITATION}.")
+
+
+def _rows(
+    named: Mapping[str, Mapping[str, Published]], tasks: Sequence[str]
+) -> Iterator[tuple[str, tuple[Entry | None, ...]]]:
+    for name, cells in named.items():
+        yield (
             name,
             tuple(
                 Entry(f"{cells[task].mean:.2f}", f"± {cells[task].sd:.2f}") if task in cells else None
-                for task in table.tasks
+                for task in tasks
             ),
         )
-        for name, cells in others.items()
-    )
-    return Sheet(
-        sheet.head, (*sheet.blocks, Block("Published", rows)), f"{sheet.caption} Published: {CITATION}."
-    )

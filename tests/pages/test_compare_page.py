@@ -11,6 +11,7 @@ from core.config import RunConfig
 from core.store import RunState, Store
 from core.training.events import SplitResult
 from dashboard.caches.compare import words as words_of
+from dashboard.panels import compare_differences
 from jobs.cli import app as command_line
 from tests.making import OWNER, task_score
 from tests.pages.conftest import Open, words
@@ -82,6 +83,18 @@ def test_the_tests_answer_two_questions(open_page: Open, finished: Filled) -> No
     app.selectbox(key="to").select("STL").run()
     assert not app.exception
     assert any(one.value == "Differences to STL" for one in app.subheader)
+
+
+def test_many_predictions_are_read_only_when_asked_for(
+    open_page: Open, finished: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare_differences, "_MANY", 3)
+    app = open_page("compare")
+    assert app.toggle(key="sentences").label.startswith("Test over sentences (")
+    assert set(table(app, "p sentences")["p sentences"]) == {""}
+    app.toggle(key="sentences").set_value(True).run()
+    assert not app.exception
+    assert "" not in set(table(app, "p sentences")["p sentences"])
 
 
 def test_a_link_holds_pair_task_and_view(open_page: Open, finished: Filled) -> None:
@@ -176,14 +189,22 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
     for seed in (1, 2):
         for encoder in ("bert-base-cased", "roberta-base"):
             finished_run(mtl(seed, corpus="conll2003", encoder=encoder, encoder_training="full"), 0.9)
-    rows = list(open_page("compare", published="true").table[0].value.index)
-    assert rows[:4] == [
-        "**bert\\-base\\-cased\\, fine\\-tuned**",
+    app = open_page("compare", published="true")
+    rows = [row.replace("\\", "") for row in app.table[0].value.index]
+    published = [f":gray[{name}, published (table 1)]" for name in ("STL", "MTL", "MRN")]
+    assert rows == [
+        "**bert-base-cased, fine-tuned**",
         "MTL",
-        "**roberta\\-base\\, fine\\-tuned**",
+        *published,
+        "**roberta-base, fine-tuned**",
         "MTL",
+        *published,
     ]
-    assert any("Table 1" in row for row in rows[4:])
+    app.session_state["scores_copy"] = True
+    app.run()
+    copied = next(one.value for one in app.code if "tabular" in one.value)
+    assert r"STL, published (table 1) & --" not in copied
+    assert r"MRN, published (table 1) & 93.16 $\pm$ 0.07 & 90.82 $\pm$ 0.11" in copied
 
 
 def test_what_is_copied_is_the_text_of_the_command_line(

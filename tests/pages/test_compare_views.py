@@ -286,6 +286,21 @@ class TestSharing:
         assert chart.layout.xaxis.range == chart.layout.xaxis2.range
         assert chart.layout.xaxis.range[0] <= 0 <= chart.layout.xaxis.range[1]
 
+    def test_each_encoder_stands_above_its_tasks(self) -> None:
+        made = {
+            config(paradigm, seed, encoder=encoder): 0.8 + 0.01 * gain + 0.001 * seed * gain
+            for encoder in ("minilm", "bert-base-cased")
+            for gain, paradigm in enumerate(("mtl", "mrn"))
+            for seed in (1, 2, 3)
+        }
+        _, table = tabled(made, TASKS)
+        found = sharing(table)
+        chart = sharing_chart(found, table.tasks, {})
+        assert chart.layout.yaxis.ticktext == ("", "pos", "ner", "", "pos", "ner")
+        assert [dot.y for dot in chart.data] == [(1,), (2,), (4,), (5,)]
+        names = [one.block for one in found]
+        assert [text for note in chart.layout.annotations if (text := note.text) in names] == names
+
     def test_one_paradigm_shares_nothing_yet(self) -> None:
         assert sharing(of(mtl=[0.8, 0.81])) == []
 
