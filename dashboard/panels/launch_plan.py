@@ -15,6 +15,7 @@ from dashboard.caches.launch import as_queued, checked, costs
 from dashboard.launch.draft import Draft, Plan
 from dashboard.launch.fields import field_label
 from dashboard.launch.launching import launch_form
+from dashboard.launch.start import RARE
 from dashboard.launch.terminal import command
 from dashboard.panels.launch_warnings import launch_warnings
 from dashboard.queries.launch import PlanView, plan_view
@@ -38,9 +39,7 @@ def launch_plan(draft: Draft, planned: Plan, *, shown_beside: bool) -> None:
     """Draws the plan. An error that the form shows beside its field is only pointed to here."""
     if planned.error:
         st.subheader("Not ready yet", anchor=False)
-        st.markdown(
-            "The form says beside the field what is missing." if shown_beside else escape(planned.error)
-        )
+        st.markdown(_where(planned.field) if shown_beside and planned.field else escape(planned.error))
         return
     try:
         with st.spinner("Looking at the data"):
@@ -50,6 +49,12 @@ def launch_plan(draft: Draft, planned: Plan, *, shown_beside: bool) -> None:
         problem(str(error))
         _button(planned.configs, new=len(planned.configs), reuse=False, ready=False)
         _list(plan_view(planned.configs, [None] * len(planned.configs), {}, None))
+
+
+def _where(field: str) -> str:
+    """Where the form says what is missing: it may be out of sight."""
+    place = " under *More settings*" if field in RARE else ""
+    return f"**{escape(field_label(field))}**{place}: the form says beside it what is missing."
 
 
 def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:

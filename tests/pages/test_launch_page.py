@@ -247,6 +247,14 @@ def test_a_label_of_a_known_type_can_be_new_too(folder: Path) -> None:
     assert tags.labelled == 1.0
 
 
+def test_a_field_that_is_wrong_is_named_beside_the_form(open_page: Open) -> None:
+    app = open_page("launch", corpus="demo", dropout="2")
+    assert "**Dropout (share)** under *More settings*: the form says beside it what is missing." in words(app)
+    assert "dropout: 2.0 is not possible" in words(app)
+    app.text_input(key="launch_dropout").set_value("").run()
+    assert heading(app).startswith("This makes 3 runs")
+
+
 def test_what_is_said_before_a_launch() -> None:
     counts = dict.fromkeys(RunState, 0)
     quick = Cost((), 60.0, 40.0, 90.0, "")
