@@ -1,0 +1,202 @@
+"""Curves in a real browser: bands, zoom and hidden lines over live updates, pictures and tables as files."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+from playwright.sync_api import Download, Page, expect
+
+from core.store import MetricKey, Owner, Store
+from core.training.events import TOTAL, StepMetrics
+from tests.journeys.browser import browser_path, picture, running_app
+from tests.pages.filled_store import TASKS, fill
+
+pytestmark = pytest.mark.journey
+
+_PATIENCE_MS = 60_000  # where many journeys share a machine
+_CHART = """() => {
+    const chart = document.querySelector('.js-plotly-plot')
+    if (!chart?._fullData) return null
+    const ends = chart._fullData.filter((trace) => trace.showlegend).map((trace) => trace.x.at(-1))
+    return {
+        lines: ends.length,
+        last: Math.max(...ends),
+        bands: chart._fullData.filter((trace) => trace.fill === 'toself').length,
+        range: chart.layout.xaxis.range.map(Math.round),
+        points: chart._fullData.reduce((sum, trace) => sum + trace._length, 0),
+        hovers: chart.querySelectorAll('.hoverlayer .hovertext, .hoverlayer .legend').length,
+        same: chart.dataset.same ?? 'no',
+    }
+}"""
+
+_BUTTONS = "() => [...document.querySelectorAll('.modebar-btn')].map((button) => button.dataset.title)"
+
+
+@dataclass(frozen=True)
+class Live:
+    """An app of the test's own, over finished runs and one that this test trains."""
+
+    address: str
+    store: Store
+    mtl: list[int]
+    run_id: int
+
+    def train(self, first: int, last: int) -> None:
+        """Losses of the steps first..last."""
+        rows = []
+        for step in range(first, last + 1):
+            loss = {(task, "loss"): 1.5 / step**0.5 + 0.01 * (step % 7) for task in TASKS}
+            values = loss | {(TOTAL, "loss"): sum(loss.values())}
+            rows.append(StepMetrics(step, step / 75, 0.04 * step, values))
+        self.store.add_metrics(self.run_id, rows)
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Live]:
+    browser_path()  # skips where there is none
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(tmp_path))
+        fill(url, seeds=(1, 2, 3), active=False, broken=False)
+    store = Store.open(url)
+    mtl = [run.id for run in store.runs() if run.config.paradigm == "mtl"]
+    (run_id,) = store.add_runs([store.run(mtl[0]).config.model_copy(update={"seed": 4})])
+    process = psutil.Process(os.getpid())
+    assert store.claim(Owner(socket.gethostname(), process.pid, process.create_time(), "x"), due_in=3600)
+    with running_app(tmp_path) as address:
+        yield Live(address, store, mtl, run_id)
+    store.close()
+
+
+def test_curves_live_zoomed_hidden_and_saved(laboratory: Live, page: Page) -> None:
+    page.set_default_timeout(_PATIENCE_MS)
+    laboratory.train(1, 2000)
+    mrn = 1
+    page.goto(
+        f"{laboratory.address}/curves?run={','.join(map(str, [*laboratory.mtl, laboratory.run_id, mrn]))}"
+    )
+    _await(page, "(chart) => chart.lines === 5 && chart.bands === 0 && chart.last === 2000")
+    assert page.evaluate(_BUTTONS) == ["Zoom", "Pan", "Zoom in", "Zoom out", "Autoscale"]  # none uploads
+    picture(page, "curves-lines")
+    _zoom_holds_over_updates(page, laboratory)
+    _lines_are_hidden_and_marked(page, laboratory)
+    _bands(page)
+    _files(page, laboratory)
+
+
+def _await(page: Page, condition: str) -> dict[str, object]:
+    page.wait_for_function(
+        f"() => {{ const chart = ({_CHART})(); return chart && ({condition})(chart) }}", polling=200
+    )
+    found: dict[str, object] = page.evaluate(_CHART)
+    return found
+
+
+def _zoom_holds_over_updates(page: Page, laboratory: Live) -> None:
+    coarse = page.evaluate(_CHART)["points"]
+    page.evaluate("() => { document.querySelector('.js-plotly-plot').dataset.same = 'yes' }")
+    box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    assert box is not None
+    top = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.4 * box["width"], top)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], top, steps=4)
+    page.mouse.up()
+    zoomed = _await(page, "(chart) => chart.range[0] > 700 && chart.range[1] < 1100")
+    # The server knows, sends all points of that part, and the link would show it.
+    page.wait_for_url(re.compile("[?&]x="))
+    start, end = zoomed["range"]
+    small = page.locator(".plot").first
+    expect(small.locator("text").filter(has_text="900")).to_have_count(1, timeout=_PATIENCE_MS)
+    _await(
+        page,
+        f"""() => {{
+            const traces = document.querySelector('.js-plotly-plot')._fullData
+            const line = traces.find((trace) => trace.name.startsWith('{laboratory.run_id} '))
+            return Array.from(line.x).filter((x) => x > {start} && x < {end}).length >= {end} - {start} - 2
+        }}""",
+    )
+    assert coarse <= 4500
+    page.mouse.move(box["x"] + 0.7 * box["width"], top)
+    _await(page, "(chart) => chart.hovers > 0")
+    laboratory.train(2001, 2050)
+    after = _await(page, "(chart) => chart.last === 2050")
+    assert after["range"] == zoomed["range"]
+    assert after["same"] == "yes"
+    _await(page, "(chart) => chart.hovers > 0")
+    picture(page, "curves-zoomed")
+    page.locator("[data-title='Autoscale']").click()
+    _await(page, "(chart) => chart.range[0] === 0 && chart.range[1] === 2050")
+    page.wait_for_url(lambda url: not re.search("[?&]x=", url))
+
+
+def _lines_are_hidden_and_marked(page: Page, laboratory: Live) -> None:
+    name = f"{laboratory.mtl[0]} · MTL · demo · seed"
+    page.get_by_role("checkbox", name=name).uncheck()
+    _await(page, "(chart) => chart.lines === 4")
+    page.wait_for_url(re.compile(f"hide={laboratory.mtl[0]}"))
+    page.locator("button[aria-pressed]", has_text=f"{laboratory.run_id} · MTL").click()
+    page.wait_for_url(re.compile(f"mark={laboratory.run_id}"))
+    laboratory.train(2051, 2100)
+    _await(page, "(chart) => chart.last === 2100 && chart.lines === 4")
+    expect(page.get_by_role("checkbox", name=name)).not_to_be_checked()
+    picture(page, "curves-marked")
+    page.locator("button[aria-pressed]", has_text=f"{laboratory.run_id} · MTL").click()
+    page.get_by_role("checkbox", name="Show all lines").check()
+    _await(page, "(chart) => chart.lines === 5")
+
+
+def _bands(page: Page) -> None:
+    page.get_by_role("radio", name="Mean ± SD").click()
+    _await(page, "(chart) => chart.bands === 1 && chart.lines === 2")
+    expect(page.get_by_text("1, 2, 3, 4 (n = 4)")).to_be_visible(timeout=_PATIENCE_MS)
+    picture(page, "curves-mean-sd")
+    page.get_by_role("radio", name="Mean, 95% interval").click()
+    page.get_by_title("Show ner large").click()
+    expect(page.get_by_role("radio", name="ner")).to_be_checked(timeout=_PATIENCE_MS)
+    _await(page, "(chart) => chart.bands === 1")
+    picture(page, "curves-mean-interval")
+
+
+def _files(page: Page, laboratory: Live) -> None:
+    png = _downloaded(page, "png")
+    assert png.suggested_filename == f"training-loss-ner-runs-{'-'.join(_shown(laboratory))}.png"
+    content = png.path().read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) > 20_000
+    svg = _downloaded(page, "svg").path().read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert "Training loss, nats per word" in svg
+    assert ">MTL<" in svg  # the legend
+    assert "rgb(255, 255, 255)" in svg  # on white
+    table = pd.read_csv(io.BytesIO(_downloaded(page, "csv").path().read_bytes()), keep_default_na=False)
+    assert set(table["run"]) == {int(number) for number in _shown(laboratory)}
+    own = table[(table["run"] == laboratory.run_id) & (table["task"] == "ner")]
+    (stored,) = laboratory.store.metrics([laboratory.run_id], MetricKey("ner", "train", "loss"))
+    assert own["value"].tolist() == stored.value.tolist()
+    assert own["step"].tolist() == list(range(1, 2101))
+    means = pd.read_csv(io.BytesIO(_downloaded(page, "means_csv").path().read_bytes()))
+    of_mtl = means.query("task == 'ner' and configuration == 'MTL' and step == 600")
+    four = table.query("task == 'ner' and step == 600 and configuration == 'MTL'")["value"]
+    assert of_mtl["mean"].item() == pytest.approx(four.mean())
+    assert of_mtl["sd"].item() == pytest.approx(four.std())
+    assert of_mtl["seeds"].item() == 4
+
+
+def _shown(laboratory: Live) -> list[str]:
+    return [str(number) for number in (*laboratory.mtl, laboratory.run_id, 1)]
+
+
+def _downloaded(page: Page, button: str) -> Download:
+    with page.expect_download() as download:
+        page.locator(f".st-key-curve_{button} button").first.click()
+    return download.value
