@@ -91,6 +91,9 @@ def test_a_link_from_a_run_fills_the_form_in(page: Page, filled_laboratory: Labo
     picture(page, "launch-clone")
     _set(page, "Seeds", "1-3")
     _plan(page, "3 runs, 2 of them new")
+    # The plan stays in sight beside whatever part of the form is looked at.
+    page.get_by_text("More settings").scroll_into_view_if_needed()
+    expect(page.get_by_role("button", name="Launch 2 new runs")).to_be_in_viewport(timeout=_LOOK_MS)
     expect(page.get_by_role("textbox", name="Epochs")).to_have_value("8", timeout=_LOOK_MS)
     page.get_by_role("link", name=f"Filled in from run {run}").click()
     page.get_by_role("heading", level=1, name="Runs", exact=True).wait_for(timeout=_LOOK_MS)
