@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from core.mrn.groups import task_groups
+from core.mrn.rows import impossible_blocks
 from core.store.records import MetricKey, Run
 from core.store.states import ACTIVE, RunState
 from core.training.events import TOTAL
@@ -142,14 +144,16 @@ def size_words(views: Sequence[RelationsView]) -> None:
         )
 
 
-def gold_words(run: Run, view: str, views: Sequence[RelationsView]) -> None:
+def gold_words(run: Run, views: Sequence[RelationsView], shared: Shared) -> None:
     """How far learned and gold relations go together, or why the run has none of the latter."""
     gold = gold_labels(run)
     if gold is None:
         st.info(why_no_gold(run), icon=":material/info:")
         return
-    learned = sum(one.matrix for one in views) / len(views) if view == "mean" else views[0].matrix
-    rows, cannot = views[0].rows, views[0].impossible
+    own = zip(views, shared.places, strict=True)
+    learned = np.mean([view.matrix[np.ix_(places, places)] for view, places in own], axis=0)
+    gold = gold[np.ix_(shared.places[0], shared.places[0])]
+    rows, cannot = shared.rows, impossible_blocks(run.facts, "label", shared.rows.owners)
     all_pairs = agreement(learned, gold, rows, cannot, between=False)
     if all_pairs is None:
         st.caption("Learned and gold correlations cannot be compared: one of them is the same for all pairs.")

@@ -54,7 +54,7 @@ def draw(asked: Asked) -> None:
         _player(scene, shown, whole)
         size_words(views)
         if asked.gold:
-            gold_words(scene.runs[0], scene.view, views)
+            gold_words(scene.runs[0], views, scene.shared)
     with table:
         pair = pairs_panel(scene, learned, _pair(scene))
     with line:

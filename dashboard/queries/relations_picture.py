@@ -5,7 +5,7 @@ mean and spread, the gold labels beside.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,7 +152,12 @@ def _mean(learned: Sequence[Panel]) -> list[Panel]:
     ]
 
 
-_VIEWS = {"one": _one, "side": list, "difference": _difference_of_two, "mean": _mean}
+_VIEWS: Mapping[str, Callable[[Sequence[Panel]], list[Panel]]] = {
+    "one": _one,
+    "side": list,
+    "difference": _difference_of_two,
+    "mean": _mean,
+}
 
 
 def _difference(title: str, a: Floats, b: Floats, impossible: tuple[Block, ...]) -> Panel:

@@ -147,7 +147,7 @@ def _train_on(store: Store, ids: Sequence[int]) -> int:
 def relations_steps(context: BrowserContext, address: str, place: Place, times: int) -> list[float]:
     """Milliseconds from the key that moves the step until the features' matrix of that step is painted."""
     with Tab(context) as tab:
-        features = replace(place, query=place.query | {"mode": "feature"})
+        features = replace(place, query=place.query | {"mode": "Features"})
         tab.open(features.link(address), place.mark)
         # Steps can be moved once all have come.
         tab.page.get_by_text("% of training").wait_for()

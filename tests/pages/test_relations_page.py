@@ -216,6 +216,35 @@ def test_runs_with_other_tasks_are_aligned_by_name(open_page: Open) -> None:
     assert f"Of run {ids[1]} 1 are left out: chunk." in words(app)
 
 
+def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
+    """A share of the data, drawn anew by each seed, need not have every label."""
+    store = Store.open()
+    ids = []
+    for seed, names in (
+        (1, ("pos:NN", "pos:VB", "ner:O", "ner:B-PER")),
+        (2, ("pos:NN", "ner:O", "ner:B-PER")),
+    ):
+        run_id = claimed(store, seed=seed, learn=("task", "label"))
+        gold = np.eye(len(names)) * 0.6 + 0.1 * np.arange(len(names))
+        owners = tuple((name.split(":")[0],) for name in names)
+        facts = run_facts(
+            label_names=names, label_owners=owners, cooccurrence=tuple(map(tuple, gold.tolist()))
+        )
+        store.set_facts(run_id, facts)
+        label = np.corrcoef(np.random.default_rng(seed).normal(size=(len(names), 9)))
+        store.add_snapshot(run_id, Snapshot(10, 1.0, Relations(np.eye(2), label, np.zeros((6, 0)), 1.0)))
+        ids.append(run_id)
+    store.close()
+    app = open_page(
+        "relations", run=",".join(map(str, ids)), view="Mean over seeds", mode="Labels", gold="true"
+    )
+    seen = shown(app)
+    assert seen.titles == ["Mean over 2 seeds", "SD over 2 seeds", "Gold labels", "Learned − gold"]
+    assert seen.frame["rows"]["names"] == ["pos:NN", "ner:O", "ner:B-PER"]
+    assert f"Of run {ids[0]} 1 are left out: pos:VB." in words(app)
+    assert "over 3 pairs of labels" in words(app)
+
+
 def test_saturated_relations_carry_a_warning(open_page: Open, finished: Filled) -> None:
     store = Store.open()
     run_id = claimed(store)
