@@ -44,7 +44,8 @@ def mistakes_view(table: ResultTable, found: Scope, task: str, a: str, b: str) -
     if st.session_state.get("of_whom") not in choices:
         st.session_state.pop("of_whom", None)
     shown = st.segmented_control(
-        "Of", choices, default=choices[0], required=True, key="of_whom", label_visibility="collapsed",
+        "Of", choices, default=choices[0], required=True, key="of_whom", bind="query-params",
+        label_visibility="collapsed",
         format_func=lambda name: f"{one.name} − {other.name}" if name == "difference" else name,
     )  # fmt: skip
     listed = confused(mine, theirs)

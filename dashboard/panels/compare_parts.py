@@ -69,7 +69,11 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[str, str]:
 def _sentences(table: ResultTable, found: Scope, a: str, b: str) -> None:
     own, other = table.row(a), table.row(b)
     told = answers(table, a, b)
-    st.markdown(f"**{headline(own.name, other.name, told, escape)}**")
+    if own.block == other.block:
+        over = f"Over {escape(own.block)}: " if len(table.blocks) > 1 else ""
+        st.markdown(f"**{over}{headline(own.label, other.label, told, escape)}**")
+    else:
+        st.markdown(f"**{headline(own.name, other.name, told, escape)}**")
     mine = [one for one in differences(table, b) if one.row.key == a]
     with st.spinner("Testing over sentences"):
         tests = sentence_tests(mine, table, b, found.runs)

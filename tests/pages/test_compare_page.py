@@ -190,6 +190,7 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
         for encoder in ("bert-base-cased", "roberta-base"):
             finished_run(mtl(seed, corpus="conll2003", encoder=encoder, encoder_training="full"), 0.9)
     app = open_page("compare", published="true")
+    assert "MTL · roberta-base, fine-tuned and MTL · bert-base-cased, fine-tuned" in words(app)
     rows = [row.replace("\\", "") for row in app.table[0].value.index]
     published = [f":gray[{name}, published (table 1)]" for name in ("STL", "MTL", "MRN")]
     assert rows == [
