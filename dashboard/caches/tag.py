@@ -21,7 +21,7 @@ from core.corpora.types import Sentence
 from core.paths import data_dir, database_url
 from core.store.records import Run
 from core.tagging import TaggedSentence, Tagger, joined, load_tagger
-from dashboard.queries.tag_mistakes import TestSentence, tested
+from dashboard.queries.tag_mistakes import CheckedSentence, checked
 from dashboard.queries.tag_systems import Answer, System
 from dashboard.resources import store
 
@@ -139,7 +139,7 @@ def _examples(config: str) -> tuple[Sentence, ...]:
     return tuple(readable[place * len(readable) // number] for place in range(number))
 
 
-def test_split(system: System) -> list[TestSentence]:
+def test_split(system: System) -> list[CheckedSentence]:
     """The test sentences of a system's corpus with the mistakes it made on them when it was trained.
 
     Raises CorpusError where the corpus cannot be read or has changed since.
@@ -154,7 +154,7 @@ def _of(run: Run) -> str:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _test_split(url: str, runs: tuple[tuple[int, int], ...], configs: list[str]) -> list[TestSentence]:
+def _test_split(url: str, runs: tuple[tuple[int, int], ...], configs: list[str]) -> list[CheckedSentence]:
     del url  # part of the cache's key only
     sentences: list[Sentence] = []
     stored, schemes = {}, {}
@@ -163,7 +163,7 @@ def _test_split(url: str, runs: tuple[tuple[int, int], ...], configs: list[str])
         schemes |= {task.name: str(task.scheme) for task in corpus.tasks}
         stored |= store().predictions(run_id, "test")
         sentences = _merged(sentences, corpus.test)
-    return tested(sentences, stored, schemes)
+    return checked(sentences, stored, schemes)
 
 
 def _merged(known: list[Sentence], more: Sequence[Sentence]) -> list[Sentence]:

@@ -13,7 +13,7 @@ from core.errors import CorpusError, MRNLabError
 from core.splitting import given_sentences, has_unspaced_script, split_sentences
 from dashboard.caches.tag import examples, is_here, test_split
 from dashboard.launch.presets import TRY_IT
-from dashboard.queries.tag_mistakes import TestSentence
+from dashboard.queries.tag_mistakes import CheckedSentence
 from dashboard.queries.tag_systems import System
 from dashboard.states import empty, problem
 from dashboard.text import escape, plural
@@ -182,7 +182,7 @@ def test_sentence(system: System) -> list[Sentence]:
     return _picked(tested, system)
 
 
-def _picked(tested: Sequence[TestSentence], system: System) -> list[Sentence]:
+def _picked(tested: Sequence[CheckedSentence], system: System) -> list[Sentence]:
     tasks = list(dict.fromkeys(task for run in system.runs for task in run.config.tasks))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         which = st.selectbox(
@@ -208,7 +208,7 @@ def _picked(tested: Sequence[TestSentence], system: System) -> list[Sentence]:
     return [chosen.sentence]
 
 
-def _is_one(one: TestSentence, which: str) -> bool:
+def _is_one(one: CheckedSentence, which: str) -> bool:
     if which == "all sentences":
         return True
     if which == "no task":

@@ -14,7 +14,7 @@ from core.tagged_file import given_scores
 from dashboard.queries.tag_systems import Answer
 from dashboard.text import all_of, plural
 
-__all__ = ["Marked", "TestSentence", "kinds_in_words", "marked", "tested"]
+__all__ = ["CheckedSentence", "Marked", "checked", "kinds_in_words", "marked"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,8 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class TestSentence:
+class CheckedSentence:
     """A sentence of the test split with how many mistakes the stored predictions make on each task."""
-
-    __test__ = False  # to pytest, which takes it for a test by its name
 
     sentence: Sentence
     wrong: Mapping[str, int]
@@ -72,11 +70,11 @@ def kinds_in_words(kinds: Mapping[str, int]) -> str:
     return all_of(told) or "all right"
 
 
-def tested(
+def checked(
     sentences: Sequence[Sentence],
     stored: Mapping[str, tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]]],
     schemes: Mapping[str, str],
-) -> list[TestSentence]:
+) -> list[CheckedSentence]:
     """The test sentences with the mistakes of the predictions stored when the run ended.
 
     `stored` has per task the gold and the predicted labels of the sentences that are annotated for it.
@@ -96,4 +94,4 @@ def tested(
         for place, true, guess in zip(annotated, gold, predicted, strict=True):
             if list(true) != list(guess):
                 wrong[place][task] = len(mistakes(true, guess, schemes[task]))
-    return [TestSentence(one, counts) for one, counts in zip(sentences, wrong, strict=True)]
+    return [CheckedSentence(one, counts) for one, counts in zip(sentences, wrong, strict=True)]

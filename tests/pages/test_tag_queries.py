@@ -1,0 +1,114 @@
+"""Who is asked, how seeds vote, and which test sentences were wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from core.config import RunConfig
+from core.corpora.types import Sentence
+from core.errors import CorpusError
+from core.store import RunState
+from core.store.records import Run
+from core.tagging import TaggedSentence, WordTag
+from dashboard.queries.tag_mistakes import checked, kinds_in_words
+from dashboard.queries.tag_systems import (
+    Answer,
+    System,
+    differing_words,
+    first_choice,
+    systems,
+    votes,
+    why_not,
+)
+
+
+def run(number: int, state: RunState = RunState.SUCCEEDED, sweep: str | None = "s", **config: Any) -> Run:
+    values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"} | config
+    known: dict[str, Any] = dict.fromkeys(Run.__dataclass_fields__)
+    known |= {"id": number, "config": RunConfig.build(**values), "sweep": sweep, "state": state}
+    return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC), "facts": {}}))
+
+
+def stl(number: int, task: str, **values: Any) -> Run:
+    return run(number, paradigm="stl", tasks=(task,), **values)
+
+
+def test_stl_runs_of_a_launch_and_seed_are_one_system() -> None:
+    made = systems(
+        [stl(3, "pos"), run(1), stl(4, "ner"), stl(5, "pos", seed=2), stl(6, "ner", sweep="other")]
+    )
+    assert [[one.id for one in system.runs] for system in made] == [[3, 4], [1], [5], [6]]
+    assert made[0].who == "STL 3 and 4 · seed 1"
+    assert made[0].name == "3 and 4 · STL pos and ner · seed 1"
+    assert made[2].who == "STL 5 · seed 2"
+
+
+def test_the_same_task_twice_is_two_systems_and_no_launch_is_no_group() -> None:
+    assert len(systems([stl(1, "pos"), stl(2, "pos")])) == 2
+    assert len(systems([stl(1, "pos", sweep=None), stl(2, "ner", sweep=None)])) == 2
+
+
+def answer(*labels: str, share: float = 0.6) -> Answer:
+    tags = tuple(WordTag(label, share, ((label, share),)) for label in labels)
+    return Answer("", {"pos": "plain"}, (TaggedSentence(tuple("abc"[: len(labels)]), {"pos": tags}),))
+
+
+def asked(*seeds: int, **config: Any) -> list[System]:
+    return systems([run(10 + place, seed=seed, **config) for place, seed in enumerate(seeds)])
+
+
+def test_the_majority_of_three_seeds() -> None:
+    answers = [answer("N", "V"), answer("N", "X"), answer("V", "J", share=0.9)]
+    (vote,) = votes(asked(1, 2, 3), answers)
+    first, second = vote.sentences[0].tags["pos"]
+    assert vote.who == "Majority of 3"
+    assert first.alternatives == (("N", 2 / 3), ("V", 1 / 3))
+    assert (first.label, first.confidence) == ("N", 2 / 3)
+    assert second.label == "J"  # one vote each: the surest seed's label
+    assert differing_words(answers, "pos", 0) == 2
+
+
+def test_two_seeds_or_two_configurations_do_not_vote() -> None:
+    assert votes(asked(1, 2), [answer("N")] * 2) == []
+    mixed = systems([run(1), run(2, seed=2), run(3, seed=3, epochs=7)])
+    assert votes(mixed, [answer("N")] * 3) == []
+    assert votes(systems([run(1), run(2), run(3)]), [answer("N")] * 3) == []  # one seed three times
+
+
+def test_why_a_run_cannot_be_asked() -> None:
+    assert "not finished" in why_not(run(1, RunState.RUNNING))
+    assert "not finished" in why_not(run(1, RunState.QUEUED))
+    assert "Retry" in why_not(run(1, RunState.FAILED))
+    assert "no checkpoint" in why_not(run(1))
+
+
+def test_a_run_of_several_tasks_is_asked_first() -> None:
+    assert first_choice([stl(5, "pos"), run(4), run(2)]) == [4]
+    assert first_choice([stl(5, "pos"), stl(4, "pos")]) == [5]
+
+
+SENTENCES = [Sentence(("a", "b"), {"ner": ("B-X", "O")}), Sentence(("c",), {"pos": ("N",)})]
+
+
+def test_sentences_that_were_wrong() -> None:
+    stored = {"ner": ([["B-X", "O"]], [["O", "B-X"]]), "pos": ([["N"]], [["N"]])}
+    first, second = checked(SENTENCES, stored, {"ner": "iob2", "pos": "plain"})
+    assert first.wrong == {"ner": 2}
+    assert second.wrong == {}
+
+
+def test_a_corpus_that_has_changed_is_one_sentence() -> None:
+    for gold in ([["B-X", "O"]] * 2, [["B-X"]]):
+        with pytest.raises(CorpusError, match="changed since"):
+            checked(SENTENCES, {"ner": (gold, gold)}, {"ner": "iob2"})
+
+
+def test_kinds_in_words() -> None:
+    assert kinds_in_words({}) == "all right"
+    told = {"wrong label": 2, "wrong boundary": 2, "wrong boundary and label": 1, "missed": 1, "invented": 3}
+    assert kinds_in_words(told) == (
+        "2 wrong labels, 2 wrong boundaries, 1 wrong boundary and label, 1 missed and 3 invented"
+    )

@@ -1,0 +1,54 @@
+"""mrnlab tag over a run that was really trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.trained import toy_config, train_runs
+from tests.unit.cli.terminal import Laboratory
+
+GOLD = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N O\n. . O\n"
+
+
+@pytest.fixture
+def run(lab: Laboratory, laboratory: Path) -> str:
+    """A run that has learned its corpus."""
+    (run_id,) = train_runs(lab.store, [toy_config(laboratory)])
+    return str(run_id)
+
+
+def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
+    assert lab.answer("tag", run, "German lamb rejects EU.").splitlines()[1].split() == [
+        "German",
+        "J",
+        "B-MISC",
+    ]
+    text = tmp_path / "news.txt"
+    text.write_text("German lamb rejects EU.\nBritish lamb can't call .\n")
+    result = lab.call("tag", run, "--file", str(text))
+    assert result.stdout.splitlines()[:2] == ["German\tJ\tB-MISC", "lamb\tN\tI-MISC"]
+    assert "2 sentences; columns: tokens, pos, ner." in result.stderr
+    assert "ca\t" in result.stdout
+    assert "can't\t" in lab.answer("tag", run, "--file", str(text), "--split")
+    gold = tmp_path / "gold.conll"
+    gold.write_text(GOLD)
+    result = lab.call("tag", run, "--file", str(gold), "--confidence")
+    row = result.stdout.splitlines()[0].split("\t")
+    assert (len(row), row[1], row[2]) == (7, "J", "J")
+    assert "pos: accuracy 100.00% on 5 words." in result.stderr
+    assert "ner: f1_conll 66.67% on 5 words." in result.stderr
+    told = json.loads(lab.answer("tag", run, "--file", str(gold), "--format", "json"))
+    assert told["sentences"][0]["gold"]["ner"] == ["B-MISC", "I-MISC", "O", "O", "O"]
+    assert told["sentences"][0]["tags"]["ner"][3]["label"] == "B-ORG"
+    assert told["scores"]["pos"] == {"accuracy": 1.0, "words": 5}
+    named = json.loads(lab.answer("tag", run, "--file", str(gold), "--json", "--columns", "tokens,pos,_"))
+    assert list(named["scores"]) == ["pos"]
+
+    gold.write_text(GOLD + "lamb N\n")
+    assert "line 6: expected 3 columns" in lab.refusal("tag", run, "--file", str(gold))
+    assert "not both" in lab.refusal("tag", run, "EU", "--file", str(gold))
+    assert "cannot be read" in lab.refusal("tag", run, "--file", str(tmp_path / "none.txt"))
+    assert "is not one of conll, json" in lab.refusal("tag", run, "--file", str(gold), "--format", "xml")
