@@ -36,14 +36,18 @@ def band(values: Floats) -> Band:
     A seed without a finite value at a point does not count there.
     """
     known = np.isfinite(values)
+    whole = bool(known.all())
     n = known.sum(axis=0)
-    values = np.where(known, values, 0.0)
+    values = values if whole else np.where(known, values, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = values.sum(axis=0) / n
-        deviations = np.where(known, values - mean, 0.0)
+        deviations = values - mean
+        if not whole:
+            deviations[~known] = 0.0
         sd = np.sqrt(np.einsum("sx,sx->x", deviations, deviations) / (n - 1))
     sd[n < 2] = np.nan
-    sd[sd <= _ROUNDING * np.abs(values).max(axis=0, initial=0.0)] = 0.0
+    largest = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
+    sd[sd <= _ROUNDING * largest] = 0.0
     half = _quantiles(n) * sd / np.sqrt(np.maximum(n, 1))
     return Band(mean, sd, n, mean - half, mean + half)
 

@@ -136,7 +136,7 @@ function save(Plotly, chart) {
   const named = figure.data.filter((trace) => trace.showlegend !== false).length
   const layout = dress(figure.layout, { getPropertyValue: (name) => PAPER[name] ?? "" })
   for (const axis of AXES) Object.assign(layout[axis], { range: [...node._fullLayout[axis].range], autorange: false })
-  const legend = { orientation: "h", y: -0.22, yanchor: "top", x: 0, xanchor: "left", font: { size: 12 } }
+  const legend = { orientation: "h", y: -0.17, yanchor: "top", x: 0, xanchor: "left", font: { size: 12 } }
   const height = 420 + (named > 1 ? 22 * Math.ceil(named / 3) : 0)
   Object.assign(layout, {
     paper_bgcolor: PAPER["--st-background-color"],
