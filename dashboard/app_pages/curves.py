@@ -11,6 +11,7 @@ from dashboard.panels.curve_charts import curve_charts
 from dashboard.panels.curve_controls import curve_controls, offered
 from dashboard.panels.run_picker import pick_runs
 from dashboard.panels.try_it import try_it
+from dashboard.panels.what_is_this import what_is_this
 from dashboard.states import empty, title
 
 title("Curves", "How training goes: one large chart, one small chart for each other task, live.")
@@ -48,3 +49,4 @@ def draw() -> None:
 
 
 live(draw, pace, key="curves")
+what_is_this(f"{chosen.metric.split} {chosen.metric.name}")

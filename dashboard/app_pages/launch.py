@@ -10,6 +10,7 @@ from dashboard.launch.form import form, show_error
 from dashboard.launch.url import open_link, write_link
 from dashboard.panels.launch_plan import launch_plan
 from dashboard.panels.preset_cards import preset_cards
+from dashboard.panels.what_is_this import what_is_this
 from dashboard.states import title
 
 title(
@@ -22,6 +23,7 @@ preset_cards()
 left, right = st.columns([3, 2], gap="large")
 with left:
     draft, slots = form()
+    what_is_this("strength")
 write_link(draft)
 planned = plan(draft)
 if planned.error and planned.field in slots:

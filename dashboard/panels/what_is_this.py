@@ -1,0 +1,68 @@
+"""What am I looking at: in a fold, what a number of MRN's is and the equation it comes from.
+
+The equations are those of docs/mathematics.md; Relations has a fold of its own (how_to_read.py).
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+__all__ = ["what_is_this"]
+
+_PENALTY = r"""
+\lambda\,\frac{r}{2N\,\lVert B\rVert^2}\;\frac{1}{s}\,\langle \mathcal{W},\, \Omega^{-1}\mathcal{W} \rangle,
+\qquad \Omega = \Omega_\text{task} \otimes \Omega_\text{label} \otimes \Omega_\text{feature}
+"""
+
+_TEXTS: dict[str, tuple[str, str, str]] = {
+    "train loss": (
+        "The mean cross-entropy per word. The total is the mean over the tasks $t$; MRN adds its penalty:",
+        r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + \text{penalty}",
+        "So the totals of MRN and MTL are not on one scale; the losses of a task are.",
+    ),
+    "train penalty": (
+        r"What the prior adds to the loss, $\lambda$ included. The weights $\mathcal{W}$ of all "
+        r"heads, stacked, "
+        r"are held against the learned covariances:",
+        _PENALTY,
+        r"$N$ counts the labelled training words, $s$ is the scale of the prior, and $r / \lVert B \rVert^2$ "
+        r"makes alignments comparable; `paper` weighs with $\lambda$ alone. The penalty grows while "
+        r"the heads "
+        r"grow from zero. Where it stays near zero the run trains as MTL.",
+    ),
+    "train objective": (
+        r"What the covariances are fitted by: twice the negative log posterior, up to a constant, "
+        r"here as `map` "
+        r"has it:",
+        r"J(\mathcal{W}, \Omega) = \tfrac{1}{s} \langle \mathcal{W},\, \Omega^{-1} \mathcal{W} "
+        r"\rangle + \sum_u "
+        r"\bigl[ (n_u + \kappa d_u) \ln \lvert \Omega_u \rvert + \kappa\, d_u\, \tau_u\, "
+        r"\mathrm{tr}(\Omega_u^{-1}) \bigr]",
+        r"Only its course means something, and only within one prior. An update of the covariances by `map` "
+        r"never raises it; between updates training moves $\mathcal{W}$. A mode $u$ (task, label, "
+        r"feature) has "
+        r"$d_u$ rows and $n_u$ columns, $\tau_u$ is its scale and $\kappa$ the shrinkage.",
+    ),
+    "strength": (
+        r"$\lambda$ says how much the relations between tasks, labels and features count against "
+        r"the data. It "
+        r"weighs the penalty in the loss:",
+        r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + " + _PENALTY,
+        r"Towards 0 MRN becomes MTL. With `relational` and `map`, $\lambda = 1$ is the weight that "
+        r"Bayes' rule "
+        r"gives the prior, however large the corpus ($N$ labelled words); a smaller one trusts the "
+        r"data more.",
+    ),
+}
+
+
+def what_is_this(name: str) -> None:
+    """Draws the fold on a curve (`train loss`) or on the `strength` λ; where there is nothing to "
+    "tell, none."""
+    if name not in _TEXTS:
+        return
+    before, equation, after = _TEXTS[name]
+    with st.expander("What am I looking at?", icon=":material/help:"):
+        st.markdown(before)
+        st.latex(equation)
+        st.markdown(after)
