@@ -76,7 +76,7 @@ def look(ids: list[int]) -> None:
             ["Differences", "One run"],
             default="Differences",
             required=True,
-            key="look",
+            key="side",
             bind="query-params",
             label_visibility="collapsed",
         )

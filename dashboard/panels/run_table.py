@@ -78,7 +78,7 @@ def found_line(page: Page, *, grouped: bool) -> None:
 
 
 def _seeds_button(lines: Sequence[Line]) -> None:
-    """Opens or closes the ticked configurations, or all: in a ticked line the grid's own button is dead."""
+    """Opens or closes the ticked configurations, or all, with one press of a key."""
     picked, is_open = set(chosen()), set(opened())
     groups = [line for line in lines if line.run is None]
     ticked = [line.configuration for line in groups if picked.issuperset(line.run_ids)]
@@ -142,7 +142,7 @@ def _pressed() -> None:
     line = lines[st.session_state[_BUTTON]["row"]]
     if line.run is not None:
         focus(line.run)
-        st.session_state["look"] = "One run"
+        st.session_state["side"] = "One run"
         return
     known = opened()
     left = [one for one in known if one != line.configuration]

@@ -111,7 +111,7 @@ def test_several_chosen_runs_show_their_differences(open_page: Open, finished: F
         one.value for one in app.dataframe if "Field" in one.value.columns and "Run 1" in one.value
     )
     assert list(differing.iloc[0])[:3] == ["lambda", "0.01", "≠ 0.1"]
-    whole = open_page("runs", run="1,2", look="One run")
+    whole = open_page("runs", run="1,2", side="One run")
     assert whole.subheader[-1].value.startswith("Run 1")
     whole.selectbox(key="run_in_full").set_value(2).run()
     assert whole.subheader[-1].value.startswith("Run 2")
