@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.store.records import Run
+from core.store.states import RunState
 from dashboard import resources
 from dashboard.panels.run_picker import pick_runs
 from dashboard.queries.naming import run_name
@@ -126,23 +127,25 @@ def _one_of(label: str, runs: Sequence[Run], parameter: str, otherwise: int) -> 
 
 
 def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
-    """The chosen runs of the first one's configuration; where that is one, all of it that there are."""
+    """The chosen runs of the first one's configuration; where that is one, all of it that ended well."""
     first = runs[0]
     chosen = [run for run in runs if run.configuration_id == first.configuration_id]
     if len(chosen) < 2:
-        chosen = [
-            run for run in resources.store().runs() if run.configuration_id == first.configuration_id
-        ] or chosen
+        known = resources.store().runs(states=[RunState.SUCCEEDED])
+        others = [run for run in known if run.configuration_id == first.configuration_id]
+        chosen = [first, *(run for run in others if run.id != first.id)]
         if len(chosen) > 1:
-            st.caption(f"All {len(chosen)} seeds of run {first.id}'s configuration that the store has.")
+            st.caption(f"Run {first.id} and all seeds of its configuration that have succeeded.")
         else:
             st.caption(
                 f"Run {first.id} is the only one of its configuration: launch it with more seeds to see what "
                 "they agree on."
             )
     elif len(chosen) < len(runs):
-        others = plural(len(runs) - len(chosen), "chosen run")
-        st.caption(f"{len(chosen)} seeds of run {first.id}'s configuration; {others} of others left out.")
+        others_chosen = plural(len(runs) - len(chosen), "chosen run")
+        st.caption(
+            f"{len(chosen)} seeds of run {first.id}'s configuration; {others_chosen} of others left out."
+        )
     by_seed = sorted(chosen, key=lambda run: (run.id != first.id, run.config.seed, run.id))
     return tuple(run.id for run in by_seed[:_MOST_SEEDS])
 

@@ -26,6 +26,12 @@ _WHAT = {
     "mean": "Strongest pairs on average",
 }
 
+_SHORT = {"Correlation": "r"}
+_HELP = {
+    "Correlation": "The correlation at this step.",
+    BEYOND: "Learned less gold: what was learned beyond counting.",
+}
+
 Pair = tuple[str, str]
 
 
@@ -57,9 +63,7 @@ def pairs_panel(scene: Scene, learned: Sequence[Relations], chosen: Pair | None)
         height="content",
         column_config={
             title: st.column_config.NumberColumn(
-                format="%.3f",
-                width=72 if len(table.columns) > 1 else 100,
-                help="Learned less gold: what was learned beyond counting." if title == BEYOND else None,
+                _SHORT.get(title, title), format="%.3f", width=66, help=_HELP.get(title)
             )
             for title in table.columns
         },

@@ -43,7 +43,7 @@ def draw(asked: Asked) -> None:
         for run, keys, one in zip(scene.runs, scene.moments.keys, learned, strict=True)
     ]
     if len(shown.frame["panels"]) == 1:
-        left, right = st.columns([5, 3], gap="large")
+        left, right = st.columns([3, 2], gap="large")
         line = right.container()
         table = right.container()
     else:

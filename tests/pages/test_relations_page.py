@@ -134,8 +134,18 @@ def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Fille
     assert seen.panels[0][-1, 0, 1] == pytest.approx(np.mean(values), abs=1e-4)
     assert seen.panels[1][-1, 0, 1] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
     assert seen.frame["interval"] == pytest.approx(4.302653 / np.sqrt(3))
-    assert f"All {len(seeds)} seeds" in words(app)
+    assert f"Run {finished.mrn[0]} and all seeds of its configuration that have succeeded." in words(app)
     assert list(table(app, "SD").columns) == ["First", "Second", "Mean", "SD"]
+
+
+def test_a_seed_that_still_waits_does_not_cut_the_mean_short(open_page: Open, filled: Filled) -> None:
+    store = Store.open()
+    twin = store.run(filled.mrn[0]).config.model_copy(update={"seed": 77})
+    (waiting,) = store.add_runs([twin])
+    store.close()
+    app = open_page("relations", run=str(filled.mrn[0]), view="Mean over seeds")
+    assert shown(app).titles[0] == "Mean over 2 seeds"
+    assert str(waiting) not in shown(app).frame["filename"].split("-")
 
 
 def test_a_run_without_other_seeds_says_so(open_page: Open, finished: Filled) -> None:
