@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
 
-_LOOK_MS = 30_000
+_LOOK_MS = 60_000
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
 
