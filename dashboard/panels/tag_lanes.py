@@ -22,7 +22,7 @@ _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, l
 def blocks(
     sentences: Sequence[Sentence], answers: Sequence[Answer], polls: Sequence[Answer], order: Sequence[str]
 ) -> list[SentenceBlock]:
-    """A block per sentence: of each task first the gold labels and the votes, then a lane per system.
+    """A block per sentence: of each task the gold labels, a lane per system, and the votes.
 
     Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
     """
@@ -56,7 +56,10 @@ def _group(
 ) -> list[Lane]:
     """The lanes of one task."""
     kind = "spans" if scheme == "iob2" else "plain"
-    asked = [answer for answer in (*polls, *answers) if task in answer.schemes]
+    # The majority of all is what each is held against; that of some stands behind the runs themselves.
+    of_all = any(poll.voters == len(answers) for poll in polls)
+    ordered = (*polls, *answers) if of_all else (*answers, *polls)
+    asked = [answer for answer in ordered if task in answer.schemes]
     tags = [answer.sentences[number].tags[task] for answer in asked]
     gold = sentence.labels.get(task)
     lanes = []

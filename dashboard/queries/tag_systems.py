@@ -11,7 +11,7 @@ from core.corpora.given import GivenTask
 from core.store.records import Run
 from core.store.states import ACTIVE, RunState
 from core.tagging import TaggedSentence, WordTag
-from dashboard.queries.naming import kind_name, run_name
+from dashboard.queries.naming import run_name
 from dashboard.text import all_of
 from dashboard.theme import PARADIGM_NAMES
 
@@ -66,6 +66,7 @@ class Answer:
     schemes: Mapping[str, str]
     sentences: tuple[TaggedSentence, ...]
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    voters: int = 1
 
 
 def has_model(run: Run) -> bool:
@@ -111,18 +112,21 @@ def _belongs(run: Run, group: Sequence[Run]) -> bool:
 
 def _system(group: Sequence[Run], several_seeds: bool) -> System:
     first = group[0]
-    numbers = sorted(run.id for run in group)
-    told = (
-        f"{numbers[0]}–{numbers[-1]}"
-        if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1
-        else all_of([str(number) for number in numbers])
-    )
+    told = _numbers(group)
     who = f"{PARADIGM_NAMES[first.config.paradigm]} {told}"
     if several_seeds:
         who += f" · seed {first.config.seed}"
     tasks = all_of([run.config.tasks[0] for run in group])
     name = run_name(first) if len(group) == 1 else f"{told} · STL {tasks} · seed {first.config.seed}"
     return System(tuple(group), name, who)
+
+
+def _numbers(runs: Sequence[Run]) -> str:
+    """`3–5`, `3 and 7`: the numbers of these runs."""
+    numbers = sorted(run.id for run in runs)
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]}–{numbers[-1]}"
+    return all_of([str(number) for number in numbers])
 
 
 def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
@@ -138,8 +142,8 @@ def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
     made = []
     for places in voting:
         own = [answers[place] for place in places]
-        paradigm = f" {kind_name(asked[places[0]].runs[0].config)}" if len(voting) > 1 else ""
-        made.append(_vote(f"Majority of {len(own)}{paradigm}", own))
+        numbers = _numbers([run for place in places for run in asked[place].runs])
+        made.append(_vote(f"Majority of {numbers if len(own) < len(asked) else len(own)}", own))
     return made
 
 
@@ -156,7 +160,7 @@ def _vote(who: str, answers: Sequence[Answer]) -> Answer:
             columns = [one.tags[task] for one in of_all if task in one.tags]
             tags[task] = tuple(_elected(words) for words in zip(*columns, strict=True))
         sentences.append(TaggedSentence(of_all[0].tokens, tags))
-    return Answer(who, schemes, tuple(sentences))
+    return Answer(who, schemes, tuple(sentences), voters=len(answers))
 
 
 def _elected(tags: Sequence[WordTag]) -> WordTag:
