@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import Randomised, holm
-from core.evaluation.confusion import NOTHING, confusion
 from core.store import Store
 from core.store.records import Run, StoredScore
-from dashboard.charts import confusion_chart, forest_chart, seeds_chart, sharing_chart
+from dashboard.charts import forest_chart, seeds_chart, sharing_chart
 from dashboard.queries.compare import answers, default_pair, headline, per_seed
-from dashboard.queries.compare_classes import class_records, classes, reports
 from dashboard.queries.compare_differences import (
     difference_records,
     difference_sheet,
@@ -26,7 +21,6 @@ from dashboard.queries.compare_differences import (
     pairs,
     with_sentences,
 )
-from dashboard.queries.compare_errors import confused, difference_matrix, errors, matrix, places
 from dashboard.queries.compare_sentences import counted
 from dashboard.queries.compare_sentences import tested as over_sentences
 from dashboard.queries.compare_sharing import sharing, sharing_sentence
@@ -37,12 +31,6 @@ from jobs.results import settings as by_setting
 from jobs.sheets import latex, markdown, score_records, score_sheet
 
 TASKS = ("pos", "ner")
-LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-columns = st.lists(
-    st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=6),
-    min_size=1,
-    max_size=5,
-)
 
 
 def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
@@ -303,96 +291,6 @@ class TestSharing:
 
     def test_one_paradigm_shares_nothing_yet(self) -> None:
         assert sharing(of(mtl=[0.8, 0.81])) == []
-
-
-class TestClasses:
-    def report(self, **f1: float) -> dict[str, dict[str, float]]:
-        return {
-            label: {"precision": value, "recall": value, "f1": value, "support": 10 if label == "PER" else 3}
-            for label, value in f1.items()
-        }
-
-    def test_labels_over_seeds(self) -> None:
-        a = {1: self.report(PER=0.8, LOC=0.5), 2: self.report(PER=0.9), 3: self.report(PER=0.85, LOC=0.7)}
-        b = {1: self.report(PER=0.7), 2: self.report(PER=0.8), 3: self.report(PER=0.76)}
-        per, loc = classes(a, b)
-        assert (per.label, per.support, loc.label, loc.support) == ("PER", 10, "LOC", 3)
-        assert per.a["f1"].mean == pytest.approx(0.85)
-        assert per.difference is not None
-        assert (per.difference.mean, per.difference.n) == (pytest.approx(0.29 / 3), 3)
-        assert per.p is not None
-        assert (loc.a["f1"].n, loc.b, loc.difference, loc.p) == (2, {}, None, None)
-        records = class_records([per, loc], ("A", "B"))
-        assert [(one["label"], one["configuration"], one["seeds"]) for one in records] == [
-            ("PER", "A", 3), ("PER", "B", 3), ("LOC", "A", 2),
-        ]  # fmt: skip
-
-    def test_reports_are_those_of_the_row(self) -> None:
-        runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})
-        scores = [score(run.id, "ner", 0.5, report=self.report(PER=0.1 * run.config.seed)) for run in runs]
-        scores.append(score(runs[0].id, "pos", 0.5, report=self.report(NN=0.9)))
-        found = reports(table.rows[0].cells["ner"], "ner", scores)
-        assert {seed: one["PER"]["f1"] for seed, one in found.items()} == {1: 0.1, 2: 0.2}
-
-
-def sides(pairs_: list[list[tuple[str, str]]]) -> tuple[list[list[str]], list[list[str]]]:
-    return [[gold for gold, _ in row] for row in pairs_], [[guess for _, guess in row] for row in pairs_]
-
-
-class TestMistakes:
-    def test_shares_are_of_what_is_annotated(self) -> None:
-        gold = [["NN"] * 8 + ["VB"] * 2]
-        found = errors([confusion("plain", gold, [["NN"] * 6 + ["VB"] * 4]), confusion("plain", gold, gold)])
-        assert found is not None
-        view = matrix(found)
-        assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
-        assert view.shares[0, 1] == pytest.approx(12.5)
-        assert np.isnan(view.shares[0, 0])
-        assert "NN → VB: 1.0 per seed, 12.50%" in view.told[0][1]
-
-    def test_two_configurations_side_by_side(self) -> None:
-        gold = [["NN"] * 4 + ["VB"] * 4]
-        a = errors([confusion("plain", gold, [["NN"] * 4 + ["NN", "VB", "VB", "VB"]])])
-        b = errors([confusion("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])])
-        assert a is not None
-        assert b is not None
-        view = difference_matrix(a, b)
-        assert view.signed
-        assert view.shares[view.gold.index("NN"), view.predicted.index("VB")] == pytest.approx(-50)
-        assert view.shares[view.gold.index("VB"), view.predicted.index("NN")] == pytest.approx(25)
-        assert [(one.gold, one.predicted, one.a, one.b) for one in confused(a, b)] == [
-            ("NN", "VB", 0.0, 2.0),
-            ("VB", "NN", 1.0, 0.0),
-        ]
-        heat = confusion_chart(view).data[1]
-        assert heat.zmin == -heat.zmax == pytest.approx(-50)
-
-    def test_without_predictions_nothing_is_known(self) -> None:
-        assert errors([]) is None
-
-    @settings(deadline=None)  # a busy machine is no error
-    @given(columns)
-    def test_every_mistake_has_its_sentences(self, made: list[list[tuple[str, str]]]) -> None:
-        gold, predicted = sides(made)
-        for scheme in ("plain", "iob2"):
-            found = errors([confusion(scheme, gold, predicted)])
-            assert found is not None
-            for one in confused(found, None):
-                where = list(places(scheme, gold, predicted, (one.gold, one.predicted)))
-                assert where
-                # Sentence by sentence the same mistakes are counted as in the whole.
-                alone = [errors([confusion(scheme, [gold[at]], [predicted[at]])]) for at in where]
-                assert sum(e.count(one.gold, one.predicted) for e in alone if e) == one.a
-
-    def test_what_was_invented_is_measured_against_its_type(self) -> None:
-        found = errors(
-            [confusion("iob2", [["B-PER", "O", "O", "B-PER"]], [["B-PER", "O", "B-PER", "B-PER"]])]
-        )
-        assert found is not None
-        view = matrix(found)
-        assert view.gold[-1] == NOTHING
-        assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)
-        assert math.isnan(view.right[-1])
 
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:
