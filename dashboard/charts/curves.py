@@ -278,7 +278,7 @@ def _axes(chart: go.Figure, view: CurvesView) -> None:
         )
     )
     if not reading.log_x:
-        chart.update_xaxes(range=(0, view.x_end))
+        chart.update_xaxes(range=(0, 1.01 * view.x_end))  # room for the last point's mark
     chart.update_yaxes(
         axis(
             plotly_text(view.metric.shown_title(view.large.task)),
