@@ -10,7 +10,7 @@ from dashboard.panels.run_actions import run_actions
 from dashboard.panels.run_cards import run_cards
 from dashboard.panels.run_detail import focus_picker, run_detail
 from dashboard.panels.run_diff import run_diff
-from dashboard.panels.run_search import PAGE_KEY, run_search
+from dashboard.panels.run_search import page_number, run_search
 from dashboard.panels.run_table import found_line, nothing_found, opened, run_table
 from dashboard.panels.try_it import try_it
 from dashboard.queries.run_diff import differences
@@ -48,7 +48,7 @@ def draw() -> None:
             runs,
             grouped=search.grouped,
             sort=search.sort,
-            number=st.session_state.get(PAGE_KEY, 1),
+            number=page_number(),
             opened=opened(),
         )
         if page.lines:

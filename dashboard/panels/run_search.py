@@ -12,9 +12,9 @@ from dashboard.text import escape
 from jobs.filter_fields import FIELDS
 from jobs.run_filter import FilterError, RunFilter, parse_filter
 
-__all__ = ["PAGE_KEY", "Search", "ask_for", "run_search"]
+__all__ = ["PAGE_KEY", "Search", "ask_for", "page_number", "run_search"]
 
-PAGE_KEY = "page"
+PAGE_KEY = "table_page"
 _KEY = "filter"
 _ORDERS = {"configurations": "By configuration", "runs": "Each run"}
 _EXAMPLES = {
@@ -83,6 +83,13 @@ def ask_for(text: str) -> None:
     """Puts this into the filter; the empty text shows all runs again."""
     st.session_state[_KEY] = text
     _to_first_page()
+
+
+def page_number() -> int:
+    """The page of the table that is asked for: by a link until the widget below the filter is there."""
+    text = st.query_params.get(PAGE_KEY, "")
+    number: int = st.session_state.get(PAGE_KEY) or (int(text) if text.isdecimal() else 1)
+    return number
 
 
 def _to_first_page() -> None:

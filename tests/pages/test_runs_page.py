@@ -7,7 +7,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from core.store import ErrorInfo, RunState, Store
-from tests.making import claimed
+from tests.making import claimed, config
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
 
@@ -54,6 +54,15 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
     assert not app.exception
     assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
     assert not app.dataframe or "Configuration" not in app.dataframe[-1].value.columns
+
+
+def test_a_link_to_the_second_page(open_page: Open) -> None:
+    Store.open().add_runs([config(**{"lambda": 0.001 + place / 1000}) for place in range(28)])
+    app = open_page("runs", table_page="2")
+    assert list(table(app)["Configuration"]) == ["MRN · λ 0.003", "MRN · λ 0.002", "MRN · λ 0.001"]
+    app.text_input(key="filter").set_value("lambda<0.003").run()
+    assert len(table(app)) == 2
+    assert len(table(open_page("runs", table_page="99"))) == 3
 
 
 def test_nothing_found_leads_back(open_page: Open, finished: Filled) -> None:
