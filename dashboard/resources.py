@@ -71,12 +71,20 @@ def pace() -> float | None:
 
 def task_order() -> list[str]:
     """Every task in the store, in the order that gives it its colour on every page."""
-    return _task_order(database_url())
+    return _task_order(database_url(), *_newest_and_count(database_url()))
 
 
-@st.cache_data(ttl=3, max_entries=4, show_spinner=False)
-def _task_order(url: str) -> list[str]:
-    return tasks_in_order(_open(url).runs(archived=None))  # no colour changes when runs are archived
+@st.cache_data(ttl=1, max_entries=4, show_spinner=False)
+def _newest_and_count(url: str) -> tuple[int, int]:
+    laboratory = _open(url)
+    newest = laboratory.runs(limit=1, archived=None)
+    return newest[0].id if newest else 0, sum(laboratory.counts().values())
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _task_order(url: str, newest: int, count: int) -> list[str]:
+    """Read anew only when runs were added or deleted. No colour changes when runs are archived."""
+    return tasks_in_order(_open(url).runs(archived=None))
 
 
 class _Study:
