@@ -151,11 +151,12 @@ def relations_steps(context: BrowserContext, address: str, place: Place, times: 
         tab.open(features.link(address), place.mark)
         # Steps can be moved once all have come.
         tab.page.get_by_text("% of training").wait_for()
+        before = len(tab.page.evaluate(_STEPS))
         for turn in range(times):
-            tab.page.get_by_label("Training step").press("ArrowLeft")
-            tab.page.wait_for_function(f"({_STEPS})().length > {turn}")
+            tab.page.get_by_role("slider", name="Training step").press("ArrowLeft")
+            tab.page.wait_for_function(f"({_STEPS})().length > {before + turn}")
             tab.page.wait_for_timeout(300)
-        return [float(taken) for taken in tab.page.evaluate(_STEPS)]
+        return [float(taken) for taken in tab.page.evaluate(_STEPS)[before:]]
 
 
 def measured(home: Path, times: int, only: Sequence[str]) -> dict[str, Any]:
@@ -257,7 +258,7 @@ def main() -> None:
     chosen = parser.parse_args()
     kept = filled(chosen.folder)
     made = json.loads((kept / "filled.json").read_text())
-    logging.getLogger("streamlit").setLevel(logging.ERROR)  # pages without a browser warn that there is none
+    logging.disable(logging.WARNING)  # pages without a browser warn that there is none
     with tempfile.TemporaryDirectory() as folder:
         # The measuring adds to the store, so it is given one to throw away.
         shutil.copy(kept / "runs.db", folder)
