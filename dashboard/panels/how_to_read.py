@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.panels.what_is_this import fold
+
 __all__ = ["how_to_read"]
 
 _ROWS = {
@@ -80,9 +82,10 @@ In numbers, for a covariance of $d$ rows with eigenvalues $s_1 \geq \dots \geq s
 
 def how_to_read(mode: str, view: str) -> None:
     """The fold at the foot of the page, on the mode and the view shown."""
-    with st.expander("What am I looking at?", icon=":material/help:"):
-        symbol, size, of = _ROWS[mode]
-        equation, words = _VIEWS[view]
+    symbol, size, of = _ROWS[mode]
+    equation, words = _VIEWS[view]
+
+    def tell() -> None:
         st.markdown(
             f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$ (${size} \\times {size}$):"
         )
@@ -90,3 +93,5 @@ def how_to_read(mode: str, view: str) -> None:
         st.markdown(words + _COLOURS if words else _COLOURS)
         st.markdown(_MODEL)
         st.markdown(_NUMBERS)
+
+    fold(tell, key="how_to_read")

@@ -5,9 +5,11 @@ The equations are those of docs/mathematics.md; Relations has a fold of its own 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
-__all__ = ["what_is_this"]
+__all__ = ["fold", "what_is_this"]
 
 _PENALTY = r"""
 \lambda\,\frac{r}{2N\,\lVert B\rVert^2}\;\frac{1}{s}\,\langle \mathcal{W},\, \Omega^{-1}\mathcal{W} \rangle,
@@ -57,12 +59,27 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
 
 
 def what_is_this(name: str) -> None:
-    """Draws the fold on a curve (`train loss`) or on the `strength` λ; where there is nothing to "
-    "tell, none."""
+    """Draws the fold on a curve (`train loss`, say) or on the `strength` λ; on others nothing."""
     if name not in _TEXTS:
         return
     before, equation, after = _TEXTS[name]
-    with st.expander("What am I looking at?", icon=":material/help:"):
+
+    def tell() -> None:
         st.markdown(before)
         st.latex(equation)
         st.markdown(after)
+
+    fold(tell, key="what_is_this")
+
+
+def fold(tell: Callable[[], None], *, key: str) -> None:
+    """A fold whose content is drawn when it is opened: the browser takes long to set equations."""
+
+    @st.fragment
+    def part() -> None:
+        label, icon = "What am I looking at?", ":material/help:"
+        with st.expander(label, icon=icon, key=key, on_change="rerun") as opened:
+            if opened.open:
+                tell()
+
+    part()

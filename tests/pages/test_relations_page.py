@@ -300,8 +300,11 @@ def test_a_live_run_gains_a_step(open_page: Open, filled: Filled) -> None:
 
 
 def test_the_fold_has_the_equation_of_the_view(open_page: Open, finished: Filled) -> None:
-    (equation,) = open_page("relations", run=str(finished.mrn[0])).get("latex")
-    assert r"\Omega_\text{task}" in equation.value
-    app = open_page("relations", run=str(finished.mrn[0]), mode="Features", view="Mean over seeds")
-    (equation,) = app.get("latex")
-    assert r"\bar R_{ij}" in equation.value
+    def equation(**query: str) -> str:
+        app = open_page("relations", run=str(finished.mrn[0]), **query)
+        app.session_state["how_to_read"] = True
+        (found,) = app.run().get("latex")
+        return str(found.value)
+
+    assert r"\Omega_\text{task}" in equation()
+    assert r"\bar R_{ij}" in equation(mode="Features", view="Mean over seeds")

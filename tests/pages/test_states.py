@@ -99,3 +99,26 @@ def test_states_are_words_and_icons() -> None:
         assert look.mark
     for told in ("word", "icon", "mark"):
         assert len({getattr(look, told) for look in STATES.values()}) == len(STATES)
+
+
+@pytest.mark.parametrize(
+    ("page", "chosen", "equation"),
+    [
+        ("launch", {}, r"\lambda"),
+        ("curves", {"metric": "penalty"}, r"\Omega^{-1}"),
+        ("curves", {"metric": "objective"}, r"J("),
+        ("relations", {}, r"R_{ij}"),
+    ],
+)
+def test_a_number_of_mrn_has_its_equation(
+    page: str, chosen: dict[str, str], equation: str, open_page: Open, finished: Filled
+) -> None:
+    """In a fold, which is drawn once it is opened."""
+    app = open_page(page, run=str(finished.mrn[0]))
+    for key, value in chosen.items():
+        app.session_state[key] = value
+    assert not app.run().latex
+    (fold,) = (one for one in app.expander if one.label == "What am I looking at?")
+    app.session_state[fold.proto.id.rpartition("-")[2]] = True
+    app.run()
+    assert equation in "".join(one.value for one in app.latex)
