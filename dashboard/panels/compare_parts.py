@@ -108,7 +108,7 @@ def _note(told: Sequence[Answer]) -> str:
         else ""
     )
     open_ = " No difference holds: each interval includes zero." if not any(o.holds for o in told) else ""
-    return f"Points; ± is half of the paired 95% interval over seeds.{open_}{few}"
+    return f"Points; ± is half of the paired 95% interval over seeds, each task by itself.{open_}{few}"
 
 
 def _sharing(table: ResultTable, block: str) -> None:

@@ -65,8 +65,9 @@
   }
 
   // What looks without the focus as it did with it. A canvas draws its own.
-  function unseen() {
+  async function unseen() {
     focused()?.blur()
+    await new Promise((done) => setTimeout(done, 200)) // React takes the ring away a moment later
     return [...visited]
       .filter(([node, then]) => node.isConnected && node.matches(CONTROL) && node.tagName !== "CANVAS" && look(node) === then)
       .map(([node]) => told(node))

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from playwright.sync_api import Download, Page, expect
 
-from core.store import MetricKey, Owner, Store
+from core.store import MetricKey, Owner, RunState, Store
 from core.training.events import TOTAL, StepMetrics
 from tests.journeys.browser import browser_path, picture, running_app
 from tests.pages.filled_store import TASKS, fill
@@ -90,6 +90,8 @@ def test_curves_live_zoomed_hidden_and_saved(laboratory: Live, page: Page) -> No
     _zoom_holds_over_updates(page, laboratory)
     _lines_are_hidden_and_marked(page, laboratory)
     _bands(page)
+    laboratory.store.finish(laboratory.run_id, RunState.CANCELLED)
+    expect(page.get_by_text("Nothing runs.")).to_be_visible(timeout=_PATIENCE_MS)
     _files(page, laboratory)
 
 

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.journey
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
 _LOOK_MS = 30_000
 _QUIET_MS = 4000
+_SETTLE_MS = 1500
 _MOST_KEYS, _KEYS_IN_A_TABLE = 250, 15
 
 # Each page otherwise than it opens by itself: its query, and what is on it for that.
@@ -25,7 +26,7 @@ LINKS = {
     "launch": ({"paradigm": "mtl", "seed": "1,2"}, "This makes 2 runs"),
     "runs": ({"run": "{mrn}"}, "1 run chosen"),
     "curves": ({"run": "{mrn}", "over": "epoch"}, "Training loss"),
-    "compare": ({"on": "dev"}, "Differences to MTL"),
+    "compare": ({"on": "dev"}, "A closer look"),
     "relations": ({"run": "{mrn}", "mode": "label"}, "of training"),
     "tag": ({"run": "{mrn}"}, "Runs to ask"),
 }
@@ -48,6 +49,7 @@ def _opened(page: Page, laboratory: Laboratory, name: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(name.capitalize(), timeout=_LOOK_MS)
     expect(page.get_by_text(told).first).to_be_visible(timeout=_LOOK_MS)
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=_LOOK_MS)
+    page.wait_for_timeout(_SETTLE_MS)  # tables and charts mount a moment after the script has ended
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -88,7 +90,6 @@ def test_a_page_is_quiet_while_nothing_runs(name: str, page: Page, filled_labora
 
     page.on("websocket", listen)
     _opened(page, filled_laboratory, name)
-    page.wait_for_timeout(2000)
     assert said
     said.clear()
     page.wait_for_timeout(_QUIET_MS)
