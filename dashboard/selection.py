@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.store.records import Run
 
-__all__ = ["choose", "choose_runs", "chosen", "focus", "newest_launch"]
+__all__ = ["choose", "chosen", "focus", "newest_launch"]
 
 _KEPT = "chosen_runs"
 _PARAMETER = "run"
@@ -52,25 +52,3 @@ def _write(runs: tuple[int, ...]) -> None:
 def focus(run_id: int) -> None:
     """Put one run first, keeping the others."""
     choose((run_id, *(other for other in chosen() if other != run_id)))
-
-
-def choose_runs(
-    runs: Sequence[Run], names: dict[int, str], *, key: str, label: str = "Runs", instead: Sequence[int] = ()
-) -> list[Run]:
-    """The chosen runs as removable chips; returns those among `runs`, in the order chosen.
-
-    Where none of them is chosen, `instead` is shown, which leaves the choice of the other pages alone.
-    """
-    by_id = {run.id: run for run in runs}
-    current = [run_id for run_id in chosen() if run_id in by_id] or list(instead)
-    if st.session_state.get(key) != current:
-        st.session_state[key] = current
-    picked: list[int] = st.multiselect(
-        label,
-        options=list(by_id),
-        format_func=lambda run_id: names.get(run_id, str(run_id)),
-        key=key,
-        placeholder="Choose runs",
-        on_change=lambda: choose(st.session_state[key]),
-    )
-    return [by_id[run_id] for run_id in picked]
