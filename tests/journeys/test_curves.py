@@ -90,6 +90,7 @@ def test_curves_live_zoomed_hidden_and_saved(laboratory: Live, page: Page) -> No
     _zoom_holds_over_updates(page, laboratory)
     _lines_are_hidden_and_marked(page, laboratory)
     _bands(page)
+    laboratory.store.request_stop(laboratory.run_id)
     laboratory.store.finish(laboratory.run_id, RunState.CANCELLED)
     expect(page.get_by_text("Nothing runs.")).to_be_visible(timeout=_PATIENCE_MS)
     _files(page, laboratory)
