@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import pandas as pd
 import streamlit as st
 
 from core.store.records import MetricSeries, Run
@@ -32,31 +33,38 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
         ):
             st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
             picture = Picture(st.session_state[_COUNT], form, name)
-    st.download_button(
+    _table(
         "CSV",
-        data=lambda: point_table(runs, series).to_csv(index=False),
-        file_name=f"{name}.csv",
-        mime="text/csv",
+        lambda: point_table(runs, series),
+        f"{name}.csv",
         key="curve_csv",
-        type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
-        help="Every point of every chart on this page as it is stored, unsmoothed",
+        words="Every point of every chart on this page as it is stored, unsmoothed",
     )
     if chosen.reading.seeds != "lines":
         axis = chosen.reading.axis
-        st.download_button(
+        _table(
             "CSV of means",
-            data=lambda: band_table(runs, series, axis).to_csv(index=False),
-            file_name=f"{name}-means.csv",
-            mime="text/csv",
+            lambda: band_table(runs, series, axis),
+            f"{name}-means.csv",
             key="curve_means_csv",
-            type="tertiary",
-            icon=":material/download:",
-            on_click="ignore",
-            help="Mean, standard deviation, 95% interval and number of seeds at every point, unsmoothed",
+            words="Mean, standard deviation, 95% interval and number of seeds at every point, unsmoothed",
         )
     return picture
+
+
+def _table(label: str, made: Callable[[], pd.DataFrame], file: str, *, key: str, words: str) -> None:
+    """A button for a table that is made only when it is asked for."""
+    st.download_button(
+        label,
+        data=lambda: made().to_csv(index=False),
+        file_name=file,
+        mime="text/csv",
+        key=key,
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+        help=words,
+    )
 
 
 def _name(runs: Sequence[Run], chosen: Chosen) -> str:
