@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 
 from core.errors import IllegalMove, RunNotFound
 from core.paths import log_path
-from core.store.base import StoreBase
+from core.store.queue import QueuePart
 from core.store.records import ErrorInfo, Owner, Run
 from core.store.rows import RUN_COLUMNS, run_of
 from core.store.states import ENDED, MOVES, RunState
@@ -42,10 +42,15 @@ _UNTOUCHED: dict[str, Any] = {
     "error_traceback": None,
     "error_exit_code": None,
     "archived_at": None,
+    "waiting_for": None,
+    "engine_job": None,
+    "saved_step": None,
 }
+# What a run that is resumed keeps of its former attempt besides all that was recorded.
+_KEPT_BY_RESUME = ("step", "total_steps", "epoch", "best_epoch", "saved_step")
 
 
-class LifePart(StoreBase):
+class LifePart(QueuePart):
     """How runs are claimed, kept alive, ended and started again."""
 
     def _move(
@@ -60,19 +65,25 @@ class LifePart(StoreBase):
             raise IllegalMove(f"Run {run_id} is {state}; it cannot become {to}.")
         self._tell(connection, run_id, to.value, message)
 
-    def claim(self, owner: Owner, due_in: float) -> Run | None:
-        """Takes the oldest queued run for this worker, or None where none waits.
+    def claim(self, owner: Owner, due_in: float, *, run_id: int | None = None) -> Run | None:
+        """Takes the queued run of the highest priority, the oldest of equals, for this worker.
 
+        None where none waits, the queue is paused or this machine drained. With `run_id`, that run or none.
         The first heartbeat is given with the claim: the next is promised in `due_in` seconds.
         """
-        oldest = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value).order_by(runs.c.id).limit(1)
+        first = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value)
+        first = first.order_by(runs.c.priority.desc(), runs.c.id).limit(1)
+        if run_id is not None:
+            first = first.where(runs.c.id == run_id)
+        # Where the database locks rows, those that another worker is claiming are passed over.
+        locked = first.with_for_update(skip_locked=True)
         while True:
             # Looked for in a read first: idle workers then never take the write lock.
             with self.transaction(write=False) as connection:
-                if connection.scalar(oldest) is None:
+                if connection.scalar(first) is None or self._holds_back(connection, owner.host):
                     return None
             with self.transaction() as connection:
-                run_id = connection.scalar(oldest)
+                run_id = connection.scalar(locked)
                 if run_id is None:
                     return None
                 now = self._clock()
@@ -86,6 +97,7 @@ class LifePart(StoreBase):
                     "heartbeat_at": now,
                     "heartbeat_due": now + due_in,
                     "log": str(log_path(run_id)),
+                    "waiting_for": None,
                 }
                 if not self._change(connection, run_id, values, runs.c.state == RunState.QUEUED.value):
                     continue  # another worker was faster (on a database without one writer at a time)
@@ -97,15 +109,20 @@ class LifePart(StoreBase):
                 )
                 return run_of(connection.execute(select(*RUN_COLUMNS).where(runs.c.id == run_id)).one())
 
-    def heartbeat(self, run_id: int, owner: Owner, due_in: float) -> RunState:
+    def heartbeat(self, run_id: int, owner: Owner, due_in: float, *, moved: bool = False) -> RunState:
         """Says that the worker lives and will say so again within `due_in` seconds; returns the run's state.
 
-        Raises NotOwner where the run is no longer this worker's, and changes nothing then.
+        `moved`: its training has got on since the last beat, also where it has no step to show for it (it
+        reads its corpus, say). Raises NotOwner where the run is no longer this worker's, and changes nothing
+        then.
         """
         now = self._clock()
+        values = {"heartbeat_at": now, "heartbeat_due": now + due_in} | (
+            {"progress_at": now} if moved else {}
+        )
         with self.transaction() as connection:
             state = self._guard(connection, run_id, owner)
-            self._change(connection, run_id, {"heartbeat_at": now, "heartbeat_due": now + due_in})
+            self._change(connection, run_id, values)
         return state
 
     def set_progress(
@@ -122,6 +139,12 @@ class LifePart(StoreBase):
             state = self._guard(connection, run_id, owner)
             self._change(connection, run_id, values)
         return state
+
+    def set_saved_step(self, run_id: int, step: int, owner: Owner | None = None) -> None:
+        """The step of the newest training state on disk. Raises as `set_progress`."""
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            self._change(connection, run_id, {"saved_step": step})
 
     def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
         """What is known when training begins. Raises as `set_progress`."""
@@ -184,22 +207,32 @@ class LifePart(StoreBase):
             self._move(connection, run_id, RunState.CANCELLING, "Asked to stop.", {"stop_requested_at": now})
             return RunState.CANCELLING
 
-    def requeue(self, run_id: int) -> None:
-        """Queues a failed, lost or cancelled run again, from its beginning.
+    def requeue(self, run_id: int, *, resume: bool = False) -> None:
+        """Queues a failed, lost or cancelled run again.
 
-        What the former attempt recorded (metrics, scores, snapshots, predictions, facts) is cleared; its
-        history stays. Raises IllegalMove in any other state.
+        From its beginning: what the former attempt recorded (metrics, scores, snapshots, predictions, facts)
+        is cleared; its history stays. To resume it, all of that stays too, for the worker takes up the
+        newest training state, and steps that it makes again are on record already.
+        Raises IllegalMove in any other state.
         """
         with self.transaction() as connection:
             state = self._guard(connection, run_id, None)
-            attempt = runs.c.attempt + 1
-            message = f"Queued again after it was {state}: a clean restart, what it had recorded is cleared."
-            self._move(connection, run_id, RunState.QUEUED, message, {**_UNTOUCHED, "attempt": attempt})
-            for table in (metrics, scores, predictions, snapshots, facts):
+            values = {**_UNTOUCHED, "attempt": runs.c.attempt + 1}
+            if resume:
+                values = {name: value for name, value in values.items() if name not in _KEPT_BY_RESUME}
+                message = f"Queued again after it was {state}, to be resumed."
+            else:
+                message = (
+                    f"Queued again after it was {state}: a clean restart, what it had recorded is cleared."
+                )
+            self._move(connection, run_id, RunState.QUEUED, message, values)
+            for table in () if resume else (metrics, scores, predictions, snapshots, facts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
 
     def mark_lost(self, run_id: int, message: str, *, overdue_at: datetime | None = None) -> bool:
         """Says that the run's worker has died; returns whether the run was moved.
+
+        A run that has retries left is queued again at once, to be resumed.
 
         With `overdue_at`, only where the promised heartbeat is still older than that moment: a worker that
         spoke in the meantime keeps its run. Raises IllegalMove where the run is not being trained.
@@ -217,7 +250,15 @@ class LifePart(StoreBase):
                 "error_traceback": "",
             }
             self._move(connection, run_id, RunState.LOST, message, values)
+            # One whose stop was asked for stays where it is: nobody wants it back.
+            if state is RunState.RUNNING and self._spend_retry(connection, run_id):
+                self.requeue(run_id, resume=True)
             return True
+
+    def _spend_retry(self, connection: Connection, run_id: int) -> bool:
+        """Takes one of the run's retries; False where none is left."""
+        left = {"retries": runs.c.retries - 1}
+        return self._change(connection, run_id, left, runs.c.retries > 0) > 0
 
 
 _ENDINGS = {

@@ -72,6 +72,16 @@ class Run:
     config_problem: str | None = None
     """Why the stored description no longer holds (written by another version, say). `config` then shows what
     could be read of it, unchecked, and the run cannot be trained."""
+    priority: int = 0
+    """Higher ones are claimed first; among equals the oldest."""
+    retries: int = 0
+    """How many more times it is resumed by itself when its worker dies."""
+    waiting_for: str | None = None
+    """Why a queued run does not start yet, in words, where another scheduler places it."""
+    engine_job: str | None = None
+    """What that scheduler calls it."""
+    saved_step: int | None = None
+    """The step of the newest training state on disk, from which it would resume."""
 
     @property
     def archived(self) -> bool:

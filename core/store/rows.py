@@ -25,7 +25,7 @@ id config configuration_id sweep state created_at started_at finished_at
 owner_host owner_pid owner_started owner_boot heartbeat_at heartbeat_due
 step total_steps epoch progress_at best_epoch checkpoint log
 error_type error_message error_traceback error_exit_code attempt stop_requested_at
-archived_at note tags revision
+archived_at note tags priority retries waiting_for engine_job saved_step revision
 """
 RUN_COLUMNS = tuple(runs.c[name] for name in _NAMES.split())
 # Up to nine digits are a seed that a description may have. Inside a string the quotes would be escaped.
@@ -88,7 +88,7 @@ def run_of(row: Sequence[Any]) -> Run:
         host, pid, process_started, boot_id, heartbeat_at, heartbeat_due,
         step, total_steps, epoch, progress_at, best_epoch, checkpoint, log,
         error_type, error_message, error_traceback, error_exit_code, attempt, stop_requested_at,
-        archived_at, note, tags, _,
+        archived_at, note, tags, priority, retries, waiting_for, engine_job, saved_step, _,
     ) = row  # fmt: skip
     config, problem = parse_config(config_text)
     error = None
@@ -121,4 +121,9 @@ def run_of(row: Sequence[Any]) -> Run:
         note=note,
         tags=() if tags == "[]" else tuple(json.loads(tags)),
         config_problem=problem,
+        priority=priority,
+        retries=retries,
+        waiting_for=waiting_for,
+        engine_job=engine_job,
+        saved_step=saved_step,
     )

@@ -24,8 +24,14 @@ __all__ = ["RunsPart"]
 class RunsPart(StoreBase):
     """Which runs there are."""
 
-    def add_runs(self, configs: Sequence[RunConfig], sweep: str | None = None) -> list[int]:
-        """Queues one run per description, all or none; returns their ids in order. Ids are never reused."""
+    def add_runs(
+        self, configs: Sequence[RunConfig], sweep: str | None = None, *, priority: int = 0, retries: int = 0
+    ) -> list[int]:
+        """Queues one run per description, all or none; returns their ids in order. Ids are never reused.
+
+        `priority`: higher ones are claimed first; `retries`: how often each is resumed by itself when its
+        worker dies.
+        """
         if not configs:
             return []
         now = self._clock()
@@ -36,6 +42,8 @@ class RunsPart(StoreBase):
                 "sweep": sweep,
                 "state": RunState.QUEUED.value,
                 "created_at": now,
+                "priority": priority,
+                "retries": retries,
             }
             for config in configs
         ]

@@ -41,6 +41,7 @@ __all__ = [
     "predictions",
     "runs",
     "scores",
+    "settings",
     "snapshots",
 ]
 
@@ -111,6 +112,14 @@ runs = Table(
     Column("archived_at", Double),
     Column("note", Text, nullable=False, server_default=""),
     Column("tags", Text, nullable=False, server_default="[]"),
+    # How it waits and comes back: higher priorities first; how often it is still resumed by itself when its
+    # worker dies; why it waits and what it is called where another scheduler places runs; the step of its
+    # newest training state on disk.
+    Column("priority", Integer, nullable=False, server_default="0"),
+    Column("retries", Integer, nullable=False, server_default="0"),
+    Column("waiting_for", Text),
+    Column("engine_job", String(200)),
+    Column("saved_step", Integer),
     _one_of("state", (state.value for state in RunState), "state"),
     CheckConstraint("attempt >= 1", name="attempt"),
     CheckConstraint("step >= 0", name="step"),
@@ -118,6 +127,7 @@ runs = Table(
     Index("ix_runs_state", "state", "id"),
     Index("ix_runs_configuration_id", "configuration_id"),
     Index("ix_runs_sweep", "sweep"),
+    Index("ix_runs_queue", "state", "priority", "id"),
     # Without AUTOINCREMENT a deleted run's number is given out again, and an old link shows another run.
     sqlite_autoincrement=True,
 )
@@ -202,6 +212,15 @@ snapshots = Table(
     Column("factor_scale", Double, nullable=False),
     Column("feature_diagonal", Double, nullable=False),
     _one_of("factor_type", FACTOR_TYPES, "factor_type"),
+)
+
+# What holds for the whole laboratory: whether the queue is paused, which machines are drained.
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", String(300), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("changed_at", Double, nullable=False),
 )
 
 events = Table(

@@ -8,7 +8,7 @@ from core.errors import StoreError
 
 __all__ = ["HEAD", "upgrade"]
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision; a test compares it with the files in `versions`."""
 
 

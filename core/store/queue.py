@@ -1,0 +1,94 @@
+"""The queue: what goes first, and what holds it back (a pause of the whole, a drained machine)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, delete, select, update
+
+from core.store.base import StoreBase, in_chunks
+from core.store.states import RunState
+from core.store.tables import runs, settings
+
+__all__ = ["QueuePart"]
+
+_PAUSED = "queue paused"
+_DRAINED = "drained machine "
+
+
+class QueuePart(StoreBase):
+    """What decides which queued run is claimed next, and whether any is."""
+
+    def pause_queue(self) -> None:
+        """No worker claims a run from now on; what is being trained goes on. Twice is no error."""
+        self._note(_PAUSED)
+
+    def unpause_queue(self) -> None:
+        """Workers claim runs again. (`resume` is what runs do.)"""
+        self._forget(_PAUSED)
+
+    def paused_since(self) -> datetime | None:
+        """Since when the queue has been paused; None where it is not."""
+        return self._noted(_PAUSED).get(_PAUSED)
+
+    def drain(self, host: str) -> None:
+        """No worker on that machine claims a run from now on; what it trains goes on. Twice is no error."""
+        self._note(_DRAINED + host)
+
+    def undrain(self, host: str) -> None:
+        """Workers on that machine claim runs again."""
+        self._forget(_DRAINED + host)
+
+    def drained(self) -> dict[str, datetime]:
+        """The machines that take no run, and since when."""
+        return {
+            name.removeprefix(_DRAINED): since
+            for name, since in self._noted().items()
+            if name.startswith(_DRAINED)
+        }
+
+    def set_priority(self, ids: Collection[int], priority: int) -> None:
+        """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
+        with self.transaction() as connection:
+            for some in in_chunks(ids):
+                changed = {"priority": priority, "revision": runs.c.revision + 1}
+                connection.execute(update(runs).where(runs.c.id.in_(some)).values(**changed))
+
+    def set_waiting_for(self, reasons: Mapping[int, str | None]) -> None:
+        """Why queued runs do not start yet, in words; None where nothing holds them.
+
+        Runs that are not queued (any more) are passed over.
+        """
+        with self.transaction() as connection:
+            for run_id, reason in reasons.items():
+                other = runs.c.waiting_for.is_distinct_from(reason)
+                waits = runs.c.state == RunState.QUEUED.value
+                self._change(connection, run_id, {"waiting_for": reason}, waits, other)
+
+    def set_engine_job(self, run_id: int, job: str | None) -> None:
+        """What the scheduler that places the run calls it. Raises RunNotFound."""
+        with self.transaction() as connection:
+            self._guard(connection, run_id, None)
+            self._change(connection, run_id, {"engine_job": job})
+
+    def _holds_back(self, connection: Connection, host: str) -> bool:
+        """Whether workers on that machine may claim nothing now."""
+        found = select(settings.c.name).where(settings.c.name.in_((_PAUSED, _DRAINED + host))).limit(1)
+        return connection.scalar(found) is not None
+
+    def _note(self, name: str) -> None:
+        with self.transaction() as connection:
+            row = {"name": name, "value": "", "changed_at": self._clock()}
+            self._upsert(connection, settings, [row], replace=False)
+
+    def _forget(self, name: str) -> None:
+        with self.transaction() as connection:
+            connection.execute(delete(settings).where(settings.c.name == name))
+
+    def _noted(self, name: str | None = None) -> dict[str, datetime]:
+        statement = select(settings.c.name, settings.c.changed_at)
+        if name is not None:
+            statement = statement.where(settings.c.name == name)
+        with self.transaction(write=False) as connection:
+            return {row[0]: datetime.fromtimestamp(row[1], UTC) for row in connection.execute(statement)}
