@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,23 @@ class Clock:
 def config(**values: Any) -> RunConfig:
     """An MRN run of the demo corpus."""
     defaults: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "ner")}
+    return RunConfig.build(**(defaults | values))
+
+
+_CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
+
+
+def conll_folder(folder: Path) -> Path:
+    """A folder of CoNLL files with 20 sentences of two words in each split; columns tokens, ner and toy."""
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.conll").write_text(_CONLL * 10)
+    return folder
+
+
+def conll_config(folder: Path, **values: Any) -> RunConfig:
+    """A run on such a folder."""
+    defaults = {"corpus": str(folder), "columns": "tokens,ner,toy", "tasks": "ner,toy"}
     return RunConfig.build(**(defaults | values))
 
 

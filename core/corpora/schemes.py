@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from core.corpora.types import Scheme
 
-__all__ = ["convert", "is_outside", "label_order", "looks_like_spans", "notation", "scheme_of", "violations"]
+__all__ = ["convert", "label_order", "looks_like_spans", "notation", "scheme_of", "violations"]
 
 Column = Sequence[Sequence[str]]
 """The labels of one task: a sequence per sentence."""
@@ -28,11 +28,6 @@ _TO_IOB2 = {"S-": "B-", "E-": "I-", "U-": "B-", "L-": "I-"}
 # In IOB1 a B- that follows no span of its type is a mistake. One in a hundred openings is forgiven, since
 # reading it as IOB1 changes nothing for that label.
 _FORGIVEN = 100
-
-
-def is_outside(label: str) -> bool:
-    """Whether the label says that the word is in no span."""
-    return label == "O"
 
 
 def looks_like_spans(labels: Iterable[str]) -> bool:

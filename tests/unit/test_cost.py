@@ -6,7 +6,6 @@ import dataclasses
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,9 +15,8 @@ from core.store import RunState, Store
 from core.training.events import TOTAL, StepMetrics, TaskFacts
 from jobs.cost import cost
 from jobs.disk import disk
-from tests.making import OWNER, Clock, claimed, run_facts
+from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
 
-_CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
 _WORDS = 40
 """Of the training split of the corpus below."""
 
@@ -38,16 +36,7 @@ def store(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.conll").write_text(_CONLL * 10)
-    return folder
-
-
-def small(folder: Path, **values: Any) -> RunConfig:
-    defaults = {"corpus": str(folder), "columns": "tokens,ner,toy", "tasks": "ner,toy"}
-    return RunConfig.build(**(defaults | values))
+    return conll_folder(tmp_path / "corpus")
 
 
 def ended(
@@ -73,35 +62,37 @@ def ended(
 
 
 def test_without_experience_it_is_a_rough_guess_and_said_so(store: Store, corpus: Path) -> None:
-    guess = cost(store, [small(corpus)])
+    guess = cost(store, [conll_config(corpus)])
     assert guess.rough
     assert guess.basis.startswith("a rough guess: no run with minilm (fine-tuned) has ended")
     (one,) = guess.runs
     assert 0 < one.least < one.seconds < one.most
     assert guess.least < guess.seconds < guess.most
-    two = cost(store, [small(corpus, seed=seed) for seed in (1, 2)])
+    two = cost(store, [conll_config(corpus, seed=seed) for seed in (1, 2)])
     assert two.runs == (one, one)
-    assert cost(store, [small(corpus, encoder_training="frozen")]).seconds < guess.seconds
+    assert cost(store, [conll_config(corpus, encoder_training="frozen")]).seconds < guess.seconds
     assert cost(store, []).seconds == 0
 
 
 def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock) -> None:
     for seed, epochs in enumerate((2, 4, 8)):
-        config = small(corpus, seed=seed, epochs=epochs, batch_size=4)
+        config = conll_config(corpus, seed=seed, epochs=epochs, batch_size=4)
         ended(store, clock, config, start=30, per_word=0.1, worker=seed)
-    found = cost(store, [small(corpus, epochs=20, batch_size=4), small(corpus, epochs=1, batch_size=4)])
+    found = cost(
+        store, [conll_config(corpus, epochs=20, batch_size=4), conll_config(corpus, epochs=1, batch_size=4)]
+    )
     assert not found.rough
     assert found.basis == "from 3 past runs of this kind on this machine"
     assert [run.seconds for run in found.runs] == pytest.approx([30 + 0.1 * 40 * 20, 30 + 0.1 * 40])
-    (share,) = cost(store, [small(corpus, epochs=20, batch_size=4, fraction=0.5)]).runs
+    (share,) = cost(store, [conll_config(corpus, epochs=20, batch_size=4, fraction=0.5)]).runs
     assert share.seconds == pytest.approx(30 + 0.1 * 20 * 20)
 
 
 def test_the_range_is_that_of_past_runs(store: Store, corpus: Path, clock: Clock) -> None:
     for seed, factor in enumerate((0.5, 1, 1, 1, 1, 1, 1, 1, 1, 2)):
-        config = small(corpus, seed=seed, batch_size=4)
+        config = conll_config(corpus, seed=seed, batch_size=4)
         ended(store, clock, config, start=20 * factor, per_word=factor, worker=seed)
-    (one,) = cost(store, [small(corpus, seed=99, batch_size=4)]).runs
+    (one,) = cost(store, [conll_config(corpus, seed=99, batch_size=4)]).runs
     assert one.seconds == pytest.approx(220)
     assert 110 <= one.least < one.seconds < one.most <= 440
 
@@ -109,19 +100,19 @@ def test_the_range_is_that_of_past_runs(store: Store, corpus: Path, clock: Clock
 def test_the_most_alike_runs_are_asked(store: Store, corpus: Path, clock: Clock) -> None:
     for seed in range(3):
         for paradigm, per_word in (("mrn", 1), ("mtl", 3)):
-            config = small(corpus, seed=seed, batch_size=4, paradigm=paradigm)
+            config = conll_config(corpus, seed=seed, batch_size=4, paradigm=paradigm)
             ended(store, clock, config, start=1, per_word=per_word, worker=10 * per_word + seed)
     mrn, mtl, stl = cost(
         store,
         [
-            small(corpus, seed=9, batch_size=4),
-            small(corpus, seed=9, batch_size=4, paradigm="mtl"),
-            small(corpus, seed=9, batch_size=4, paradigm="stl", tasks="ner"),
+            conll_config(corpus, seed=9, batch_size=4),
+            conll_config(corpus, seed=9, batch_size=4, paradigm="mtl"),
+            conll_config(corpus, seed=9, batch_size=4, paradigm="stl", tasks="ner"),
         ],
     ).runs
     assert (mrn.seconds, mtl.seconds) == pytest.approx((201, 601))
     assert 201 < stl.seconds < 601
-    mixed = cost(store, [small(corpus, batch_size=4), small(corpus, encoder_training="frozen")])
+    mixed = cost(store, [conll_config(corpus, batch_size=4), conll_config(corpus, encoder_training="frozen")])
     assert "but for 1 of 2 runs a rough guess: none with minilm (frozen)" in mixed.basis
     assert [run.rough for run in mixed.runs] == [False, True]
 
@@ -131,9 +122,9 @@ def test_the_first_run_of_a_worker_takes_longer_once(
 ) -> None:
     for worker in (1, 2):
         for start in (50, 10, 10, 10):
-            config = small(corpus, seed=int(clock.now) % 1000, batch_size=4)
+            config = conll_config(corpus, seed=int(clock.now) % 1000, batch_size=4)
             ended(store, clock, config, start=start, per_word=0.1, worker=worker)
-    configs = [small(corpus, seed=seed, batch_size=4) for seed in range(4)]
+    configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(4)]
     one = 10 + 0.1 * 40 * 5
     assert [run.most for run in cost(store, configs).runs] == pytest.approx([one] * 4)  # as the usual run
     assert cost(store, configs).seconds == pytest.approx(40 + 4 * one)
@@ -145,32 +136,32 @@ def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Pa
     run_id = claimed(store)
     store.set_facts(run_id, run_facts())
     store.finish(run_id, RunState.SUCCEEDED)
-    assert cost(store, [small(corpus)]).rough
+    assert cost(store, [conll_config(corpus)]).rough
 
 
 def test_a_corpus_that_is_not_there(store: Store) -> None:
     with pytest.raises(CorpusError):
-        cost(store, [small(Path("nowhere"))])
+        cost(store, [conll_config(Path("nowhere"))])
 
 
 def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path, clock: Clock, tmp_path: Path) -> None:
-    configs = [small(corpus, seed=seed, batch_size=4) for seed in range(3)]
+    configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(3)]
     rough = disk(store, configs)
     assert rough.needed == pytest.approx(3 * 90e6)
     assert rough.free > 0
-    run_id = store.add_runs([small(corpus, seed=9)])[0]
+    run_id = store.add_runs([conll_config(corpus, seed=9)])[0]
     assert store.claim(OWNER, 15) is not None
     folder = tmp_path / "checkpoint" / "encoder"
     folder.mkdir(parents=True)
     (folder / "weights").write_bytes(b"x" * 1000)
     store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(folder.parent))
     assert disk(store, configs).needed == pytest.approx(3000)
-    frozen = [small(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
+    frozen = [conll_config(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
     # Three seeds read the same features: 384 numbers of two bytes for each of 1.4 subwords a word.
     assert disk(store, frozen).needed == pytest.approx(384 * 2 * 1.4 * _WORDS)
 
 
 def test_a_short_disk(store: Store, corpus: Path) -> None:
-    found = disk(store, [small(corpus)])
+    found = disk(store, [conll_config(corpus)])
     assert not dataclasses.replace(found, needed=10.0, free=100.0).short
     assert dataclasses.replace(found, needed=95.0, free=100.0).short

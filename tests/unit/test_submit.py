@@ -15,9 +15,7 @@ from core.store import RunState, Store
 from jobs import submit as submission
 from jobs.estimate import eta
 from jobs.submit import check, submit
-from tests.making import Clock, claimed, step_metrics
-
-_CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
+from tests.making import Clock, claimed, conll_config, conll_folder, step_metrics
 
 
 class NoEngine:
@@ -48,16 +46,7 @@ def store(clock: Clock) -> Iterator[Store]:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.conll").write_text(_CONLL * 10)
-    return folder
-
-
-def small(folder: Path, **values: Any) -> RunConfig:
-    defaults = {"corpus": str(folder), "columns": "tokens,ner,toy", "tasks": "ner,toy"}
-    return RunConfig.build(**(defaults | values))
+    return conll_folder(tmp_path / "corpus")
 
 
 def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,11 +59,11 @@ def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.M
     monkeypatch.setattr(submission, "prepare", note)
     check(
         [
-            small(corpus, seed=1),
-            small(corpus, seed=2, truecase=True),
-            small(corpus, paradigm="stl", tasks="toy"),
-            small(corpus, paradigm="mtl"),
-            small(corpus, fraction=0.5),
+            conll_config(corpus, seed=1),
+            conll_config(corpus, seed=2, truecase=True),
+            conll_config(corpus, paradigm="stl", tasks="toy"),
+            conll_config(corpus, paradigm="mtl"),
+            conll_config(corpus, fraction=0.5),
         ]
     )
     assert [(config.tasks, config.fraction) for config in read] == [
@@ -86,11 +75,11 @@ def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.M
 def test_findings_are_told_once(corpus: Path) -> None:
     with (corpus / "test.conll").open("a") as file:
         file.write("Mars B-PLANET X\nis O Y\n\n")
-    notes = check([small(corpus, seed=seed) for seed in (1, 2)]).notes
+    notes = check([conll_config(corpus, seed=seed) for seed in (1, 2)]).notes
     (told,) = [note for note in notes if "B-PLANET" in note]
     assert "test split" in told
     assert len(set(notes)) == len(notes)
-    assert any("Trains on 10 of 20" in note for note in check([small(corpus, fraction=0.5)]).notes)
+    assert any("Trains on 10 of 20" in note for note in check([conll_config(corpus, fraction=0.5)]).notes)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +94,7 @@ def test_findings_are_told_once(corpus: Path) -> None:
 def test_all_or_none(store: Store, corpus: Path, changes: dict[str, Any], error: type[Exception]) -> None:
     engine = NoEngine()
     with pytest.raises(error):
-        submit(store, [small(corpus), small(corpus, **changes)], engine=engine)
+        submit(store, [conll_config(corpus), conll_config(corpus, **changes)], engine=engine)
     assert store.runs() == []
     assert engine.asked == 0
 
@@ -114,7 +103,11 @@ def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(corpus.parent)
     engine, told = NoEngine(), list[str]()
     ids = submit(
-        store, [small(Path("corpus")), small(corpus, fraction=0.5)], "two", engine=engine, tell=told.append
+        store,
+        [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)],
+        "two",
+        engine=engine,
+        tell=told.append,
     )
     assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
     assert {run.sweep for run in store.runs()} == {"two"}
@@ -130,14 +123,14 @@ def test_a_mapping_is_kept_as_it_was(
     monkeypatch.chdir(corpus.parent)
     told: list[str] = []
     (first,) = submit(
-        store, [small(corpus, alignment="mapping:labels.csv")], engine=NoEngine(), tell=told.append
+        store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoEngine(), tell=told.append
     )
-    (again,) = submit(store, [small(corpus, alignment=f"mapping:{own}", seed=2)], engine=NoEngine())
+    (again,) = submit(store, [conll_config(corpus, alignment=f"mapping:{own}", seed=2)], engine=NoEngine())
     assert any("2 labels of this run, which keep general rows" in note for note in told)
     run, same = store.run(first).config, store.run(again).config
     assert run.configuration_id == same.configuration_id
     own.write_text("task,label,general\nner,B-ORG,other\ntoy,X,other\n")
-    (changed,) = submit(store, [small(corpus, alignment="mapping:labels.csv")], engine=NoEngine())
+    (changed,) = submit(store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoEngine())
     assert store.run(changed).config.configuration_id != run.configuration_id
     kept = Path(str(run.alignment).removeprefix("mapping:"))
     assert kept.parent == laboratory / "uploads" / "mappings"
@@ -162,7 +155,11 @@ def test_a_mapping_that_does_not_fit_is_refused(
     if text is not None:
         file.write_text(text)
     with pytest.raises(ConfigError, match=says):
-        submit(store, [small(corpus), small(corpus, alignment=f"mapping:{file}")], engine=NoEngine())
+        submit(
+            store,
+            [conll_config(corpus), conll_config(corpus, alignment=f"mapping:{file}")],
+            engine=NoEngine(),
+        )
     assert store.runs() == []
 
 
