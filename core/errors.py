@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 __all__ = [
+    "ArtefactError",
     "ConfigError",
     "CorpusError",
     "EncoderError",
     "IllegalMove",
     "MRNLabError",
     "NotOwner",
+    "OutOfMemory",
     "RunNotFound",
     "StoreError",
     "TrainingError",
@@ -43,8 +45,16 @@ class TrainingError(MRNLabError):
     """Training cannot go on (a loss that is not a number, say); the message names step and task."""
 
 
+class OutOfMemory(TrainingError):
+    """A training step that found no memory; the message names the batch size that would."""
+
+
 class StoreError(MRNLabError):
     """The store cannot be opened, read or written; the message says which store and what to do."""
+
+
+class ArtefactError(MRNLabError):
+    """The shared artefacts cannot be reached, read or written; the message says where they are looked for."""
 
 
 class IllegalMove(MRNLabError):
