@@ -17,7 +17,7 @@ from core.store.snapshot_codec import decode, encode
 from core.store.tables import predictions, scores, snapshots
 from core.training.events import Snapshot, SplitResult
 
-__all__ = ["ArtefactsPart"]
+__all__ = ["ArtefactsPart", "Labels", "packed_labels"]
 
 Labels = Sequence[Sequence[str]]
 
@@ -43,8 +43,8 @@ class ArtefactsPart(StoreBase):
                 "run_id": run_id,
                 "split": result.split,
                 "task": task,
-                "gold": _packed(result.gold[task]),
-                "predicted": _packed(labels),
+                "gold": packed_labels(result.gold[task]),
+                "predicted": packed_labels(labels),
             }
             for task, labels in result.predictions.items()
         ]
@@ -140,7 +140,8 @@ class ArtefactsPart(StoreBase):
         return SnapshotKey(row.step, row.epoch), decode(row._asdict())
 
 
-def _packed(labels: Labels) -> bytes:
+def packed_labels(labels: Labels) -> bytes:
+    """The labels of a split's sentences as one blob."""
     text = json.dumps([list(sentence) for sentence in labels], ensure_ascii=False, separators=(",", ":"))
     return zlib.compress(text.encode(), level=6)
 

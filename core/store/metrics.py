@@ -23,14 +23,15 @@ from core.store.tables import (
 )
 from core.training.events import EpochMetrics, StepMetrics
 
-__all__ = ["MetricsPart"]
+__all__ = ["MetricsPart", "encoded_value"]
 
 _MOST_CURVES = 2000  # of one statement, whose parameters are bounded
 
 _SPECIAL = {NOT_A_NUMBER: math.nan, PLUS_INFINITY: math.inf, MINUS_INFINITY: -math.inf}
 
 
-def _encoded(value: float) -> tuple[float | None, int]:
+def encoded_value(value: float) -> tuple[float | None, int]:
+    """A number as the columns `value` and `kind` hold it."""
     value = float(value)
     if math.isfinite(value):
         return value, FINITE
@@ -56,7 +57,7 @@ class MetricsPart(StoreBase):
             for row in rows:
                 split = "train" if isinstance(row, StepMetrics) else "dev"
                 for (task, name), number in row.values.items():
-                    value, kind = _encoded(number)
+                    value, kind = encoded_value(number)
                     batch.append(
                         {
                             "run_id": run_id,

@@ -25,13 +25,15 @@ from numpy.typing import NDArray
 
 from core.mrn.relations import Relations, correlation
 
-__all__ = ["decode", "encode"]
+__all__ = ["check", "decode", "encode"]
 
 Floats = NDArray[np.floating]
 
 _TOLERANCE = 1e-3
 # The rest is for the rounding of who computes in float32.
 _SPENT = 0.99
+# Numbers in one matrix of a snapshot from elsewhere: a gigabyte of them.
+_MOST_NUMBERS = 2**27
 # How many bits of a feature's standard deviation are kept: as many as float32 has.
 _BITS = 24
 # Standard deviations within these leave F well within float32.
@@ -58,6 +60,31 @@ def decode(row: Mapping[str, Any]) -> Relations:
         feature_factor=_decoded_factor(row),
         feature_diagonal=row["feature_diagonal"],
     )
+
+
+def check(row: Mapping[str, Any]) -> None:
+    """Raises ValueError where these columns, of another's making, hold no covariances.
+
+    What they say they unpack to is bounded first.
+    """
+    tasks, labels, features, rank = (row[name] for name in ("tasks", "labels", "features", "rank"))
+    if min(tasks, labels, features, rank) < 0 or max(tasks, labels, features * max(rank, 1)) > _MOST_NUMBERS:
+        raise ValueError(f"covariances of {tasks} tasks, {labels} labels, {features} features, rank {rank}")
+    if math.isnan(row["feature_diagonal"]) or math.isnan(row["factor_scale"]):
+        raise ValueError("a scale that is not a number")
+    for name, size in (("task", tasks), ("label", labels)):
+        if len(row[name]) not in (4 * size * size, 8 * size + size * (size - 1)):
+            raise ValueError(f"{name} covariances of another size than {size}")
+    if len(row["factor"]) in _lengths(features, rank, row["factor_type"]):
+        return
+    whole = 8 * features + 4 * features * rank
+    reader = zlib.decompressobj()
+    try:
+        content = reader.decompress(row["factor"], whole + 1)
+    except zlib.error as error:
+        raise ValueError(f"a feature factor that cannot be unpacked ({error})") from error
+    if len(content) != whole or not reader.eof:
+        raise ValueError(f"a feature factor of another size than {features} × {rank}")
 
 
 def _encoded_dense(covariance: Floats) -> bytes:

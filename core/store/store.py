@@ -7,19 +7,17 @@ from collections.abc import Callable
 
 from core.errors import StoreError
 from core.paths import database_url, home
-from core.store.artefacts import ArtefactsPart
 from core.store.curation import CurationPart
 from core.store.engine import make_engine, parse_url, translated_errors
 from core.store.health import HealthPart
 from core.store.life import LifePart
-from core.store.metrics import MetricsPart
 from core.store.migrations import upgrade
-from core.store.runs import RunsPart
+from core.store.transfer import TransferPart
 
 __all__ = ["Store"]
 
 
-class Store(RunsPart, LifePart, CurationPart, MetricsPart, ArtefactsPart, HealthPart):
+class Store(LifePart, CurationPart, TransferPart, HealthPart):
     """Runs, their lives, curves, scores, predictions, relations and history, in one SQL database.
 
     Safe to share among threads, and among processes that each open their own. Methods raise StoreError

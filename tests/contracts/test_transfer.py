@@ -1,0 +1,158 @@
+"""A run read out of one store and taken into another is the same run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from core.errors import RunNotFound
+from core.store import RunState, Store
+from core.store.snapshot_codec import check
+from core.store.transfer import RunRecord, StoredSnapshot
+from tests.assets.make_store import ASSETS
+from tests.making import (
+    OWNER,
+    claimed,
+    epoch_metrics,
+    run_facts,
+    snapshot,
+    split_result,
+    step_metrics,
+)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Store]:
+    """A second store."""
+    made = Store.open(f"sqlite:///{tmp_path / 'other.db'}")
+    yield made
+    made.close()
+
+
+def finished(store: Store, **values: Any) -> int:
+    """A run with something of everything that a run records."""
+    run_id = claimed(store, **values)
+    store.set_facts(run_id, run_facts())
+    odd = step_metrics(4, loss=math.nan), step_metrics(5, loss=-math.inf), step_metrics(6, loss=math.inf)
+    store.add_metrics(run_id, [step_metrics(1, loss=1 / 3), *odd, epoch_metrics(6, 1, 0.1 + 0.2)])
+    for step in (3, 6):
+        store.add_snapshot(run_id, snapshot(step, seed=step))
+    for split in ("dev", "test"):
+        store.add_result(run_id, split_result(split))
+    store.set_progress(run_id, 6, 0.6, 20, OWNER)
+    store.add_event(run_id, "warning", "The penalty has vanished.")
+    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint="somewhere", owner=OWNER)
+    store.set_note(run_id, "λ was too high.")
+    store.add_tags([run_id], ["paper"])
+    return run_id
+
+
+def assert_same(left: RunRecord, right: RunRecord) -> None:
+    """All that was recorded, bit for bit; not numbers, workers and paths."""
+    elsewhere = dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log"))
+    one, two = (dataclasses.replace(record.run, id=0, **elsewhere) for record in (left, right))
+    assert one == two
+    assert [curve.key for curve in left.curves] == [curve.key for curve in right.curves]
+    for own, its in zip(left.curves, right.curves, strict=True):
+        for name in ("step", "epoch", "seconds", "value"):
+            np.testing.assert_array_equal(getattr(own, name), getattr(its, name))
+    # Reports may hold NaN, which is not equal to itself.
+    assert repr([dataclasses.replace(score, run_id=0) for score in left.scores]) == repr(
+        [dataclasses.replace(score, run_id=0) for score in right.scores]
+    )
+    assert left.predictions == right.predictions
+    assert left.snapshots == right.snapshots
+
+
+def test_a_run_taken_in_is_the_same_run(store: Store, other: Store) -> None:
+    left = store.record(finished(store))
+    other.add_runs([left.run.config])  # so that numbers differ
+    taken = other.take_in(left, "Imported.")
+    right = other.record(taken)
+    assert taken != left.run.id
+    assert len(left.curves) == 6
+    assert len(left.snapshots) == 2
+    assert_same(left, right)
+    assert other.run(taken).state is RunState.SUCCEEDED
+    assert [(event.kind, event.message) for event in right.history] == [
+        *((event.kind, event.message) for event in left.history),
+        ("note", "Imported."),
+    ]
+    with pytest.raises(RunNotFound):
+        other.record(taken + 1)
+
+
+def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
+    first, second = (store.run(finished(store, seed=seed)) for seed in (1, 2))
+    assert other.same_run(first) is None
+    ids = [other.take_in(store.record(first.id), "Imported.") for _ in range(2)]
+    found = other.same_run(first)
+    assert found is not None
+    assert found.id == ids[-1]
+    assert other.same_run(second) is None  # the same configuration, another seed
+    later = dataclasses.replace(first, finished_at=first.created_at + timedelta(seconds=1))
+    assert other.same_run(later) is None
+    assert other.same_run(store.run(claimed(store))) is None  # it has not ended
+
+
+def test_nothing_is_half_taken_in(store: Store, other: Store) -> None:
+    record = store.record(finished(store))
+    twice = dataclasses.replace(record, snapshots=[*record.snapshots, record.snapshots[0]])
+    with pytest.raises(IntegrityError):
+        other.take_in(twice, "Imported.")
+    assert other.runs() == []
+    assert other.metric_keys([1]) == []
+    other.take_in(record, "Imported.")  # and the store's memory of keys was not spoilt
+    assert_same(record, other.record(other.runs()[0].id))
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+def test_a_run_of_an_old_store(revision: str, other: Store, tmp_path: Path) -> None:
+    shutil.copy(ASSETS / f"store-{revision}.db", tmp_path / "old.db")
+    old = Store.open(f"sqlite:///{tmp_path / 'old.db'}")
+    record = old.record(1)
+    assert record.run.state is RunState.SUCCEEDED
+    assert record.snapshots
+    assert_same(record, other.record(other.take_in(record, "Imported.")))
+    old.close()
+
+
+def _stored() -> StoredSnapshot:
+    from core.store.snapshot_codec import encode
+
+    return StoredSnapshot(3, 0.3, **encode(snapshot(3).relations))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": b"short"},
+        {"labels": 5},
+        {"rank": -1},
+        {"features": 2**31},
+        {"features": 17},
+        {"factor": b"no zlib at all, and of an odd length"},
+        {"feature_diagonal": math.nan},
+    ],
+)
+def test_a_snapshot_of_anothers_making_is_checked(change: dict[str, Any]) -> None:
+    check(dataclasses.asdict(_stored()))
+    with pytest.raises(ValueError, match=r"covariances|factor|scale"):
+        check(dataclasses.asdict(dataclasses.replace(_stored(), **change)))
+
+
+def test_a_snapshot_that_unpacks_to_more_than_it_says_is_refused() -> None:
+    import zlib
+
+    bomb = zlib.compress(bytes(50_000_000))
+    with pytest.raises(ValueError, match="another size"):
+        check(dataclasses.asdict(dataclasses.replace(_stored(), factor=bomb)))
