@@ -15,6 +15,7 @@ from core.encoding.batches import Batch
 from core.errors import TrainingError
 from core.models import checkpoint as checkpoints
 from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
+from core.training.memory import StepMemory, gauge_of
 from core.training.prediction import Predicted, predict, score
 from core.training.relation_metrics import relation_metrics
 from core.training.selection import DevMetrics, best_epoch
@@ -48,7 +49,8 @@ def train(
 
     The best epoch's model is kept in the folder `checkpoint`. `should_stop` is asked at every step, and
     while a frozen encoder's features are computed.
-    Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number.
+    Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number, OutOfMemory
+    where a step finds no memory.
     """
     run = set_up(config, corpus)
     sink(run.facts)
@@ -56,6 +58,7 @@ def train(
         return Outcome(True, None, 0)
     model, prior, heads = run.model, run.prior, run.model.heads
     log = StepLog(sink, [task.name for task in run.tasks])
+    memory = StepMemory(config.batch_size, run.optimiser, gauge_of(run.device))
     total_steps, step = run.facts.total_steps, 0
     update_every = config.update_every or total_steps
     moments = snapshot_steps(total_steps, update_every, config.snapshots or 1)
@@ -68,7 +71,8 @@ def train(
             if should_stop():
                 log.flush()
                 return Outcome(True, best_epoch(history, config.select_by), step)
-            losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
+            with memory.step():
+                losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
             step += 1
             log.add(step, step / run.facts.steps_per_epoch, _rate(run), losses, counts, penalty, total)
             run.schedule.step()

@@ -21,7 +21,7 @@ SAID = {
     ("runs", "queued"): "2 more runs wait for a free worker",
     ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
     ("runs", "lost"): "stopped answering",
-    ("runs", "cancelled"): "It was stopped at step 310. Resume or retry it",
+    ("runs", "cancelled"): "It was stopped at step 310. To have its scores, retry it",
     ("curves", "live"): "Training loss",
     ("curves", "queued"): "The first points come when a worker has read the data",
     ("curves", "failed"): "Training loss",

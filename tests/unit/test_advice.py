@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from core.store import ErrorInfo, RunState, Store
-from jobs.advice import advice
+from jobs.advice import Advice, advice
 from tests.making import claimed
 
 
@@ -24,33 +24,110 @@ def store() -> Iterator[Store]:
         ("OutOfMemoryError", "CUDA out of memory. Tried 2 GiB.", "out of memory", "batch_size 16 (now 32)"),
         ("MemoryError", "Training stopped with an unexpected error", "out of memory", "batch_size 16"),
         ("RuntimeError", "DefaultCPUAllocator: can't allocate memory", "out of memory", "max_length 128"),
+        ("OutOfMemory", "The GPU's 16 GB were not enough for batches of 32 sentences: about 10 would fit. "
+         "Clone it with batch_size 8.", "out of memory", "batch_size 8 (now 32)"),
         ("TrainingError", "The loss of ner is not a number at step 2.", "not a number", "lambda 0.001 (now"),
         ("CorpusError", "There is no corpus 'conll2003' here.", "corpus cannot be read", "mrnlab doctor"),
         ("EncoderError", "There is no encoder 'bort'.", "encoder cannot be loaded", "Check the name minilm"),
-        ("OSError", "[Errno 28] No space left on device", "disk is full", "Make room"),
         ("ConfigError", "prior: 'best' is not one of map.", "does not hold", "change the field"),
+    ],
+)  # fmt: skip
+def test_of_what_lies_in_the_run(store: Store, kind: str, message: str, cause: str, step: str) -> None:
+    """It would only happen again, so what to change comes first, whether or not a state is saved."""
+    for saved in (None, 120):
+        told = _failed(store, kind, message, saved)
+        assert cause in told.cause
+        assert any(step in one for one in told.steps)
+        assert "esume it: it goes on" not in told.steps[0]
+
+
+def _failed(store: Store, kind: str, message: str, saved: int | None) -> Advice:
+    run_id = claimed(store, batch_size=32)
+    if saved:
+        store.set_saved_step(run_id, saved)
+    store.finish(run_id, RunState.FAILED, error=ErrorInfo(kind, message, "Traceback"))
+    return _sound(advice(store.run(run_id)), message)
+
+
+def _sound(told: Advice | None, message: str) -> Advice:
+    assert told is not None
+    assert message in told.happened
+    assert all(one.endswith(".") and one[0].isupper() for one in told.steps)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "cause", "step"),
+    [
+        ("OSError", "[Errno 28] No space left on device", "disk is full", "Make room"),
+        ("StoreError", "The store runs.db cannot be written, because the disk is full; free some space.",
+         "disk is full", "Make room"),
+        ("StoreError", "The store runs.db is busy: another program has held it for 30 s; try again.",
+         "held by another program", "mrnlab backup"),
+        ("StoreError", "The store runs.db has lost its tables (was the file deleted or replaced?).",
+         "taken away", "Put the store's file back"),
+        ("StoreError", "The connection to the store x broke; check that its server runs.",
+         "could not be reached", "server runs"),
         ("KeyError", "'B-PER'", "unexpected", "end of the log"),
     ],
 )  # fmt: skip
-def test_of_failures(store: Store, kind: str, message: str, cause: str, step: str) -> None:
-    run_id = claimed(store, batch_size=32)
-    store.finish(run_id, RunState.FAILED, error=ErrorInfo(kind, message, "Traceback"))
-    told = advice(store.run(run_id))
-    assert told is not None
-    assert told.happened == message
-    assert cause in told.cause
-    assert any(step in one for one in told.steps)
-    assert all(one.endswith(".") for one in told.steps)
+def test_of_failures_from_outside(store: Store, kind: str, message: str, cause: str, step: str) -> None:
+    """What is saved is gone on from, once the cause is removed; nothing is begun anew that need not be."""
+    saved, fresh = (_failed(store, kind, message, at) for at in (120, None))
+    assert cause in saved.cause
+    assert any(step in one for one in saved.steps)
+    assert any("resume it: it goes on from step 120." in one.lower() for one in saved.steps)
+    assert "Its state is saved at step 120." in saved.happened
+    assert any("retry it: it starts from its beginning" in one.lower() for one in fresh.steps)
+    assert not any("resume" in one.lower() for one in fresh.steps)
 
 
-def test_of_a_worker_that_died_and_a_run_that_was_stopped(store: Store) -> None:
-    lost = advice(store.run(claimed(store, RunState.LOST)))
-    assert lost is not None
-    assert lost.happened == "It went away."
-    assert "Resume or retry" in lost.steps[0]
-    stopped = advice(store.run(claimed(store, RunState.CANCELLED, seed=2)))
-    assert stopped is not None
-    assert "before it began" in stopped.happened
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("The worker of run 12 stopped answering 70 s ago.", "ended from outside"),
+        ("The worker of run 12 was killed by signal 9 (SIGKILL).", "ended from outside"),
+        ("The worker of run 12 stopped answering, and its machine was restarted since.", "was restarted"),
+        ("Training stood still for 600 s, and its worker did not answer.", "hung"),
+        ("The node of run 12 was lost.", "machine was lost"),
+        ("Its job 4711 ended at the cluster's time limit.", "time limit"),
+        ("Its job 4711 ended: OUT_OF_MEMORY.", "out of memory"),
+    ],
+)
+def test_of_runs_that_were_lost(store: Store, message: str, cause: str) -> None:
+    told = []
+    for saved in (120, None):
+        run_id = claimed(store, batch_size=32)
+        if saved:
+            store.set_saved_step(run_id, saved)
+        store.mark_lost(run_id, message)
+        told.append(_sound(advice(store.run(run_id)), message))
+    assert cause in told[0].cause
+    assert told[0].cause == told[1].cause
+    if "memory" not in cause:
+        assert told[0].steps[0] == "Resume it: it goes on from step 120."
+        assert told[1].steps[0].startswith("Retry it: it starts from its beginning")
+
+
+def test_of_runs_that_were_stopped(store: Store) -> None:
+    before = _sound(advice(store.run(claimed(store, RunState.CANCELLED))), "It was stopped before it began.")
+    assert before.cause == "stopped"
+    run_id = claimed(store)
+    store.set_progress(run_id, 130, 1.3, 200)
+    store.set_saved_step(run_id, 130)
+    store.add_event(run_id, "note", "The worker's process was told to end.")
+    store.request_stop(run_id)
+    store.finish(run_id, RunState.CANCELLED)
+    stopped = _sound(advice(store.run(run_id)), "It was stopped at step 130. Its state is saved at step 130.")
+    assert stopped.steps == ("To have its scores, resume it: it goes on from step 130.",)
+    ended = _sound(advice(store.run(run_id), store.events(run_id)), "The worker's process was told to end.")
+    assert ended.cause == "its worker was told to end"
+    assert ended.steps[0] == "Resume it: it goes on from step 130."
+    store.requeue(run_id, resume=True)
+    store.request_stop(run_id)
+    again = advice(store.run(run_id), store.events(run_id))
+    assert again is not None
+    assert again.cause == "its worker was told to end"  # it has not run since
 
 
 @pytest.mark.parametrize(
