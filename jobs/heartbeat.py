@@ -20,7 +20,10 @@ _log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Beats while the block runs, and sets the stop signal where the store asks the run to end."""
+    """Beats while the block runs, and sets the stop signal where the store asks the run to end.
+
+    A beat tells whether the training has moved since the last one: a process can live and be stuck.
+    """
 
     def __init__(
         self, store: Store, run_id: int, owner: Owner, stop: StopSignal, beat_s: float = BEAT_S
@@ -40,9 +43,13 @@ class Heartbeat:
         self._thread.join()
 
     def _beat(self) -> None:
+        told = 0
         while not self._ended.wait(self._beat_s):
+            asked = self._stop.asked
             try:
-                state = self._store.heartbeat(self._run_id, self._owner, DUE_IN_S)
+                state = self._store.heartbeat(self._run_id, self._owner, DUE_IN_S, moved=asked != told)
+                told = asked
+                evicted = self._store.evicted(self._owner.host)
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s Training ends here.", error)
                 self._stop.set(StopReason.DISOWNED)
@@ -53,3 +60,5 @@ class Heartbeat:
                 continue
             if state is RunState.CANCELLING:
                 self._stop.set(StopReason.ASKED)
+            elif evicted:
+                self._stop.set(StopReason.EVICTED)

@@ -13,16 +13,21 @@ class StopReason(StrEnum):
 
     ASKED = "asked"  # a stop was requested in the store
     TERMINATED = "terminated"  # the worker's process was told to end
+    EVICTED = "evicted"  # its machine shall be empty: the run goes on elsewhere, or later
     DISOWNED = "disowned"  # the run is no longer this worker's
     UNRECORDED = "unrecorded"  # what it tells cannot be written any more
 
 
 class StopSignal:
-    """Set once; the first reason stays. Called it says whether to stop: `should_stop` of a training."""
+    """Set once; the first reason stays. Called it says whether to stop: `should_stop` of a training.
+
+    A training asks at every step and between batches, so the count of its questions shows that it moves.
+    """
 
     def __init__(self) -> None:
         self._event = threading.Event()
         self.reason: StopReason | None = None
+        self.asked = 0
 
     def set(self, reason: StopReason) -> None:
         """Asks the training to end at its next step."""
@@ -31,4 +36,5 @@ class StopSignal:
         self._event.set()
 
     def __call__(self) -> bool:
+        self.asked += 1
         return self._event.is_set()

@@ -105,7 +105,7 @@ class Worker:
         self._terminating = False
 
     def terminate(self) -> None:
-        """Stops the run being trained and claims no other. Safe in a signal handler."""
+        """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler."""
         self._terminating = True
 
     def work(self, linger_s: float = LINGER_S) -> int:
@@ -120,9 +120,12 @@ class Worker:
                 time.sleep(_POLL_S)
         return taken
 
-    def train_next(self) -> bool:
-        """Claims and trains the oldest queued run; False where none was queued. Raises StoreError only."""
-        run = self._store.claim(self._owner, DUE_IN_S)
+    def train_next(self, run_id: int | None = None) -> bool:
+        """Claims and trains the queued run that is first, or that one; False where none is to be had.
+
+        Raises StoreError only.
+        """
+        run = self._store.claim(self._owner, DUE_IN_S, run_id=run_id)
         if run is None:
             return False
         with self._log_to(run.log or os.devnull):
@@ -164,11 +167,19 @@ class Worker:
         if stop.reason is StopReason.DISOWNED:
             _log.warning("Run %d is no longer this worker's.", run.id)
             return
-        if stop.reason is StopReason.TERMINATED:
-            self._store.add_event(run.id, "note", "The worker's process was told to end.")
-            self._store.request_stop(run.id)
-        best_epoch = None if outcome is None else outcome.best_epoch
-        self._store.finish(run.id, RunState.CANCELLED, best_epoch=best_epoch, owner=self._owner)
+        self._stopped(run.id, stop.reason, None if outcome is None else outcome.best_epoch)
+
+    def _stopped(self, run_id: int, reason: StopReason | None, best_epoch: int | None) -> None:
+        """Ends a run that was stopped; one that had to leave its machine is queued again, to be resumed."""
+        store = self._store
+        with store.transaction():
+            state = store.state(run_id, self._owner)
+            if reason in _UNASKED and state is RunState.RUNNING:
+                store.add_event(run_id, "note", f"{_UNASKED[reason]} {_goes_on_from(store.run(run_id))}")
+                store.request_stop(run_id)
+            store.finish(run_id, RunState.CANCELLED, best_epoch=best_epoch, owner=self._owner)
+            if reason is StopReason.EVICTED and state is RunState.RUNNING:
+                store.requeue(run_id, resume=True)
         _log.info("Stopped.")
 
     def _attempt(self, run: Run, stop: StopSignal, should_stop: Callable[[], bool]) -> Outcome | None:
@@ -193,6 +204,19 @@ class Worker:
     def _fail(self, run_id: int, error: Exception) -> None:
         _log.error("Failed.", exc_info=error)
         self._store.finish(run_id, RunState.FAILED, error=_described(error), owner=self._owner)
+
+
+_UNASKED: dict[StopReason | None, str] = {
+    StopReason.TERMINATED: "Its worker was told to end.",
+    StopReason.EVICTED: "Its machine is to be left empty.",
+}
+"""Why a run is stopped that nobody asked to stop."""
+
+
+def _goes_on_from(run: Run) -> str:
+    if run.saved_step is None:
+        return "No step of it was saved: started again, it begins anew."
+    return f"It can be resumed from step {run.saved_step:,}."
 
 
 def _described(error: Exception) -> ErrorInfo:

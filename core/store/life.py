@@ -229,10 +229,18 @@ class LifePart(QueuePart):
             for table in () if resume else (metrics, scores, predictions, snapshots, facts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
 
-    def mark_lost(self, run_id: int, message: str, *, overdue_at: datetime | None = None) -> bool:
+    def mark_lost(
+        self,
+        run_id: int,
+        message: str,
+        *,
+        overdue_at: datetime | None = None,
+        exit_code: int | None = None,
+    ) -> bool:
         """Says that the run's worker has died; returns whether the run was moved.
 
-        A run that has retries left is queued again at once, to be resumed.
+        A run that has retries left is queued again at once, to be resumed. `exit_code` is that of the
+        worker's process, the negative number of the signal that ended it.
 
         With `overdue_at`, only where the promised heartbeat is still older than that moment: a worker that
         spoke in the meantime keeps its run. Raises IllegalMove where the run is not being trained.
@@ -248,6 +256,7 @@ class LifePart(QueuePart):
                 "error_type": "WorkerLost",
                 "error_message": message,
                 "error_traceback": "",
+                "error_exit_code": exit_code,
             }
             self._move(connection, run_id, RunState.LOST, message, values)
             # One whose stop was asked for stays where it is: nobody wants it back.

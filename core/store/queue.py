@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, delete, select, update
 
-from core.store.base import StoreBase, in_chunks
+from core.store.base import StoreBase
 from core.store.states import RunState
 from core.store.tables import runs, settings
 
@@ -15,6 +15,7 @@ __all__ = ["QueuePart"]
 
 _PAUSED = "queue paused"
 _DRAINED = "drained machine "
+_NOW = "now"
 
 
 class QueuePart(StoreBase):
@@ -32,9 +33,18 @@ class QueuePart(StoreBase):
         """Since when the queue has been paused; None where it is not."""
         return self._noted(_PAUSED).get(_PAUSED)
 
-    def drain(self, host: str) -> None:
-        """No worker on that machine claims a run from now on; what it trains goes on. Twice is no error."""
-        self._note(_DRAINED + host)
+    def drain(self, host: str, *, now: bool = False) -> None:
+        """No worker on that machine claims a run from now on; what it trains goes on. Twice is no error.
+
+        `now`: what it trains shall not go on there either (`evicted`).
+        """
+        self._note(_DRAINED + host, _NOW if now else "")
+
+    def evicted(self, host: str) -> bool:
+        """Whether workers on that machine shall hand back even what they train."""
+        statement = select(settings.c.value).where(settings.c.name == _DRAINED + host)
+        with self.transaction(write=False) as connection:
+            return connection.scalar(statement) == _NOW
 
     def undrain(self, host: str) -> None:
         """Workers on that machine claim runs again."""
@@ -51,7 +61,7 @@ class QueuePart(StoreBase):
     def set_priority(self, ids: Collection[int], priority: int) -> None:
         """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
         with self.transaction() as connection:
-            for some in in_chunks(ids):
+            for some in self._held(connection, ids):
                 changed = {"priority": priority, "revision": runs.c.revision + 1}
                 connection.execute(update(runs).where(runs.c.id.in_(some)).values(**changed))
 
@@ -61,7 +71,7 @@ class QueuePart(StoreBase):
         Runs that are not queued (any more) are passed over.
         """
         with self.transaction() as connection:
-            for run_id, reason in reasons.items():
+            for run_id, reason in sorted(reasons.items()):
                 other = runs.c.waiting_for.is_distinct_from(reason)
                 waits = runs.c.state == RunState.QUEUED.value
                 self._change(connection, run_id, {"waiting_for": reason}, waits, other)
@@ -77,10 +87,10 @@ class QueuePart(StoreBase):
         found = select(settings.c.name).where(settings.c.name.in_((_PAUSED, _DRAINED + host))).limit(1)
         return connection.scalar(found) is not None
 
-    def _note(self, name: str) -> None:
+    def _note(self, name: str, value: str = "") -> None:
         with self.transaction() as connection:
-            row = {"name": name, "value": "", "changed_at": self._clock()}
-            self._upsert(connection, settings, [row], replace=False)
+            row = {"name": name, "value": value, "changed_at": self._clock()}
+            self._upsert(connection, settings, [row], replace=bool(value))
 
     def _forget(self, name: str) -> None:
         with self.transaction() as connection:
