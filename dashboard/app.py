@@ -12,5 +12,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from dashboard.serving import Headers, ready
+from dashboard.visitors import OwnVisitors
 
-app = st.App(Path(__file__).parent / "main.py", lifespan=ready, middleware=[Middleware(Headers)])
+app = st.App(
+    Path(__file__).parent / "main.py",
+    lifespan=ready,
+    middleware=[Middleware(Headers), Middleware(OwnVisitors)],
+)

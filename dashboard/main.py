@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import MRNLabError
+from dashboard import login
 from dashboard.logo import tab_icon
 from dashboard.sidebar import sidebar
 from dashboard.states import problem
@@ -61,10 +62,18 @@ def _launch_by_name() -> None:
     st.switch_page(pages[0], query_params=st.query_params.to_dict())
 
 
-page = st.navigation([*pages, st.Page(_launch_by_name, url_path="launch", visibility="hidden")])
+# Nothing of the laboratory is read or drawn for whoever may not come in.
+admitted = login.admitted()
+page = st.navigation(
+    [*pages, st.Page(_launch_by_name, url_path="launch", visibility="hidden")],
+    position="sidebar" if admitted else "hidden",
+)
 st.html(Path(__file__).parent / "style.css")
+if not admitted:
+    st.stop()
 try:
     sidebar()
+    login.account()
     page.run()
 except MRNLabError as error:
     # What a page does not answer itself: a store that cannot be read, a run deleted meanwhile.

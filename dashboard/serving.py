@@ -17,7 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import dashboard
 from core.errors import MRNLabError
+from dashboard import login
 from dashboard.components.assets import plotly_url
+from jobs.exposure import is_local, open_to_all
 
 __all__ = ["Headers", "ready"]
 
@@ -35,7 +37,12 @@ _OWN_ONLY = (
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """While the server runs. At its start what every page needs is imported and read, in the background."""
+    """While the server runs. At its start it says who can reach it, where that is more than this machine, and
+    what every page needs is imported and read, in the background.
+    """
+    address = st.get_option("server.address")
+    if not is_local(address) and not login.demanded():
+        _log.warning("%s", open_to_all(address))
     threading.Thread(target=_get_ready, name="getting ready", daemon=True).start()
     yield
 
@@ -63,6 +70,8 @@ class Headers:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["Content-Security-Policy"] = _OWN_ONLY
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Referrer-Policy"] = "same-origin"
                 if headers.get("Content-Type", "").startswith("text/html"):
                     # In the cache before the first page with a chart is opened.
                     headers["Link"] = f"<{plotly_url()}>; rel=prefetch"

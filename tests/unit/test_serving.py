@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from email.message import Message
-from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import psutil
 import pytest
 from plotly.offline import get_plotlyjs_version
 
-ROOT = Path(__file__).resolve().parents[2]
-_START_S = 60.0
+from tests.serving import ROOT, running_server
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Process, str]]:
     """The app, started in a folder that is not the project's and has no settings of its own."""
-    home = tmp_path_factory.mktemp("elsewhere")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")}
-    environment |= {"MRNLAB_HOME": str(home), "HOME": str(home), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py")]
-    with (home / "log").open("wb") as log:
-        started = subprocess.Popen(
-            [*command, "--server.port", str(port)], cwd=home, env=environment, stdout=log, stderr=log
-        )
-    address = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + _START_S
-    try:
-        while True:
-            try:
-                urlopen(f"{address}/_stcore/health", timeout=2)
-                break
-            except (URLError, ConnectionError, TimeoutError):
-                alive = started.poll() is None and time.monotonic() < deadline
-                assert alive, (home / "log").read_text()
-                time.sleep(0.1)
-        yield psutil.Process(started.pid), address
-    finally:
-        started.terminate()
-        started.wait(timeout=20)
+    with running_server(tmp_path_factory.mktemp("elsewhere")) as running:
+        yield running.process, running.address
 
 
 def _answer(address: str) -> tuple[bytes, Message]:

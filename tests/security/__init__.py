@@ -1,0 +1,1 @@
+"""What is held against whoever means harm: each test is named in docs/security.md."""

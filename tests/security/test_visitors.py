@@ -1,0 +1,116 @@
+"""Who is answered: a real server, asked by its own pages, by foreign ones and under foreign names."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from jobs.exposure import is_local, reachable_dashboards
+from tests.serving import Server, running_server
+
+_STREAM = "/_stcore/stream"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_server(tmp_path_factory.mktemp("alone")) as running:
+        yield running
+
+
+def _connects(server: Server, *, origin: str, host: str | None = None) -> bool:
+    """Whether a page's connection is taken from a browser that sends this Origin and this Host."""
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", server.port)) as own,
+            # The name in the address becomes the Host header.
+            connect(
+                f"ws://{host or f'127.0.0.1:{server.port}'}{_STREAM}",
+                sock=own,
+                origin=origin,  # type: ignore[arg-type]
+                proxy=None,
+            ),
+        ):
+            return True
+    except InvalidStatus as refused:
+        if refused.response.status_code != 403:
+            raise
+        return False
+
+
+def test_a_page_of_ours_connects(server: Server) -> None:
+    assert _connects(server, origin=f"http://127.0.0.1:{server.port}")
+    assert _connects(server, host=f"localhost:{server.port}", origin=f"http://localhost:{server.port}")
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://127.0.0.1:8888", "http://localhost", "null"]
+)
+def test_pages_of_other_sites_cannot_connect(server: Server, origin: str) -> None:
+    assert not _connects(server, origin=origin)
+
+
+def test_a_rebound_name_is_not_answered(server: Server) -> None:
+    """DNS rebinding: the attacker's own name leads to this machine, so Host and Origin agree."""
+    name = f"evil.example:{server.port}"
+    assert not _connects(server, host=name, origin=f"http://{name}")
+    for path in ("/", "/_stcore/health", "/_stcore/metrics"):
+        status, words, _ = server.ask(path, {"Host": name})
+        assert status == 421
+        assert "not known as" in words
+    assert server.ask("/_stcore/health", {"Host": f"[::1]:{server.port}"})[0] == 200
+
+
+def test_other_sites_cannot_upload(server: Server) -> None:
+    path = "/_stcore/upload_file/some-session/some-file"
+    status, words, _ = server.ask(path, {"Origin": "https://evil.example"}, method="PUT")
+    assert (status, "may not use this laboratory" in words) == (403, True)
+    status, words, _ = server.ask(path, {"Origin": server.address}, method="PUT")
+    assert (status, "XSRF" in words) == (403, True)
+
+
+def test_other_sites_cannot_read_the_answers(server: Server) -> None:
+    for path in ("/", "/_stcore/host-config", "/_stcore/metrics", "/_stcore/upload_file/a/b"):
+        _, _, headers = server.ask(path, {"Origin": "https://evil.example"}, method="GET")
+        assert headers.get("Access-Control-Allow-Origin") in (None, f"http://localhost:{server.port}")
+
+
+def test_other_sites_cannot_frame_the_pages(server: Server) -> None:
+    _, _, headers = server.ask("/runs")
+    assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_no_page_can_be_driven_over_http(server: Server) -> None:
+    """Streamlit's interface for programs stays off."""
+    status, _, _ = server.ask("/_stcore/agent/interact", method="POST")
+    assert status in (403, 404)
+
+
+def test_a_server_on_the_network_without_login_says_so_loudly(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    home = tmp_path_factory.mktemp("open")
+    with running_server(home, "--server.address", "0.0.0.0") as server:
+        assert "ANYBODY WHO CAN REACH THIS MACHINE CAN USE THIS LABORATORY" in server.printed
+        assert reachable_dashboards()[server.process.pid] == [f"0.0.0.0:{server.port}"]
+        # Even then it answers only to names that it was told.
+        assert server.ask("/", {"Host": "lab.example.org"})[0] == 421
+
+
+def test_a_server_for_this_machine_alone_warns_of_nothing(server: Server) -> None:
+    assert "ANYBODY" not in server.printed
+    assert server.process.pid not in reachable_dashboards()
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("localhost", True), ("0.0.0.0", False),
+     ("::", False), ("", False), (None, False), ("192.168.1.7", False), ("lab.example.org", False)],
+)  # fmt: skip
+def test_which_addresses_are_local(address: str | None, local: bool) -> None:
+    assert is_local(address) is local
