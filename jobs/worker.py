@@ -87,7 +87,10 @@ def _train(
 
 
 class Worker:
-    """Trains the store's runs one after another. What it calls can be given, for tests."""
+    """Trains the store's runs one after another. What it calls can be given, for tests.
+
+    `engine_job` is what the scheduler that placed it calls it.
+    """
 
     def __init__(
         self,
@@ -95,18 +98,22 @@ class Worker:
         owner: Owner,
         *,
         device: str = "auto",
+        engine_job: str | None = None,
         prepare: Callable[[RunConfig], Corpus] = _prepare,
         train: Train = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
         beat_s: float = BEAT_S,
     ) -> None:
-        self._store, self._owner, self._device = store, owner, device
+        self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
-        self._terminating = False
+        self._terminating: StopReason | None = None
 
-    def terminate(self) -> None:
-        """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler."""
-        self._terminating = True
+    def terminate(self, *, hand_back: bool = False) -> None:
+        """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler.
+
+        `hand_back`: the run is queued again, to be resumed; else it ends as stopped.
+        """
+        self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
 
     def work(self, linger_s: float = LINGER_S) -> int:
         """Trains until no run has been queued for that long, or `terminate`; how many runs it took."""
@@ -125,7 +132,7 @@ class Worker:
 
         Raises StoreError only.
         """
-        run = self._store.claim(self._owner, DUE_IN_S, run_id=run_id)
+        run = self._store.claim(self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job)
         if run is None:
             return False
         with self._log_to(run.log or os.devnull):
@@ -143,7 +150,7 @@ class Worker:
 
         def should_stop() -> bool:
             if self._terminating:
-                stop.set(StopReason.TERMINATED)
+                stop.set(self._terminating)
             return stop()
 
         try:

@@ -65,11 +65,14 @@ class LifePart(QueuePart):
             raise IllegalMove(f"Run {run_id} is {state}; it cannot become {to}.")
         self._tell(connection, run_id, to.value, message)
 
-    def claim(self, owner: Owner, due_in: float, *, run_id: int | None = None) -> Run | None:
+    def claim(
+        self, owner: Owner, due_in: float, *, run_id: int | None = None, engine_job: str | None = None
+    ) -> Run | None:
         """Takes the queued run of the highest priority, the oldest of equals, for this worker.
 
         None where none waits, the queue is paused or this machine drained. With `run_id`, that run or none.
-        The first heartbeat is given with the claim: the next is promised in `due_in` seconds.
+        The first heartbeat is given with the claim: the next is promised in `due_in` seconds. `engine_job`
+        is what the scheduler that placed the worker calls it.
         """
         first = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value)
         first = first.order_by(runs.c.priority.desc(), runs.c.id).limit(1)
@@ -98,6 +101,7 @@ class LifePart(QueuePart):
                     "heartbeat_due": now + due_in,
                     "log": str(log_path(run_id)),
                     "waiting_for": None,
+                    "engine_job": engine_job,
                 }
                 if not self._change(connection, run_id, values, runs.c.state == RunState.QUEUED.value):
                     continue  # another worker was faster (on a database without one writer at a time)

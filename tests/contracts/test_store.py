@@ -204,6 +204,16 @@ class TestLife:
         assert other.id == second
         assert store.claim(OTHER, due_in=15) is None
 
+    def test_a_claim_names_the_job_of_another_scheduler(self, store: Store) -> None:
+        first, second = store.add_runs([config(), config(seed=2)])
+        run = store.claim(OWNER, due_in=15, run_id=second, engine_job="slurm 12")
+        assert run is not None
+        assert (run.id, run.engine_job) == (second, "slurm 12")
+        store.mark_lost(second, "It went away.")
+        store.requeue(second, resume=True)
+        assert store.run(second).engine_job is None
+        assert store.state(first) is RunState.QUEUED
+
     def test_a_heartbeat_promises_the_next(self, store: Store, clock: Clock) -> None:
         run_id = claimed(store)
         clock.now += 5

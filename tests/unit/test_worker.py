@@ -183,6 +183,24 @@ class TestWorker:
         assert store.state(first) is RunState.CANCELLED
         assert store.state(second) is RunState.QUEUED
 
+    def test_a_run_is_handed_back_where_its_worker_must_leave(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config(epochs=1000)])
+
+        def leaves(*args: Any, sink: Sink, **options: Any) -> Ended:
+            def count(event: Any) -> None:
+                sink(event)
+                if isinstance(event, StepMetrics) and event.step == 5:
+                    leaving.terminate(hand_back=True)
+
+            return train(*args, sink=count, **options)
+
+        leaving = worker(store, train=leaves, engine_job="slurm 12")
+        assert leaving.work() == 1
+        run = store.run(run_id)
+        assert (run.state, run.attempt, run.step, run.engine_job) == (RunState.QUEUED, 2, 5, None)
+        assert store.last_metric_steps([run_id]) == {run_id: 5}
+        assert [event.kind for event in store.events(run_id)].count("cancelled") == 1
+
     def test_a_run_taken_away_is_left_alone(self, store: Store) -> None:
         """Given up for lost and started again by another worker, it is theirs."""
         (run_id,) = store.add_runs([config(epochs=1000)])
