@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, delete, select, update
 
-from core.store.base import StoreBase
+from core.store.overview import OverviewPart
 from core.store.states import RunState
 from core.store.tables import runs, settings
 
@@ -18,7 +18,7 @@ _DRAINED = "drained machine "
 _NOW = "now"
 
 
-class QueuePart(StoreBase):
+class QueuePart(OverviewPart):
     """What decides which queued run is claimed next, and whether any is."""
 
     def pause_queue(self) -> None:

@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 from core.config import RunConfig
 from core.store.states import RunState
 
-__all__ = ["ErrorInfo", "MetricKey", "MetricSeries", "Owner", "Run", "RunEvent", "SnapshotKey", "StoredScore"]
+__all__ = [
+    "ErrorInfo",
+    "LaunchCounts",
+    "Machine",
+    "MetricKey",
+    "MetricSeries",
+    "Owner",
+    "Run",
+    "RunEvent",
+    "SnapshotKey",
+    "StoredScore",
+]
 
 
 @dataclass(frozen=True)
@@ -156,3 +167,25 @@ class RunEvent:
     time: datetime
     kind: str
     message: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that trains: how many runs, since when the longest of them, its last sign of life."""
+
+    host: str
+    training: int
+    since: datetime
+    heard: datetime
+
+
+@dataclass(frozen=True)
+class LaunchCounts:
+    """The runs that were launched together under this name, how many in each state, and the highest priority
+    of those that wait.
+    """
+
+    name: str
+    newest: int
+    counts: Mapping[RunState, int]
+    priority: int

@@ -1,0 +1,82 @@
+"""What holds the queue and what goes first, changed on request and answered in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from core.store import ACTIVE, RESTARTABLE, RunState, Store
+from jobs import control
+from jobs.control import Answer
+from jobs.engines import Engine, default_engine
+
+__all__ = [
+    "drain",
+    "move",
+    "pause",
+    "prioritise",
+    "resume_launch",
+    "stop_launch",
+    "undrain",
+    "unpause",
+]
+
+_STOPPABLE = ACTIVE - {RunState.CANCELLING}
+
+
+def pause(store: Store) -> list[Answer]:
+    """No waiting run starts from now on."""
+    store.pause_queue()
+    return [_whole("The queue is paused. What trains goes on; what waits starts when you resume the queue.")]
+
+
+def unpause(store: Store, engine: Engine | None = None) -> list[Answer]:
+    """Waiting runs start again."""
+    store.unpause_queue()
+    (engine or default_engine()).ensure_workers(store)
+    return [_whole("The queue goes on.")]
+
+
+def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:
+    """A machine takes no more runs. What it trains goes on, or with `now` is saved and waits for another."""
+    store.drain(host, now=now)
+    if now:
+        return [_whole(f"{host} takes no more runs; what it trains is saved and waits again.")]
+    return [_whole(f"{host} takes no more runs; what it trains goes on to its end.")]
+
+
+def undrain(store: Store, host: str, engine: Engine | None = None) -> list[Answer]:
+    """A machine takes runs again."""
+    store.undrain(host)
+    (engine or default_engine()).ensure_workers(store)
+    return [_whole(f"{host} takes runs again.")]
+
+
+def stop_launch(store: Store, name: str) -> list[Answer]:
+    """Stops every run of a launch that trains or waits."""
+    return control.stop(store, store.launched(name, _STOPPABLE))
+
+
+def resume_launch(store: Store, name: str, engine: Engine | None = None) -> list[Answer]:
+    """Resumes every run of a launch that was lost or stopped."""
+    return control.resume(store, store.launched(name, RESTARTABLE - {RunState.FAILED}), engine)
+
+
+def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer]:
+    """Gives these runs a priority: higher ones start first."""
+    store.set_priority(ids, priority)
+    return [Answer(run_id, True, f"Run {run_id} has priority {priority}.") for run_id in ids]
+
+
+def move(store: Store, ids: Iterable[int], by: int) -> list[Answer]:
+    """Raises (or lowers) the priority of those of the runs that wait."""
+    waiting = [run for run in store.runs(list(ids), with_facts=False) if run.state is RunState.QUEUED]
+    levels: dict[int, list[int]] = {}
+    for run in waiting:
+        levels.setdefault(run.priority + by, []).append(run.id)
+    with store.transaction():
+        return [answer for level, some in levels.items() for answer in prioritise(store, some, level)]
+
+
+def _whole(message: str) -> Answer:
+    """An answer about no single run."""
+    return Answer(0, True, message)
