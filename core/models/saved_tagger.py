@@ -37,8 +37,8 @@ class SavedTagger:
     ) -> None:
         self.config = config
         self._tasks = tasks
-        self._model = model
-        self._tokenizer = tokenizer
+        self.model = model
+        self.tokenizer = tokenizer
 
     @property
     def schemes(self) -> Mapping[str, str]:
@@ -52,15 +52,15 @@ class SavedTagger:
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
         """Every task's labels for every word, with the `top` most probable labels of each."""
         words = [tuple(sentence) for sentence in sentences]
-        text = encode(self._cased(words), self._tokenizer, self.config.max_length)
+        text = encode(self._cased(words), self.tokenizer, self.config.max_length)
         blank = np.full((len(text.firsts), len(self._tasks)), IGNORED, dtype=np.int64)
-        logits = torch.zeros(len(text.firsts), self._model.heads.weight.shape[0])
+        logits = torch.zeros(len(text.firsts), self.model.heads.weight.shape[0])
         with _threads(1 if len(text.firsts) <= _FEW_WORDS else ALL_THREADS):
-            for batch in Batches(text, blank, _BATCH, self._tokenizer.pad).by_length():
-                logits[batch.words] = self._model(batch)
+            for batch in Batches(text, blank, _BATCH, self.tokenizer.pad).by_length():
+                logits[batch.words] = self.model(batch)
         by_task = {
             task["name"]: self._word_tags(logits[:, rows], task["labels"], top)
-            for task, rows in zip(self._tasks, self._model.heads.slices, strict=True)
+            for task, rows in zip(self._tasks, self.model.heads.slices, strict=True)
         }
         starts = text.sentences
         return [
