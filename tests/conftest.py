@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres import postgres_server as postgres_server
+from tests.postgres import postgres_url as postgres_url
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 

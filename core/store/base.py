@@ -11,7 +11,8 @@ from sqlalchemy import URL, Connection, Engine, Table, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import NotOwner, RunNotFound
-from core.store.engine import translated_errors
+from core.store.engine import BUSY_TIMEOUT_S, shown
+from core.store.faults import translated_errors
 from core.store.records import Owner, Run
 from core.store.states import RunState
 from core.store.tables import events, runs
@@ -49,7 +50,7 @@ class StoreBase:
     @property
     def name(self) -> str:
         """The store's URL as it may be shown."""
-        return self._url.render_as_string(hide_password=True)
+        return shown(self._url)
 
     def now(self) -> float:
         """Seconds since 1970 by the store's clock, which all of its times are told by."""
@@ -63,7 +64,8 @@ class StoreBase:
     def transaction(self, *, write: bool = True) -> Iterator[Connection]:
         """Commits at the end of the block, rolls back on an error. Raises StoreError.
 
-        Store methods called inside the block by the same thread join it, so several can be made one.
+        A read sees the store as it is at one moment, however many statements it makes. Store methods called
+        inside the block by the same thread join it, so several can be made one.
         """
         joined: Connection | None = getattr(self._local, "connection", None)
         if joined is not None:
@@ -71,9 +73,8 @@ class StoreBase:
                 raise RuntimeError("a write inside a read transaction; open the outer one with write=True")
             yield joined
             return
-        with translated_errors(self.name), self._engine.connect() as connection:
-            if write:
-                connection = connection.execution_options(write=True)
+        with translated_errors(self.name, BUSY_TIMEOUT_S), self._engine.connect() as connection:
+            connection = connection.execution_options(**self._options(connection.dialect.name, write))
             self._local.connection, self._local.fresh_keys = connection, {}
             try:
                 with connection.begin():
@@ -87,16 +88,25 @@ class StoreBase:
             finally:
                 self._local.connection = None
 
+    @staticmethod
+    def _options(dialect: str, write: bool) -> dict[str, Any]:
+        if write:
+            return {"write": True}
+        if dialect == "postgresql":
+            # SQLite reads the store of one moment by itself; here each statement would see one of its own.
+            return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        return {}
+
     def _guard(self, connection: Connection, run_id: int, owner: Owner | None) -> RunState:
-        """The run's state, its row held until the transaction ends.
+        """The run's state, its row held until a transaction that writes ends.
 
         Raises RunNotFound, and NotOwner where an owner is named that does not (or no longer) train it.
         """
-        row = connection.execute(
-            select(runs.c.state, runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
-            .where(runs.c.id == run_id)
-            .with_for_update()
-        ).one_or_none()
+        owned = (runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
+        found = select(runs.c.state, *owned).where(runs.c.id == run_id)
+        if connection.get_execution_options().get("write"):
+            found = found.with_for_update(key_share=True)
+        row = connection.execute(found).one_or_none()
         if row is None:
             raise RunNotFound(f"There is no run {run_id}.")
         state = RunState(row.state)
@@ -107,6 +117,18 @@ class StoreBase:
                     f"Run {run_id} is {state} and no longer belongs to process {owner.pid} on {owner.host}."
                 )
         return state
+
+    @staticmethod
+    def _held(connection: Connection, ids: Iterable[int]) -> Iterator[list[int]]:
+        """The distinct ids in pieces that fit one statement, the rows of each held before it is given.
+
+        In the order of their ids: two that change the same runs then never wait for each other.
+        """
+        for some in in_chunks(sorted(ids)):
+            if connection.dialect.name == "postgresql":
+                held = select(runs.c.id).where(runs.c.id.in_(some)).order_by(runs.c.id)
+                connection.execute(held.with_for_update())
+            yield some
 
     def _change(
         self, connection: Connection, run_id: int, values: Mapping[str, Any], *conditions: Any
@@ -125,14 +147,20 @@ class StoreBase:
         )
 
     def _upsert(
-        self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, replace: bool
+        self,
+        connection: Connection,
+        table: Table,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        replace: bool,
+        keys: Sequence[str] = (),
     ) -> None:
-        """Inserts rows; one with the same primary key is replaced, or kept as it is."""
+        """Inserts rows; one with the same keys (the primary ones) is replaced, or kept as it is."""
         if not rows:
             return
         dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
         statement = dialect.insert(table)
-        keys = [column.name for column in table.primary_key]
+        keys = keys or [column.name for column in table.primary_key]
         if replace:
             changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
             statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import bindparam, select, update
 
 from core.errors import IllegalMove, MRNLabError, RunNotFound
-from core.store.base import StoreBase, in_chunks
+from core.store.base import StoreBase
 from core.store.states import ENDED
 from core.store.tables import runs
 
@@ -39,7 +39,7 @@ class CurationPart(StoreBase):
         """Leaves runs out of lists of all runs, all or none. Raises IllegalMove where one has not ended."""
         ended = [state.value for state in ENDED]
         with self.transaction() as connection:
-            for some in in_chunks(ids):
+            for some in self._held(connection, ids):
                 seen = (runs.c.id.in_(some), runs.c.archived_at.is_(None))
                 connection.execute(
                     update(runs)
@@ -55,7 +55,7 @@ class CurationPart(StoreBase):
     def restore(self, ids: Collection[int]) -> None:
         """Takes archived runs back into the lists."""
         with self.transaction() as connection:
-            for some in in_chunks(ids):
+            for some in self._held(connection, ids):
                 connection.execute(
                     update(runs)
                     .where(runs.c.id.in_(some), runs.c.archived_at.is_not(None))
@@ -83,10 +83,8 @@ class CurationPart(StoreBase):
             .values(tags=bindparam("new"), revision=runs.c.revision + 1)
         )
         with self.transaction() as connection:
-            for some in in_chunks(ids):
-                found = connection.execute(
-                    select(runs.c.id, runs.c.tags).where(runs.c.id.in_(some)).with_for_update()
-                )
+            for some in self._held(connection, ids):
+                found = connection.execute(select(runs.c.id, runs.c.tags).where(runs.c.id.in_(some)))
                 changed = []
                 for run_id, text in found:
                     old = set(json.loads(text))

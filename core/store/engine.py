@@ -1,4 +1,4 @@
-"""The engine and its SQLite settings, and database errors told in one sentence.
+"""The engine: what many processes on one SQLite file, or on one PostgreSQL, need to be set.
 
 SQLite before 3.51.3 can lose commits in WAL mode when two connections write and checkpoint at the same
 moment (sqlite.org/wal.html#walresetbug), so WAL is used only where the library has the fix.
@@ -7,21 +7,29 @@ moment (sqlite.org/wal.html#walresetbug), so WAL is used only where the library 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from core.errors import StoreError
 
-__all__ = ["BUSY_TIMEOUT_S", "make_engine", "parse_url", "translated_errors", "wal_is_safe"]
+__all__ = ["BUSY_TIMEOUT_S", "make_engine", "parse_url", "shown", "wal_is_safe"]
 
 BUSY_TIMEOUT_S = 30
 _MEMORY = (None, "", ":memory:")
+# Two connections are kept by each process (its workers number hundreds), more are opened for a moment.
+_KEPT, _MOMENTARY = 2, 10
+_POSTGRES = {
+    "application_name": "mrnlab",
+    "connect_timeout": "10",
+    # A server whose machine went away without a word is noticed within these seconds and milliseconds.
+    "keepalives_idle": "20",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "30000",
+}
 
 
 def wal_is_safe(version: tuple[int, int, int]) -> bool:
@@ -30,13 +38,22 @@ def wal_is_safe(version: tuple[int, int, int]) -> bool:
 
 
 def parse_url(text: str) -> URL:
-    """The URL with a relative SQLite path made absolute, so that a worker elsewhere opens the same file."""
+    """The URL with a relative SQLite path made absolute, so that a worker elsewhere opens the same file.
+
+    Raises StoreError where it is none, or names a database whose driver is not installed.
+    """
     try:
         url = make_url(text)
     except ArgumentError as error:
+        before, at, host = text.rpartition("@")
+        named = f"…@{host}" if at else before or host  # what stands before an @ may hold a password
         raise StoreError(
-            f"The store '{text}' is not a database URL; write it like sqlite:///runs.db."
+            f"The store '{named}' is not a database URL; write it like sqlite:///runs.db."
         ) from error
+    if url.drivername == "postgres":  # as other programs of PostgreSQL have it
+        url = url.set(drivername="postgresql")
+    if "password" in url.query:
+        url = url.set(password=str(url.query["password"])).difference_update_query(["password"])
     try:
         url.get_dialect()
     except (NoSuchModuleError, ImportError) as error:
@@ -48,10 +65,17 @@ def parse_url(text: str) -> URL:
     return url
 
 
+def shown(url: URL) -> str:
+    """The URL as it may stand in a log, on a page, in an error: without its passwords."""
+    secret = {name: "***" for name in url.query if "password" in name}
+    return url.update_query_dict(secret).render_as_string(hide_password=True)
+
+
 def _no_driver(url: URL, error: Exception) -> StoreError:
+    how = "pip install 'mrnlab[postgres]'" if url.get_backend_name() == "postgresql" else "install it"
     return StoreError(
-        f"The store {url.render_as_string()} needs a database driver that is not installed ({error}); "
-        "install it, or use SQLite: sqlite:///runs.db."
+        f"The store {shown(url)} needs a database driver that is not installed ({error}); "
+        f"{how}, or use SQLite: sqlite:///runs.db."
     )
 
 
@@ -61,10 +85,7 @@ def make_engine(url: URL) -> Engine:
     Raises StoreError where the database's driver is not installed.
     """
     if url.get_backend_name() != "sqlite":
-        try:
-            return create_engine(url, pool_pre_ping=True)
-        except ImportError as error:
-            raise _no_driver(url, error) from error
+        return _server_engine(url)
     if url.database in _MEMORY:
         # One connection for all threads, lent to one at a time: the pool is then the lock.
         engine = create_engine(
@@ -80,6 +101,26 @@ def make_engine(url: URL) -> Engine:
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _server_engine(url: URL) -> Engine:
+    given: dict[str, Any] = {}
+    if url.get_backend_name() == "postgresql":
+        given = {name: value for name, value in _POSTGRES.items() if name not in url.query}
+        # As long as SQLite waits for another writer.
+        given["options"] = f"{url.query.get('options', '')} -c lock_timeout={BUSY_TIMEOUT_S * 1000}".strip()
+    try:
+        # Asked first whether it still lives, a connection survives a restart of its server.
+        return create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=_KEPT,
+            max_overflow=_MOMENTARY,
+            pool_timeout=BUSY_TIMEOUT_S,
+            connect_args=given,
+        )
+    except ImportError as error:
+        raise _no_driver(url, error) from error
 
 
 def _configure_sqlite(connection: Any, _record: Any) -> None:
@@ -105,43 +146,3 @@ def _begin_sqlite(connection: Connection) -> None:
     # busy_timeout does not help it. IMMEDIATE waits its turn.
     write = connection.get_execution_options().get("write")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-_REASONS = (
-    ("database is locked", "is busy: another program has held it for {timeout} s; try again when it is done"),
-    ("database table is locked", "is busy: another program holds it; try again when it is done"),
-    ("not a database", "is not a store of MRN Lab; name another file, or move this one away"),
-    ("malformed", "is damaged; move the file away, or put back a backup"),
-    ("unable to open", "cannot be opened; check that its folder exists and that you may write there"),
-    ("readonly", "cannot be written; check the rights on the file and its folder"),
-    ("disk is full", "cannot be written, because the disk is full; free some space"),
-    ("disk i/o", "cannot be read or written (disk error); check the disk and its free space"),
-    (
-        "no such table",
-        "has lost its tables (was the file deleted or replaced?); start again to make a new one",
-    ),
-)
-
-
-@contextmanager
-def translated_errors(name: str) -> Iterator[None]:
-    """Tells database errors as a StoreError of one sentence about the store of that name.
-
-    Errors that only a fault of ours can cause (a violated constraint, bad SQL) pass unchanged.
-    """
-    try:
-        yield
-    except PoolTimeout as error:
-        raise StoreError(
-            f"The store {name} is busy: no connection was free in {BUSY_TIMEOUT_S} s."
-        ) from error
-    except DatabaseError as error:
-        told = str(error.orig).lower()
-        for mark, reason in _REASONS:
-            if mark in told:
-                raise StoreError(f"The store {name} {reason.format(timeout=BUSY_TIMEOUT_S)}.") from error
-        if error.connection_invalidated:
-            raise StoreError(
-                f"The connection to the store {name} broke; check that its server runs."
-            ) from error
-        raise

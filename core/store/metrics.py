@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Integer, column, func, insert, select, values
+from sqlalchemy import Connection, Integer, column, func, select, values
 
 from core.store.base import StoreBase, in_chunks
 from core.store.records import MetricKey, MetricSeries, Owner
@@ -53,15 +53,15 @@ class MetricsPart(StoreBase):
         """
         with self.transaction() as connection:
             self._guard(connection, run_id, owner)
+            ids = self._made_key_ids(connection, {key for row in rows for key in _keys_of(row)})
             batch: list[dict[str, Any]] = []
             for row in rows:
-                split = "train" if isinstance(row, StepMetrics) else "dev"
-                for (task, name), number in row.values.items():
+                for key, number in zip(_keys_of(row), row.values.values(), strict=True):
                     value, kind = encoded_value(number)
                     batch.append(
                         {
                             "run_id": run_id,
-                            "key_id": self._made_key_id(connection, (task, split, name)),
+                            "key_id": ids[key],
                             "step": row.step,
                             "epoch": float(row.epoch),
                             "seconds": row.seconds,
@@ -221,15 +221,24 @@ class MetricsPart(StoreBase):
             self._local.fresh_keys[key] = found
         return found
 
-    def _made_key_id(self, connection: Connection, key: tuple[str, str, str]) -> int:
-        known = self._key_id(connection, key)
-        if known is None:
-            task, split, name = key
-            made = connection.execute(
-                insert(metric_keys).returning(metric_keys.c.id), {"task": task, "split": split, "name": name}
-            ).scalar_one()
-            known = self._local.fresh_keys[key] = int(made)
-        return known
+    def _made_key_ids(
+        self, connection: Connection, keys: Collection[tuple[str, str, str]]
+    ) -> dict[tuple[str, str, str], int]:
+        """The ids of these keys, made where they are new.
+
+        Another writer may make one at the same moment; in one order, neither waits for the other for ever.
+        """
+        new = sorted(key for key in keys if self._key_id(connection, key) is None)
+        named = [{"task": task, "split": split, "name": name} for task, split, name in new]
+        unique = ("task", "split", "name")
+        self._upsert(connection, metric_keys, named, replace=False, keys=unique)
+        found = {key: self._key_id(connection, key) for key in keys}
+        return {key: key_id for key, key_id in found.items() if key_id is not None}
+
+
+def _keys_of(row: StepMetrics | EpochMetrics) -> list[tuple[str, str, str]]:
+    split = "train" if isinstance(row, StepMetrics) else "dev"
+    return [(task, split, name) for task, name in row.values]
 
 
 def _split_by_run(rows: Sequence[Sequence[Any]], key: MetricKey) -> dict[int, MetricSeries]:

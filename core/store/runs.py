@@ -149,7 +149,7 @@ class RunsPart(StoreBase):
         """
         deletable = [state.value for state in (*ENDED, RunState.QUEUED)]
         with self.transaction() as connection:
-            for some in in_chunks(ids):
+            for some in self._held(connection, ids):
                 connection.execute(delete(runs).where(runs.c.id.in_(some), runs.c.state.in_(deletable)))
                 left = connection.scalar(select(runs.c.id).where(runs.c.id.in_(some)).limit(1))
                 if left is not None:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from core.errors import StoreError
 from core.paths import database_url, home
 from core.store.curation import CurationPart
-from core.store.engine import make_engine, parse_url, translated_errors
+from core.store.engine import BUSY_TIMEOUT_S, make_engine, parse_url
+from core.store.faults import translated_errors
 from core.store.health import HealthPart
 from core.store.life import LifePart
 from core.store.migrations import upgrade
@@ -42,7 +43,7 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
         parsed = parse_url(url or database_url())
         store = cls(make_engine(parsed), parsed, clock)
         try:
-            with translated_errors(store.name):
+            with translated_errors(store.name, BUSY_TIMEOUT_S):
                 upgrade(store._engine, store.name)
         except BaseException:
             store.close()

@@ -132,16 +132,17 @@ class TransferPart(RunsPart, MetricsPart, ArtefactsPart):
             self._change(connection, run_id, {"checkpoint": checkpoint})
 
     def _metric_rows(
-        self, connection: Connection, run_id: int, curves: Iterable[MetricSeries]
+        self, connection: Connection, run_id: int, curves: Sequence[MetricSeries]
     ) -> Iterator[dict[str, Any]]:
-        for curve in curves:
-            key_id = self._made_key_id(connection, (curve.key.task, curve.key.split, curve.key.name))
+        keys = [(curve.key.task, curve.key.split, curve.key.name) for curve in curves]
+        ids = self._made_key_ids(connection, keys)
+        for curve, key in zip(curves, keys, strict=True):
             columns = (curve.step, curve.epoch, curve.seconds, curve.value)
             for step, epoch, seconds, number in zip(*(column.tolist() for column in columns), strict=True):
                 value, kind = encoded_value(number)
                 yield {
                     "run_id": run_id,
-                    "key_id": key_id,
+                    "key_id": ids[key],
                     "step": step,
                     "epoch": epoch,
                     "seconds": seconds,

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from core.store import Store
+from core.store.tables import metadata
 from tests.making import Clock
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -16,10 +19,39 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "disk"])
+@pytest.fixture(params=["memory", "disk", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    """An empty store, in memory and on disk."""
-    url = "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path / 'contract.db'}"
+    """An empty store: in memory, on disk, on a PostgreSQL server."""
+    if request.param == "postgres":
+        url = request.getfixturevalue("emptied_postgres_url")
+    else:
+        url = "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path / 'contract.db'}"
     opened = Store.open(url, clock=clock)
     yield opened
     opened.close()
+
+
+@pytest.fixture(params=["disk", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store that several processes can open."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{tmp_path / 'many.db'}"
+
+
+@pytest.fixture(scope="session")
+def contract_postgres(postgres_server: PostgresServer) -> Iterator[Store]:
+    """A database whose tables are made once for all tests."""
+    with postgres_server.database() as made:
+        opened = Store.open(made)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def emptied_postgres_url(contract_postgres: Store) -> str:
+    """That database without a row, its numbers counted from 1."""
+    tables = ", ".join(metadata.tables)
+    with contract_postgres.transaction() as connection:
+        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY"))
+    return contract_postgres.url

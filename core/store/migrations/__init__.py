@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from core.errors import StoreError
 
@@ -10,6 +10,8 @@ __all__ = ["HEAD", "upgrade"]
 
 HEAD = "0003"
 """The newest revision; a test compares it with the files in `versions`."""
+# Any number that no other program on the same database would think of.
+_LOCK = 0x4D524E4C  # "MRNL"
 
 
 def upgrade(engine: Engine, name: str) -> None:
@@ -32,6 +34,8 @@ def upgrade(engine: Engine, name: str) -> None:
     config = Config()
     config.set_main_option("script_location", "core.store:migrations")
     with engine.connect().execution_options(write=True) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
