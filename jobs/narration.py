@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from core.training.events import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, SplitResult
+from core.training.events import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from jobs.wording import percent
 
 __all__ = ["narrated"]
@@ -45,6 +45,9 @@ def _lines(event: Event) -> list[str]:
         case SplitResult():
             told = ", ".join(f"{one.task} {one.score_name} {percent(one.score)}" for one in event.scores)
             return [f"Best epoch {event.epoch} on {event.split}: {told}."]
+        case Saved():
+            told = f"{event.size / 1e6:,.1f} MB in {event.seconds:.1f} s"
+            return [f"Saved the training state of step {event.step:,} ({told})."]
         case Note():
             return [event.message]
         case _:

@@ -15,6 +15,7 @@ from core.training.events import (
     Event,
     Note,
     RunFacts,
+    Saved,
     Snapshot,
     SplitResult,
     StepMetrics,
@@ -52,6 +53,7 @@ class StoreSink:
         self._flush_s = flush_s
         self._buffer: list[Event] = []
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._ended = threading.Event()
         self._sleep = sleep
         self._failure: Exception | None = None
@@ -64,6 +66,12 @@ class StoreSink:
             raise self._failure
         with self._lock:
             self._buffer.append(event)
+
+    def settle(self) -> None:
+        """Returns once all that was told is on record. Raises what makes that impossible."""
+        self._flush()
+        if self._failure is not None:
+            raise self._failure
 
     def __enter__(self) -> StoreSink:
         self._thread.start()
@@ -87,6 +95,12 @@ class StoreSink:
 
     def _flush(self) -> None:
         """Writes what is buffered, with bounded retries. Sets `_failure` where that is in vain."""
+        with self._writing:  # batch after batch: what was told first is on record first
+            self._write_buffered()
+
+    def _write_buffered(self) -> None:
+        if self._failure is not None:
+            return
         with self._lock:
             batch, self._buffer = self._buffer, []
         for wait_s in (*_RETRY_WAITS_S, None):
@@ -129,10 +143,16 @@ class StoreSink:
                         store.add_snapshot(run_id, event, owner)
                     case SplitResult():
                         store.add_result(run_id, event, owner)
-                    case Note():
+                    case Note() if event.step is None or not self._is_told(event):
                         store.add_event(run_id, "note", event.message)
+                    case Saved():
+                        store.set_saved_step(run_id, event.step, owner)
             if not metrics:
                 return state
             store.add_metrics(run_id, metrics, owner)
             last = metrics[-1]
             return store.set_progress(run_id, last.step, float(last.epoch), self._total_steps, owner)
+
+    def _is_told(self, note: Note) -> bool:
+        """Whether the attempt that is resumed told the same."""
+        return any(event.message == note.message for event in self._store.events(self._run_id))

@@ -16,10 +16,10 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
@@ -68,7 +68,7 @@ class Train(Protocol):
         *,
         sink: Sink,
         should_stop: Callable[[], bool],
-        checkpoint: Path,
+        checkpoint: Checkpoint,
     ) -> Outcome: ...
 
 
@@ -79,7 +79,7 @@ def _prepare(config: RunConfig) -> Corpus:
 
 
 def _train(
-    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Path
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
 ) -> Outcome:
     from core.training.trainer import train
 
@@ -169,6 +169,7 @@ class Worker:
                 checkpoint=str(checkpoint_dir(run.id)),
                 owner=self._owner,
             )
+            Checkpoint(checkpoint_dir(run.id)).forget_states()
             _log.info("Succeeded.")
             return
         if stop.reason is StopReason.DISOWNED:
@@ -205,8 +206,17 @@ class Worker:
                 corpus,
                 sink=narrated(sink),
                 should_stop=should_stop,
-                checkpoint=checkpoint_dir(run.id),
+                checkpoint=self._checkpoint(run.id, sink),
             )
+
+    def _checkpoint(self, run_id: int, sink: StoreSink) -> Checkpoint:
+        """The run's folders. A state is of use only where every step before it is on record."""
+        return Checkpoint(
+            checkpoint_dir(run_id),
+            recorded=self._store.last_metric_steps([run_id]).get(run_id, 0),
+            every_s=checkpoint_seconds(),
+            settle=sink.settle,
+        )
 
     def _fail(self, run_id: int, error: Exception) -> None:
         _log.error("Failed.", exc_info=error)

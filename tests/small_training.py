@@ -10,8 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.store import Store
@@ -45,7 +45,7 @@ def train(
     *,
     sink: Sink,
     should_stop: Callable[[], bool],
-    checkpoint: Path,
+    checkpoint: Checkpoint,
     step_s: float = 0.0,
 ) -> Ended:
     """Ten steps an epoch, then dev scores; test scores at the end; a file as checkpoint."""
@@ -64,13 +64,13 @@ def train(
     sink(Note("A remark."))
     for split in ("dev", "test"):
         sink(split_result(split, epoch=config.epochs))
-    checkpoint.mkdir(parents=True)
-    (checkpoint / "model.txt").write_text("weights")
+    checkpoint.folder.mkdir(parents=True)
+    (checkpoint.folder / "model.txt").write_text("weights")
     return Ended(False, config.epochs, step)
 
 
 def slow_train(
-    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Path
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
 ) -> Ended:
     """The same at 20 ms a step."""
     return train(config, corpus, sink=sink, should_stop=should_stop, checkpoint=checkpoint, step_s=0.02)

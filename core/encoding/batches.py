@@ -68,8 +68,8 @@ class Batches:
         """Batches in one pass."""
         return -(-self._text.windows // self._size)
 
-    def shuffled(self, rng: np.random.Generator) -> Iterator[Batch]:
-        """One pass in random order, windows of like length together."""
+    def shuffled(self, rng: np.random.Generator, skip: int = 0) -> Iterator[Batch]:
+        """One pass in random order, windows of like length together, without its first `skip` batches."""
         order = rng.permutation(self._text.windows)
         lengths = self._text.lengths
         batches: list[NDArray[np.int64]] = []
@@ -78,7 +78,7 @@ class Batches:
             near = order[start : start + pool]
             near = near[np.argsort(lengths[near], kind="stable")]
             batches.extend(near[first : first + self._size] for first in range(0, len(near), self._size))
-        for index in rng.permutation(len(batches)):
+        for index in rng.permutation(len(batches))[skip:]:
             yield self._batch(batches[index])
 
     def by_length(self, times: int = 1) -> Iterator[Batch]:

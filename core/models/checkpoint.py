@@ -8,7 +8,6 @@ a Transformers folder of its own. A frozen encoder is named, not copied.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,30 +38,21 @@ def save(
     tokenizer: SubwordTokenizer,
     model: MultiTaskTagger,
 ) -> None:
-    """Write a run's model to `folder`, beside first and then renamed: a folder is whole or not there."""
-    beside = folder.with_name(folder.name + ".new")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
+    """Write a run's model into an empty folder."""
     weights = {
         name: value.contiguous() for name, value in model.state_dict().items() if _TRANSFORMER not in name
     }
-    save_file(weights, beside / "weights.safetensors")
+    save_file(weights, folder / "weights.safetensors")
     if config.encoder_training == "full":
         transformer = _transformer(model.encoder)
-        transformer.inner.save_pretrained(beside / "encoder")
-        tokenizer.inner.save_pretrained(beside / "encoder")
+        transformer.inner.save_pretrained(folder / "encoder")
+        tokenizer.inner.save_pretrained(folder / "encoder")
     description = {
         "format": _FORMAT,
         "config": json.loads(config.to_json()),
         "tasks": [{"name": t.name, "scheme": t.scheme, "labels": t.labels} for t in tasks],
     }
-    (beside / "run.json").write_text(json.dumps(description, ensure_ascii=False, indent=1), encoding="utf-8")
-    old = folder.with_name(folder.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    beside.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    (folder / "run.json").write_text(json.dumps(description, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def restore(folder: Path, model: MultiTaskTagger) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "Event",
     "Note",
     "RunFacts",
+    "Saved",
     "Sink",
     "Snapshot",
     "SplitResult",
@@ -154,11 +155,24 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence for the researcher about this run (the penalty has vanished, say)."""
+    """A sentence for the researcher about this run (the penalty has vanished, say).
+
+    One with a step belongs to the training's course: told again by a resumed training it is the same note.
+    """
 
     message: str
     step: int | None = None
 
 
-Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note
+@dataclass(frozen=True)
+class Saved:
+    """A training state is on disk: training can be resumed from its step. It took `seconds`, `size` bytes."""
+
+    step: int
+    epoch: float
+    seconds: float
+    size: int
+
+
+Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note | Saved
 Sink = Callable[[Event], None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 from core import __version__
 from core.config import RunConfig, remarks, trains_heads_alone
 from core.corpora.types import Corpus
+from core.encoding.batches import Batch
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
 from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, load_transformer
@@ -50,6 +51,8 @@ class Setup:
     schedule: torch.optim.lr_scheduler.LambdaLR
     order: np.random.Generator
     features: FeatureTables | None = None
+    order_before: dict[str, Any] = field(default_factory=dict)
+    """The state of `order` when the current epoch began."""
 
     @property
     def tasks(self) -> tuple[TaskFacts, ...]:
@@ -72,6 +75,11 @@ class Setup:
                 return False
         torch.set_num_threads(self.facts.threads)
         return True
+
+    def epoch(self, skip: int) -> Iterator[Batch]:
+        """The training batches of the next epoch, without the first `skip` of them, made before."""
+        self.order_before = dict(self.order.bit_generator.state)
+        return self.enter("train").batches.shuffled(self.order, skip)
 
     def enter(self, split: str) -> SplitData:
         """That split, with a frozen encoder's features of it looked up from now on."""

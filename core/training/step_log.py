@@ -18,15 +18,16 @@ __all__ = ["StepLog"]
 class StepLog:
     """Collects step metrics on the device; `flush` reads them at once, checks them and tells the sink.
 
-    Reading a loss makes the processor wait for the device, so it is done once every `every` steps.
+    Reading a loss makes the processor wait for the device, so it is done once every `every` steps. `before`:
+    the seconds that a training which is resumed has taken so far.
     """
 
-    def __init__(self, sink: Sink, tasks: Sequence[str], every: int = 10) -> None:
+    def __init__(self, sink: Sink, tasks: Sequence[str], every: int = 10, before: float = 0.0) -> None:
         self._sink = sink
         self._tasks = tuple(tasks)
         self._every = every
         self._pending: list[tuple[int, float, float, float, Tensor]] = []
-        self._began = time.monotonic()
+        self._began = time.monotonic() - before
         self.last_penalty = 0.0
         self.last_loss = 0.0
 

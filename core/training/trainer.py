@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from torch import Tensor
 from torch.autograd import backward
 
+from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import TrainingError
-from core.models import checkpoint as checkpoints
+from core.models import checkpoint as models
 from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
 from core.training.memory import StepMemory, gauge_of
 from core.training.prediction import Predicted, predict, score
 from core.training.relation_metrics import relation_metrics
+from core.training.resuming import Resuming
 from core.training.selection import DevMetrics, best_epoch
 from core.training.setup import Setup, set_up, snapshot_steps
 from core.training.step_log import StepLog
@@ -42,69 +43,75 @@ def train(
     corpus: Corpus,
     *,
     sink: Sink,
-    checkpoint: Path,
+    checkpoint: Checkpoint,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Train one run on a corpus from `core.corpora.prepare` and tell `sink` about it.
 
-    The best epoch's model is kept in the folder `checkpoint`. `should_stop` is asked at every step, and
-    while a frozen encoder's features are computed.
+    The best epoch's model is kept in `checkpoint`, and now and then a training state, from which it goes on
+    where it was interrupted. `should_stop` is asked at every step, and while a frozen encoder's features are
+    computed.
     Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number, OutOfMemory
-    where a step finds no memory.
+    where a step finds no memory, NoRoom where the disk has none for the best model.
     """
     run = set_up(config, corpus)
     sink(run.facts)
     if not run.compute_features(sink, should_stop):
         return Outcome(True, None, 0)
     model, prior, heads = run.model, run.prior, run.model.heads
-    log = StepLog(sink, [task.name for task in run.tasks])
+    states = Resuming(run, checkpoint, sink)
+    at = states.begin()
+    log = StepLog(sink, [task.name for task in run.tasks], before=at.seconds)
     memory = StepMemory(config.batch_size, run.optimiser, gauge_of(run.device))
-    total_steps, step = run.facts.total_steps, 0
+    total_steps, per_epoch = run.facts.total_steps, run.facts.steps_per_epoch
     update_every = config.update_every or total_steps
     moments = snapshot_steps(total_steps, update_every, config.snapshots or 1)
-    learns_relations = prior.relations() is not None
-    history: list[DevMetrics] = []
+    best_on_dev: Predicted | None = None
 
-    for epoch in range(1, config.epochs + 1):
+    for epoch in range(len(at.history) + 1, config.epochs + 1):
         model.train()
-        for batch in run.enter("train").batches.shuffled(run.order):
-            if should_stop():
-                log.flush()
-                return Outcome(True, best_epoch(history, config.select_by), step)
+        for batch in run.epoch(skip=at.step % per_epoch):
+            if (stop := should_stop()) or checkpoint.due:
+                states.save(at, log)
+            if stop:
+                return Outcome(True, best_epoch(at.history, config.select_by), at.step)
             with memory.step():
                 losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
-            step += 1
-            log.add(step, step / run.facts.steps_per_epoch, _rate(run), losses, counts, penalty, total)
+            at.step += 1
+            log.add(at.step, at.step / per_epoch, _rate(run), losses, counts, penalty, total)
             run.schedule.step()
-            if step % update_every == 0 or step == total_steps:
+            if at.step % update_every == 0 or at.step == total_steps:
                 log.flush()
                 prior.update(heads.weight)  # (24) to (26)
-            if step in moments and (relations := prior.relations()) is not None:
-                epoch_done = step / run.facts.steps_per_epoch
-                sink(Snapshot(step, epoch_done, relations))
-                sink(
-                    relation_metrics(step, epoch_done, log.seconds, relations, prior.objective(heads.weight))
-                )
+            if at.step in moments and (relations := prior.relations()) is not None:
+                sink(Snapshot(at.step, at.step / per_epoch, relations))
+                objective = prior.objective(heads.weight)
+                sink(relation_metrics(at.step, at.step / per_epoch, log.seconds, relations, objective))
         log.flush()
-        metrics, predicted = _evaluate(run, sink, epoch, step, log.seconds)
-        history.append(metrics)
-        if learns_relations and (vanished := _vanished(log)):
-            sink(Note(vanished, step))
-            learns_relations = False
-        if best_epoch(history, config.select_by) == epoch:
-            checkpoints.save(checkpoint, config, run.tasks, run.tokenizer, model)
+        metrics, predicted = _evaluate(run, sink, epoch, at.step, log.seconds)
+        at.history.append(metrics)
+        if at.learns_relations and (vanished := _vanished(log)):
+            sink(Note(vanished, at.step))
+            at.learns_relations = False
+        if best_epoch(at.history, config.select_by) == epoch:
+            states.save_best(at)
             best_on_dev = predicted
 
-    best = best_epoch(history, config.select_by)
+    if checkpoint.due:
+        states.save(at, log)
+    best = best_epoch(at.history, config.select_by)
     if best is None:
         raise TrainingError(
             "No epoch could be scored on the development sentences: its losses are not numbers."
         )
-    checkpoints.restore(checkpoint, model)
+    models.restore(checkpoint.best, model)
+    if best_on_dev is None:  # resumed after its best epoch
+        best_on_dev = predict(model, run.enter("dev"), run.device)
     sink(score(config, "dev", run.splits["dev"], run.tasks, best_on_dev, best))
     on_test = predict(model, run.enter("test"), run.device)
     sink(score(config, "test", run.splits["test"], run.tasks, on_test, best))
-    return Outcome(False, best, step)
+    checkpoint.publish()
+    return Outcome(False, best, at.step)
 
 
 def train_step(run: Setup, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
 from core.errors import ConfigError, MRNLabError, TrainingError
@@ -90,7 +91,7 @@ def _config(encoder: str, **changes: Any) -> RunConfig:
 
 def _run(config: RunConfig, corpus: Corpus, folder: Path) -> tuple[list[Event], Outcome]:
     events: list[Event] = []
-    return events, train(config, corpus, sink=events.append, checkpoint=folder / "checkpoint")
+    return events, train(config, corpus, sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
 
 
 def _of(events: list[Event], kind: type[Any]) -> list[Any]:
@@ -287,7 +288,11 @@ def test_stop_ends_the_run_at_the_next_step(encoder: str, tmp_path: Path) -> Non
 
     events: list[Event] = []
     outcome = train(
-        _config(encoder), _corpus(), sink=events.append, checkpoint=tmp_path / "c", should_stop=should_stop
+        _config(encoder),
+        _corpus(),
+        sink=events.append,
+        checkpoint=Checkpoint(tmp_path / "c"),
+        should_stop=should_stop,
     )
     assert outcome == Outcome(stopped=True, best_epoch=None, steps=4)
     losses = [event for event in _of(events, StepMetrics) if (TOTAL, "loss") in event.values]
@@ -308,7 +313,9 @@ def test_a_stop_is_heard_while_features_are_computed(
         return asked == 3  # of the five batches that the training sentences make
 
     events: list[Event] = []
-    outcome = train(config, _corpus(), sink=events.append, checkpoint=tmp_path / "c", should_stop=should_stop)
+    outcome = train(
+        config, _corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "c"), should_stop=should_stop
+    )
     assert outcome == Outcome(stopped=True, best_epoch=None, steps=0)
     assert [note.message for note in _of(events, Note)] == [
         "Computing the frozen encoder's features of 40 train sentences."
@@ -338,7 +345,7 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(encoder: str, tmp_path:
     trainer.set_up = poisoned
     try:
         with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
-            train(config, sentences, sink=events.append, checkpoint=tmp_path / "c")
+            train(config, sentences, sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
     finally:
         trainer.set_up = setup
     (bad,) = _of(events, StepMetrics)[:1]

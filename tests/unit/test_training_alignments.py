@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
 from core.errors import ConfigError
@@ -32,7 +33,7 @@ def trained(encoder: str, alignment: str, folder: Path) -> tuple[RunFacts, Relat
         update_every=2, device="cpu", precision="fp32",
     )  # fmt: skip
     events: list[Event] = []
-    train(config, prepare(config), sink=events.append, checkpoint=folder / "checkpoint")
+    train(config, prepare(config), sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
     (facts,) = [event for event in events if isinstance(event, RunFacts)]
     last = [event for event in events if isinstance(event, Snapshot)][-1]
     return facts, last.relations

@@ -1,0 +1,8 @@
+"""What a run keeps on disk while it trains and afterwards: its best model, its last training states. Needs no
+torch: what goes into the folders is written by others.
+"""
+
+from core.checkpoints.checkpoint import Checkpoint, checkpoint_seconds
+from core.checkpoints.sealed import Damaged, NoRoom
+
+__all__ = ["Checkpoint", "Damaged", "NoRoom", "checkpoint_seconds"]

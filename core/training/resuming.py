@@ -1,0 +1,94 @@
+"""Saves a training's states and its best model, and takes the newest state up again."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from core.checkpoints import Checkpoint, NoRoom
+from core.models import checkpoint as models
+from core.training.events import Note, Saved, Sink
+from core.training.setup import Setup
+from core.training.state import Progress, other_conditions, read_state, state_writer
+from core.training.step_log import StepLog
+
+__all__ = ["Resuming"]
+
+
+class Resuming:
+    """The states of one training, in the folders of its checkpoint."""
+
+    def __init__(self, run: Setup, checkpoint: Checkpoint, sink: Sink) -> None:
+        self._run, self._checkpoint, self._sink = run, checkpoint, sink
+        self._saved_step = 0
+        self._no_room_told = False
+
+    def begin(self) -> Progress:
+        """The newest state that is whole, taken up; else the beginning. Says which.
+
+        Raises TrainingError where the run's data or description are not those of the state.
+        """
+        folder = self._checkpoint.resume(_identity(self._run), lambda message: self._sink(Note(message)))
+        if folder is None:
+            if self._checkpoint.resumes:
+                self._sink(Note("There is no training state to resume from: it starts from its beginning."))
+            return Progress(learns_relations=self._run.prior.relations() is not None)
+        at = read_state(folder, self._run)
+        self._saved_step = at.step
+        self._sink(Note(f"Resumed from step {at.step:,}."))
+        if others := other_conditions(folder, self._run):
+            self._sink(
+                Note(
+                    f"It was begun under other conditions ({'; '.join(others)}), so its numbers may differ "
+                    "in their last digits from those of a run that was never interrupted."
+                )
+            )
+        return at
+
+    def save(self, at: Progress, log: StepLog) -> None:
+        """Saves the state as it is now. A disk without room is told, once, and does not end the training."""
+        log.flush()
+        if at.step == self._saved_step:
+            return
+        at.seconds = log.seconds
+        began = time.monotonic()
+        try:
+            size = self._checkpoint.save_state(at.step, *state_writer(self._run, at))
+        except NoRoom as error:
+            if not self._no_room_told:
+                self._sink(
+                    Note(
+                        f"The training state of step {at.step:,} could not be saved. {error} The training "
+                        "goes on, and it is tried again."
+                    )
+                )
+            self._no_room_told = True
+            return
+        self._no_room_told = False
+        self._saved_step = at.step
+        epoch = at.step / self._run.facts.steps_per_epoch
+        self._sink(Saved(at.step, epoch, time.monotonic() - began, size))
+
+    def save_best(self, at: Progress) -> None:
+        """Keeps the model as it is now as the best so far. Raises NoRoom."""
+        run = self._run
+        try:
+            self._checkpoint.save_best(
+                at.step,
+                sum(value.nbytes for value in run.model.state_dict().values()),
+                lambda folder: models.save(folder, run.config, run.tasks, run.tokenizer, run.model),
+            )
+        except NoRoom as error:
+            raise NoRoom(
+                f"The model of epoch {len(at.history)}, the best so far, could not be saved. {error} Make "
+                "room there, then resume the run."
+            ) from error
+
+
+def _identity(run: Setup) -> str:
+    """Of a run's description and data: what a state must be of to be taken up. The device may be another."""
+    digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
+    for name, split in run.splits.items():
+        digest.update(f"{name} {split.key} ".encode())
+        digest.update(split.labels.tobytes())
+    return digest.hexdigest()
