@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, create_engine, make_url, text
 
-__all__ = ["PASSWORD", "PostgresServer", "postgres_server", "postgres_url"]
+__all__ = ["PASSWORD", "PostgresServer", "is_installed", "postgres_server", "postgres_url", "started_server"]
 
 PASSWORD = "sesame-7f3a"
 _USER = "mrnlab"
@@ -86,7 +86,9 @@ def postgres_server() -> Iterator[PostgresServer]:
     if named:
         yield PostgresServer(make_url(named))
         return
-    with _started() as server:
+    if not is_installed():
+        pytest.skip("PostgreSQL is not installed (apt-get install postgresql); or set MRNLAB_TEST_POSTGRES")
+    with started_server() as server:
         yield server
 
 
@@ -97,10 +99,14 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
+def is_installed() -> bool:
+    """Whether the programs of PostgreSQL are on this machine."""
+    return _program("initdb") is not None
+
+
 @contextlib.contextmanager
-def _started() -> Iterator[PostgresServer]:
-    if _program("initdb") is None:
-        pytest.skip("PostgreSQL is not installed (apt-get install postgresql); or set MRNLAB_TEST_POSTGRES")
+def started_server() -> Iterator[PostgresServer]:
+    """A private server in a temporary folder, gone at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="mrnlab-postgres-"))
     try:
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root
