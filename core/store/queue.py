@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from core.store.overview import OverviewPart
 from core.store.states import RunState
@@ -15,6 +15,7 @@ __all__ = ["QueuePart"]
 
 _PAUSED = "queue paused"
 _DRAINED = "drained machine "
+_SCHEDULER = "scheduler "
 _NOW = "now"
 
 
@@ -58,6 +59,20 @@ class QueuePart(OverviewPart):
             if name.startswith(_DRAINED)
         }
 
+    def note_scheduler(self, name: str) -> None:
+        """A scheduler that places runs on other machines says that it looks after the queue now."""
+        self._note(_SCHEDULER + name, "here")
+
+    def scheduler_seen(self, name: str) -> datetime | None:
+        """When that scheduler last said so; None where it never has."""
+        return self._noted(_SCHEDULER + name).get(_SCHEDULER + name)
+
+    def claimable(self, host: str) -> int:
+        """How many queued runs a worker on that machine might claim: none where something holds it back."""
+        waiting = select(func.count()).where(runs.c.state == RunState.QUEUED.value)
+        with self.transaction(write=False) as connection:
+            return 0 if self._holds_back(connection, host) else connection.scalar(waiting) or 0
+
     def set_priority(self, ids: Collection[int], priority: int) -> None:
         """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
         with self.transaction() as connection:
@@ -71,10 +86,17 @@ class QueuePart(OverviewPart):
         Runs that are not queued (any more) are passed over.
         """
         with self.transaction() as connection:
-            for run_id, reason in sorted(reasons.items()):
-                other = runs.c.waiting_for.is_distinct_from(reason)
-                waits = runs.c.state == RunState.QUEUED.value
-                self._change(connection, run_id, {"waiting_for": reason}, waits, other)
+            for some in self._held(connection, reasons):
+                by_reason: dict[str | None, list[int]] = {}
+                for run_id in some:
+                    by_reason.setdefault(reasons[run_id], []).append(run_id)
+                for reason, ids in by_reason.items():
+                    waits = (
+                        runs.c.state == RunState.QUEUED.value,
+                        runs.c.waiting_for.is_distinct_from(reason),
+                    )
+                    changed = {"waiting_for": reason, "revision": runs.c.revision + 1}
+                    connection.execute(update(runs).where(runs.c.id.in_(ids), *waits).values(**changed))
 
     def set_engine_job(self, run_id: int, job: str | None) -> None:
         """What the scheduler that places the run calls it. Raises RunNotFound."""

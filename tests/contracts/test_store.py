@@ -204,6 +204,28 @@ class TestLife:
         assert other.id == second
         assert store.claim(OTHER, due_in=15) is None
 
+    def test_a_queued_run_tells_what_it_waits_for(self, store: Store) -> None:
+        first, second, third = store.add_runs([config(seed=seed) for seed in (1, 2, 3)])
+        store.claim(OWNER, due_in=15)
+        store.set_waiting_for(
+            {first: "No.", second: "Waits for a GPU.", third: "Waits for its turn.", 99: "No."}
+        )
+        assert [run.waiting_for for run in store.runs()] == ["Waits for its turn.", "Waits for a GPU.", None]
+        store.set_waiting_for({second: "Waits for a GPU.", third: None})
+        assert [run.waiting_for for run in store.runs()] == [None, "Waits for a GPU.", None]
+        claimed = store.claim(OWNER, due_in=15)
+        assert claimed is not None
+        assert (claimed.id, claimed.waiting_for) == (second, None)
+
+    def test_a_scheduler_is_seen(self, store: Store, clock: Clock) -> None:
+        assert store.scheduler_seen("ray") is None
+        store.note_scheduler("ray")
+        clock.now += 5
+        store.note_scheduler("ray")
+        assert store.scheduler_seen("ray") == datetime.fromtimestamp(clock.now, UTC)
+        assert store.scheduler_seen("slurm") is None
+        assert store.drained() == {}
+
     def test_a_claim_names_the_job_of_another_scheduler(self, store: Store) -> None:
         first, second = store.add_runs([config(), config(seed=2)])
         run = store.claim(OWNER, due_in=15, run_id=second, engine_job="slurm 12")
