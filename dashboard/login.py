@@ -58,13 +58,8 @@ def account() -> None:
     """In the sidebar: who is logged in, and the way out."""
     if demanded():
         with st.sidebar:
-            st.button(
-                f"Log out {escape(st.user.to_dict().get('email', ''))}",
-                icon=":material/logout:",
-                type="tertiary",
-                on_click=st.logout,
-                key="log_out",
-            )
+            st.button("Log out", icon=":material/logout:", type="tertiary", on_click=st.logout, key="log_out")
+            st.caption(f":material/person: {escape(st.user.to_dict().get('email', ''))}")
 
 
 def has_logged_in(cookies: Mapping[str, str]) -> bool:

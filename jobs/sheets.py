@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.plain_text import spreadsheet_cell
 from jobs.results import ResultCell, ResultTable
 
 __all__ = [
@@ -117,11 +118,14 @@ def score_records(table: ResultTable) -> list[dict[str, object]]:
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> str:
-    """Comma-separated values, quoted where they must be; a header, then a line per record."""
+    """Comma-separated values, quoted where they must be, no cell a formula; a header, then a line per record.
+
+    Columns that a record lacks stay empty.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(spreadsheet_cell, columns))
+    writer.writerows([spreadsheet_cell(record.get(column)) for column in columns] for record in records)
     return text.getvalue()
 
 

@@ -11,7 +11,7 @@ import typer
 from core.errors import MRNLabError
 from jobs import control
 from jobs.cli.app import RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store
-from jobs.cli.output import say
+from jobs.cli.output import say, tell
 from jobs.control import Answer
 
 __all__ = ["archive", "delete", "label", "note", "restore", "resume", "retry", "stop"]
@@ -20,7 +20,7 @@ __all__ = ["archive", "delete", "label", "note", "restore", "resume", "retry", "
 def _tell(answers: Sequence[Answer]) -> None:
     """Every answer in words; exit code 2 where a run refused."""
     for answer in answers:
-        typer.echo(answer.message, err=not answer.done)
+        tell(answer.message, err=not answer.done)
     if not all(answer.done for answer in answers):
         raise typer.Exit(2)
 

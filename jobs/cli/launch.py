@@ -13,7 +13,7 @@ from core.lists import seeds as seeds_in
 from core.store import RunState, Store
 from core.sweep import LISTED, expand
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_table, run_document, say
+from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.cli.waiting import wait_for_runs
 from jobs.wording import percent, seconds_told
 
@@ -91,7 +91,7 @@ def launch(
         elif wait:
             _print_scores(store, ids)
         else:
-            typer.echo(",".join(map(str, ids)))
+            tell(",".join(map(str, ids)))
         if wait and any(run.state is not RunState.SUCCEEDED for run in store.runs(ids=ids)):
             raise typer.Exit(1)
 

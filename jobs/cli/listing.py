@@ -12,7 +12,7 @@ from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.store import MetricKey, Run, RunState
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import print_csv, print_json, print_table, run_document, say
+from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
 from jobs.logs import tail
 from jobs.reaper import reap
 from jobs.run_filter import parse_filter
@@ -125,34 +125,34 @@ def show(
                 document["log_tail"] = tail(found.log, log)
             print_json(document)
             return
-        typer.echo(
+        tell(
             f"Run {found.id}, {found.state}, attempt {found.attempt}, configuration {found.configuration_id}"
         )
         if found.config_problem is not None:
-            typer.echo(f"Its description no longer holds: {found.config_problem}")
+            tell(f"Its description no longer holds: {found.config_problem}")
         if found.error is not None:
-            typer.echo(f"{found.error.message}")
+            tell(f"{found.error.message}")
         if found.archived:
-            typer.echo("Archived.")
+            tell("Archived.")
         if found.tags:
-            typer.echo(f"Tags: {', '.join(found.tags)}")
+            tell(f"Tags: {', '.join(found.tags)}")
         if found.note:
-            typer.echo(f"Note: {found.note}")
+            tell(f"Note: {found.note}")
         print_table(
             ("field", "value", "unit"),
             [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(found.config)],
         )
         if scores:
-            typer.echo("")
+            tell("")
             print_table(
                 ("split", "task", "score", "by", "epoch"),
                 [(one.split, one.task, percent(one.score), one.score_name, one.epoch) for one in scores],
             )
-        typer.echo("")
+        tell("")
         for event in events:
-            typer.echo(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
+            tell(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
         if log:
-            typer.echo(f"\n{found.log}\n{tail(found.log, log)}")
+            tell(f"\n{found.log}\n{tail(found.log, log)}")
 
 
 @app.command()

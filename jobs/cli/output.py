@@ -6,24 +6,36 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
 
+from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 
-__all__ = ["print_csv", "print_json", "print_table", "run_document", "say"]
+__all__ = ["hand_out", "print_csv", "print_json", "print_table", "run_document", "say", "tell"]
 
 
 def say(message: str) -> None:
     """A sentence for the person at the terminal."""
-    typer.echo(message, err=True)
+    tell(message, err=True)
+
+
+def tell(text: str = "", *, err: bool = False) -> None:
+    """Lines for people: labels, words and names in them cannot command the terminal."""
+    typer.echo(terminal_text(text), err=err)
+
+
+def hand_out(text: str) -> None:
+    """A document for another program: as it is into a file or a pipe, harmless on a terminal."""
+    typer.echo(terminal_text(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def print_json(document: Any) -> None:
     """One JSON document. Numbers that are not finite become null, which JSON can say."""
-    typer.echo(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False))
+    hand_out(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -37,17 +49,17 @@ def _plain(value: Any) -> Any:
 
 
 def print_csv(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Comma-separated values, quoted where they must be."""
+    """Comma-separated values, quoted where they must be; no cell is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headers)
-    writer.writerows(rows)
-    typer.echo(text.getvalue(), nl=False)
+    writer.writerow(map(spreadsheet_cell, headers))
+    writer.writerows(map(spreadsheet_cell, row) for row in rows)
+    hand_out(text.getvalue())
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns aligned by spaces: numbers to the right, words to the left."""
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    cells = [["" if cell is None else _one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
     right = [
         bool(cells) and all(_is_number(row[place]) or not row[place] for row in cells)
@@ -58,7 +70,11 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
             cell.rjust(width) if number else cell.ljust(width)
             for cell, width, number in zip(row, widths, right, strict=True)
         ]
-        typer.echo("  ".join(padded).rstrip())
+        tell("  ".join(padded).rstrip())
+
+
+def _one_line(text: str) -> str:
+    return terminal_text(text).replace("\n", " ")
 
 
 def _is_number(text: str) -> bool:

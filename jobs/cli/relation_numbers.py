@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
 from core.mrn.numbers import strongest_pairs
 from core.mrn.relations import MODES, Relations
 from core.mrn.rows import impossible_blocks, row_names
 from core.store import MetricKey, Run, SnapshotKey, Store
 from core.training.events import TOTAL
 from core.training.relation_metrics import RELATION_METRICS, numbers_at
-from jobs.cli.output import print_csv, print_json, print_table, say
+from jobs.cli.output import print_csv, print_json, print_table, say, tell
 
 __all__ = ["numbers_document", "print_numbers"]
 
@@ -77,7 +75,7 @@ def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
         for pair in one["pairs"]
     ]
     if pairs:
-        typer.echo("")
+        tell("")
         print_table(("mode", "first", "second", "correlation"), pairs)
 
 

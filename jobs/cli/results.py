@@ -10,7 +10,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_table, say
+from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
 from jobs.sheets import SCORE_COLUMNS, Sheet, csv_text, latex, markdown, score_records, score_sheet
 
@@ -48,13 +48,13 @@ def results(
     if json_:
         print_json(records)
     elif format_ is _Format.CSV:
-        typer.echo(csv_text(SCORE_COLUMNS, records), nl=False)
+        hand_out(csv_text(SCORE_COLUMNS, records))
     elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
     else:
         for place, (setting, table) in enumerate(tables.items()):
             if place:
-                typer.echo()
+                tell()
             _print(score_sheet(table, setting.name), format_)
 
 
@@ -68,9 +68,9 @@ def _tables(store: Store, run_ids: list[int] | None, split: str) -> dict[Setting
 
 def _print(sheet: Sheet, format_: _Format) -> None:
     if format_ is _Format.MARKDOWN:
-        typer.echo(markdown(sheet))
+        hand_out(markdown(sheet) + "\n")
     elif format_ is _Format.LATEX:
-        typer.echo(latex(sheet))
+        hand_out(latex(sheet) + "\n")
     else:
         say(sheet.caption)
         print_table(

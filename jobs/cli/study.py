@@ -12,7 +12,7 @@ import typer
 from core.errors import ConfigError
 from core.studies import STUDIES, Setting, Study, load_study
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_table, say
+from jobs.cli.output import hand_out, print_json, print_table, say
 from jobs.cli.study_report import document, markdown, table
 from jobs.studies import follow
 from jobs.study_runs import Outstanding, StudyRuns, laid_out, outstanding
@@ -76,7 +76,7 @@ def study(
     if json_ or report is _Report.JSON:
         print_json(document(chosen, found))
     elif report is _Report.MARKDOWN:
-        typer.echo(markdown(chosen, found))
+        hand_out(markdown(chosen, found) + "\n")
     else:
         table(found)
     if not well:

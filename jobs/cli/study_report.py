@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-import typer
-
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
-from jobs.cli.output import print_table
+from jobs.cli.output import print_table, tell
 from jobs.wording import correlation_told, p_told
 
 __all__ = ["document", "markdown", "table"]
@@ -66,8 +64,8 @@ def table(results: Sequence[Result]) -> None:
     """A table for each setting on standard output, scores in percent, differences in points."""
     for place, result in enumerate(results):
         if place:
-            typer.echo()
-        typer.echo(f"{result.setting.name}: {result.setting.title}")
+            tell()
+        tell(f"{result.setting.name}: {result.setting.title}")
         print_table(_headers(result), _rows(result))
 
 

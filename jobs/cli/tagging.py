@@ -11,7 +11,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import Run
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import print_json, print_table, say
+from jobs.cli.output import hand_out, print_json, print_table, say
 
 __all__ = ["tag"]
 
@@ -117,4 +117,4 @@ def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence:
     say(f"{len(tagged):,} sentences; columns: {', '.join(names)}.")
     for score in scores:
         say(f"{score.task}: {score.score_name} {100 * score.score:.2f}% on {score.tokens:,} words.")
-    typer.echo(conll_text(given.sentences, tagged, confidence=confidence), nl=False)
+    hand_out(conll_text(given.sentences, tagged, confidence=confidence))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import ConfigError
+from core.plain_text import spreadsheet_cell, unguarded_cell
 
 __all__ = ["Correspondence", "MappingFile", "parse_mapping", "read_mapping", "template"]
 
@@ -85,7 +86,9 @@ def template(tasks: Iterable[tuple[str, Sequence[str]]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
-    writer.writerows((task, label, label, 1) for task, labels in tasks for label in labels)
+    for task, labels in tasks:
+        guarded = [(spreadsheet_cell(task), spreadsheet_cell(label)) for label in labels]
+        writer.writerows((task_cell, label_cell, label_cell, 1) for task_cell, label_cell in guarded)
     return text.getvalue()
 
 
@@ -103,7 +106,7 @@ def _cells(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
     while True:
         number += 1
         try:
-            cells = [cell.strip() for cell in next(rows)]
+            cells = [unguarded_cell(cell.strip()) for cell in next(rows)]
         except StopIteration:
             return
         except csv.Error as error:

