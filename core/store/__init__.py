@@ -1,5 +1,6 @@
 """The store: runs and what they record. The only place with SQL."""
 
+from core.store.backup import Backup
 from core.store.curation import normal_tag
 from core.store.health import StoreHealth
 from core.store.records import (
@@ -20,6 +21,7 @@ __all__ = [
     "ENDED",
     "MOVES",
     "RESTARTABLE",
+    "Backup",
     "ErrorInfo",
     "MetricKey",
     "MetricSeries",

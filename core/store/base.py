@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import NotOwner, RunNotFound
-from core.store.engine import BUSY_TIMEOUT_S, shown
+from core.store.engine import BUSY_TIMEOUT_S, shown, store_file
 from core.store.faults import translated_errors
 from core.store.records import Owner, Run
 from core.store.states import RunState
@@ -46,6 +47,11 @@ class StoreBase:
     def url(self) -> str:
         """The store's full URL, password included: what a worker is given."""
         return self._url.render_as_string(hide_password=False)
+
+    @property
+    def _path(self) -> Path | None:
+        """The file of a store that is one."""
+        return store_file(self._url)
 
     @property
     def name(self) -> str:

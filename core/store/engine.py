@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from core.errors import StoreError
 
-__all__ = ["BUSY_TIMEOUT_S", "make_engine", "parse_url", "shown", "wal_is_safe"]
+__all__ = ["BUSY_TIMEOUT_S", "make_engine", "parse_url", "shown", "store_file", "wal_is_safe"]
 
 BUSY_TIMEOUT_S = 30
 _MEMORY = (None, "", ":memory:")
@@ -58,11 +58,16 @@ def parse_url(text: str) -> URL:
         url.get_dialect()
     except (NoSuchModuleError, ImportError) as error:
         raise _no_driver(url, error) from error
-    if url.get_backend_name() == "sqlite" and url.database not in _MEMORY:
-        assert url.database is not None  # narrowed by the membership test above, which mypy cannot see
-        if not url.database.startswith("file:"):
-            url = url.set(database=str(Path(url.database).expanduser().resolve()))
-    return url
+    file = store_file(url)
+    return url if file is None else url.set(database=str(file))
+
+
+def store_file(url: URL) -> Path | None:
+    """The file that a store of that URL is kept in; None for one in memory, or on a server."""
+    name = url.database
+    if url.get_backend_name() != "sqlite" or name is None or name in _MEMORY or name.startswith("file:"):
+        return None
+    return Path(name).expanduser().resolve()
 
 
 def shown(url: URL) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from core.store.base import StoreBase
 
 __all__ = ["HealthPart", "StoreHealth"]
+
+_CROWDED = 0.85  # of a server's connections
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,13 @@ class HealthPart(StoreBase):
     """Whether the store is sound."""
 
     def health(self) -> StoreHealth:
-        """Looks through the whole database for damage (SQLite; a server looks after itself)."""
+        """Looks through the whole database for damage (SQLite; a server looks after its own)."""
         with self.transaction(write=False) as connection:
             dialect = connection.dialect
             version = ".".join(map(str, dialect.server_version_info or ()))
             if dialect.name != "sqlite":
-                return StoreHealth(f"{dialect.name} {version}", None, None, ())
+                size = connection.scalar(text("SELECT pg_database_size(current_database())"))
+                return StoreHealth(f"{dialect.name} {version}", None, size, _server_problems(connection))
             damage = connection.execute(text("PRAGMA quick_check")).scalars().all()
             orphans = connection.execute(text("PRAGMA foreign_key_check")).all()
             pages = connection.execute(text("PRAGMA page_count")).scalar_one()
@@ -44,3 +47,15 @@ class HealthPart(StoreBase):
                 pages * page_size,
                 tuple(problems),
             )
+
+
+def _server_problems(connection: Connection) -> tuple[str, ...]:
+    problems = []
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        problems.append(f"The database has the encoding {encoding}; words of most languages need UTF8.")
+    used = connection.scalar(text("SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL")) or 0
+    most = int(connection.scalar(text("SHOW max_connections")) or 0)
+    if used > _CROWDED * most:
+        problems.append(f"{used} of the {most} connections of the server are taken; raise max_connections.")
+    return tuple(problems)

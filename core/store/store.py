@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import Connection
 
 from core.errors import StoreError
 from core.paths import database_url, home
+from core.store.backup import Backup, copy_file, copy_rows, counted, put_in_place, sound
 from core.store.curation import CurationPart
 from core.store.engine import BUSY_TIMEOUT_S, make_engine, parse_url
 from core.store.faults import translated_errors
@@ -49,3 +55,48 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
             store.close()
             raise
         return store
+
+    def backup(self, target: str, *, replace: bool = False) -> Backup:
+        """Copies the store as it is at this moment, while others write to it; what was copied.
+
+        `target` is a file, which gets its name when it is whole and has been looked through, or the URL of a
+        database without runs. A file that is there is kept unless `replace`. Raises StoreError.
+        """
+        if "://" in target and not target.startswith("sqlite:///"):
+            return self._copy_to_database(target)
+        path = Path(target.removeprefix("sqlite:///")).expanduser().resolve()
+        if path == self._path:
+            raise StoreError(f"{path} is the store itself; give another name.")
+        if path.exists() and not replace:
+            raise StoreError(f"{path} is there already; give another name, or --force.")
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with self.transaction(write=False) as connection:
+                expected = counted(connection)
+                if connection.dialect.name == "sqlite":
+                    copy_file(connection, part)
+                else:
+                    with contextlib.closing(Store.open(f"sqlite:///{part}")) as other:
+                        _fill(connection, other)
+            size = sound(part, expected)
+            put_in_place(part, path, replace=replace)
+        finally:
+            part.unlink(missing_ok=True)
+        return Backup(str(path), expected["runs"], sum(expected.values()), size)
+
+    def _copy_to_database(self, url: str) -> Backup:
+        with contextlib.closing(Store.open(url)) as other, self.transaction(write=False) as connection:
+            expected = counted(connection)
+            _fill(connection, other)
+            return Backup(other.name, expected["runs"], sum(expected.values()), other.health().size or 0)
+
+
+def _fill(source: Connection, store: Store) -> None:
+    """All rows into a store that must have none. Raises StoreError where it has, or where rows got lost."""
+    with store.transaction() as target:
+        there = sum(counted(target).values())
+        if there:
+            raise StoreError(f"The store {store.name} has {there} rows already; name an empty one.")
+        copy_rows(source, target)
+        if counted(target) != counted(source):
+            raise StoreError(f"The copy in {store.name} came out wrong; nothing of it was kept.")

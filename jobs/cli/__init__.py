@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 # Each module adds its verbs to the app.
-from jobs.cli import control, launch, learned, listing, results, service, study, tagging
+from jobs.cli import backup, control, launch, learned, listing, results, service, study, tagging
 from jobs.cli.app import app
 
-__all__ = ["app", "control", "launch", "learned", "listing", "main", "results", "service", "study", "tagging"]
+__all__ = [
+    "app",
+    "backup",
+    "control",
+    "launch",
+    "learned",
+    "listing",
+    "main",
+    "results",
+    "service",
+    "study",
+    "tagging",
+]
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ __all__ = ["JSON_OPTION", "RUNS_ARGUMENT", "RUN_ARGUMENT", "Chosen", "app", "ope
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "relations", "tag"]
 _CHANGING = ["stop", "resume", "retry", "archive", "restore", "label", "note", "delete"]
-_VERBS = ["launch", "study", *_READING, *_CHANGING, "worker", "doctor"]
+_VERBS = ["launch", "study", *_READING, *_CHANGING, "backup", "worker", "doctor"]
 
 
 class _Verbs(TyperGroup):

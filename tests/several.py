@@ -1,0 +1,51 @@
+"""Processes that use one store at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+__all__ = ["PROCESSES", "started", "together"]
+
+# The server imports the library once; its children are then there at once.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["core.store", "tests.making"])
+
+_PATIENCE_S = 60.0
+
+
+def together(target: Callable[..., None], calls: Sequence[tuple[Any, ...]]) -> None:
+    """Runs that function in a process per call, until all have ended well."""
+    with started(target, calls):
+        pass
+
+
+@contextlib.contextmanager
+def started(
+    target: Callable[..., None], calls: Sequence[tuple[Any, ...]], stop: Callable[[], None] = lambda: None
+) -> Iterator[Callable[[Callable[[], bool]], None]]:
+    """The same beside the block, told to `stop` at its end. Gives what waits for a condition meanwhile."""
+    processes = [PROCESSES.Process(target=target, args=call) for call in calls]
+
+    def wait(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + _PATIENCE_S
+        while not condition():
+            assert time.monotonic() < end, "waited in vain"
+            failed = [process.exitcode for process in processes if process.exitcode]
+            assert not failed, "a process failed; its error stands above"
+            time.sleep(0.01)
+
+    for process in processes:
+        process.start()
+    try:
+        yield wait
+    finally:
+        stop()
+        for process in processes:
+            process.join(timeout=_PATIENCE_S)
+            if process.exitcode is None:
+                process.kill()
+    assert [process.exitcode for process in processes] == [0] * len(processes)
