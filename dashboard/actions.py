@@ -9,25 +9,35 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.store import Store
+from core.store import RunState, Store
 from dashboard import resources
 from dashboard.selection import choose, chosen
 from dashboard.text import escape, plural
-from jobs import control
+from jobs import control, queueing
 from jobs.control import Answer
 from jobs.submit import submit
 
 __all__ = [
     "archive",
     "delete",
+    "drain",
+    "drain_now",
     "launch",
+    "move",
+    "move_launch",
+    "pause",
+    "prioritise",
     "report",
     "restore",
     "resume",
+    "resume_launch",
     "retag",
     "retry",
     "set_note",
     "stop",
+    "stop_launch",
+    "undrain",
+    "unpause",
 ]
 
 _REPORT = "last_report"
@@ -58,6 +68,56 @@ def retry(runs: Sequence[int]) -> None:
     _ask(control.retry, runs)
 
 
+def pause() -> None:
+    """Let nothing that waits start."""
+    _do(queueing.pause)
+
+
+def unpause() -> None:
+    """Let what waits start again."""
+    _do(queueing.unpause)
+
+
+def drain(host: str) -> None:
+    """Let a machine take no more runs."""
+    _do(lambda store: queueing.drain(store, host))
+
+
+def drain_now(host: str) -> None:
+    """Let a machine take no more runs, and hand back what it trains."""
+    _do(lambda store: queueing.drain(store, host, now=True))
+
+
+def undrain(host: str) -> None:
+    """Let a machine take runs again."""
+    _do(lambda store: queueing.undrain(store, host))
+
+
+def stop_launch(name: str) -> None:
+    """Stop whatever of a launch trains or waits."""
+    _do(lambda store: queueing.stop_launch(store, name))
+
+
+def resume_launch(name: str) -> None:
+    """Resume whatever of a launch was lost or stopped."""
+    _do(lambda store: queueing.resume_launch(store, name))
+
+
+def move_launch(name: str, by: int) -> None:
+    """Have what waits of a launch start sooner or later."""
+    _do(lambda store: queueing.move(store, store.launched(name, {RunState.QUEUED}), by))
+
+
+def move(runs: Sequence[int], by: int) -> None:
+    """Have those of the runs that wait start sooner or later."""
+    _ask(lambda store, ids: queueing.move(store, ids, by), runs)
+
+
+def prioritise(runs: Sequence[int], priority: int) -> None:
+    """Give runs a priority."""
+    _ask(lambda store, ids: queueing.prioritise(store, ids, priority), runs)
+
+
 def archive(runs: Sequence[int]) -> None:
     """Put ended runs out of sight."""
     _ask(control.archive, runs)
@@ -86,8 +146,12 @@ def delete(runs: Sequence[int]) -> None:
 
 
 def _ask(act: Callable[[Store, Sequence[int]], list[Answer]], runs: Sequence[int]) -> None:
+    _do(lambda store: act(store, list(runs)))
+
+
+def _do(act: Callable[[Store], list[Answer]]) -> None:
     try:
-        st.session_state[_REPORT] = act(resources.store(), list(runs))
+        st.session_state[_REPORT] = act(resources.store())
     except MRNLabError as error:  # nothing was done for any run
         st.session_state[_REPORT] = [Answer(0, False, str(error))]
 

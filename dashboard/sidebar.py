@@ -37,6 +37,8 @@ def _running() -> None:
     counts = laboratory.counts()
     running = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
     waiting = counts[RunState.QUEUED]
+    if laboratory.paused_since() is not None:
+        st.markdown(":orange-badge[:material/pause_circle: The queue is paused]")
     if not running and not waiting:
         st.caption("Nothing runs.")
         return

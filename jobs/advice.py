@@ -175,6 +175,13 @@ def _killed(run: Run) -> tuple[str, ...]:
     )
 
 
+def _crashed(run: Run) -> tuple[str, ...]:
+    return (
+        _again(run),
+        "If it crashes again, the end of its log below says where.",
+    )
+
+
 def _told_to_end(run: Run) -> tuple[str, ...]:
     return (
         _again(run),
@@ -235,10 +242,11 @@ _CAUSES: tuple[tuple[str, str, Callable[[Run], tuple[str, ...]]], ...] = (
     (r"^StoreError.*(lost its tables|deleted|rescued|gone)", "the store was taken away", _store_gone),
     (r"^StoreError.*(connection|server|reach)", "the store could not be reached", _store_away),
     (r"^ConfigError", "the description does not hold", _wrong_description),
-    (r"restarted|rebooted|\bboot\b|switched off", "its machine was restarted", _restarted),
+    (r"started anew|restarted|rebooted|\bboot\b|switched off", "its machine was restarted", _restarted),
     (r"stood still|no progress|\bhung\b|\bhangs\b|not got on", "its worker hung", _hung),
     (r"(node|machine)\b.*\b(lost|gone|left|silent|down|died|failed)", "its machine was lost", _node_lost),
     (r"told to end|SIGTERM|signal 15|SIGINT|Ctrl-C|interrupt", "its worker was told to end", _told_to_end),
+    (r"SIG(SEGV|BUS|ABRT|ILL|FPE)", "its worker crashed", _crashed),
     (r"exit code -9|was killed|SIGKILL|signal 9", "its worker was ended from outside", _killed),
 )
 # The advice that a clone with another value of a field follows.

@@ -225,6 +225,7 @@ _OWN: tuple[FilterField, ...] = (
         "Wall-clock minutes of training, so far or in all.",
         lambda run: None if run.seconds is None else run.seconds / 60,
     ),
+    NumberField("priority", "What it waits with: higher ones start first.", lambda run: run.priority),
     TextField("sweep", "Words in the name of its launch.", lambda run: _given(run.sweep), within=True),
     TextField(
         "error",

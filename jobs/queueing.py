@@ -10,6 +10,7 @@ from jobs.control import Answer
 from jobs.engines import Engine, default_engine
 
 __all__ = [
+    "PRIORITIES",
     "drain",
     "move",
     "pause",
@@ -19,6 +20,9 @@ __all__ = [
     "undrain",
     "unpause",
 ]
+
+PRIORITIES = (-1000, 1000)
+"""The lowest and the highest priority that a run may be given by hand. Unsaid it is 0."""
 
 _STOPPABLE = ACTIVE - {RunState.CANCELLING}
 
@@ -72,7 +76,8 @@ def move(store: Store, ids: Iterable[int], by: int) -> list[Answer]:
     waiting = [run for run in store.runs(list(ids), with_facts=False) if run.state is RunState.QUEUED]
     levels: dict[int, list[int]] = {}
     for run in waiting:
-        levels.setdefault(run.priority + by, []).append(run.id)
+        least, most = PRIORITIES
+        levels.setdefault(min(most, max(least, run.priority + by)), []).append(run.id)
     with store.transaction():
         return [answer for level, some in levels.items() for answer in prioritise(store, some, level)]
 

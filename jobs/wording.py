@@ -6,8 +6,17 @@ import json
 
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD
+from core.store import Run, RunState
 
-__all__ = ["correlation_told", "description_lines", "number", "p_told", "percent", "seconds_told"]
+__all__ = [
+    "correlation_told",
+    "description_lines",
+    "number",
+    "p_told",
+    "percent",
+    "seconds_told",
+    "survival_told",
+]
 
 
 def percent(share: float) -> str:
@@ -55,3 +64,17 @@ def description_lines(config: RunConfig) -> list[tuple[str, str]]:
         for field, value in values.items()
         if value is not None
     ]
+
+
+def survival_told(run: Run) -> str:
+    """What a run that trains or waits would keep if its worker died; empty where there is nothing to say."""
+    told = []
+    if run.attempt > 1:
+        told.append(f"Attempt {run.attempt}.")
+    if run.saved_step:
+        resumes = "it goes on from there" if run.state is RunState.QUEUED else "resuming goes on from there"
+        told.append(f"State saved at step {run.saved_step:,}; {resumes}.")
+    if run.retries:
+        times = "once more" if run.retries == 1 else f"up to {run.retries:,} more times"
+        told.append(f"Resumed by itself {times} if its worker dies.")
+    return " ".join(told)

@@ -66,6 +66,13 @@ class OverviewPart(StoreBase):
         with self.transaction(write=False) as connection:
             return list(connection.scalars(statement.where(runs.c.archived_at.is_(None))))
 
+    def next_queued(self, limit: int) -> list[int]:
+        """The numbers of the queued runs that are claimed next, in that order."""
+        waiting = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value)
+        statement = waiting.order_by(runs.c.priority.desc(), runs.c.id).limit(limit)
+        with self.transaction(write=False) as connection:
+            return list(connection.scalars(statement))
+
     def ahead_of(self, run_id: int) -> int:
         """How many queued runs are claimed before that one; 0 where it does not wait."""
         own = select(runs.c.priority).where(runs.c.id == run_id, runs.c.state == RunState.QUEUED.value)

@@ -10,7 +10,9 @@ from dashboard.launch.form import form, show_error
 from dashboard.launch.url import open_link, write_link
 from dashboard.panels.launch_plan import launch_plan
 from dashboard.panels.preset_cards import preset_cards
+from dashboard.panels.queue_panel import held_banner
 from dashboard.panels.what_is_this import what_is_this
+from dashboard.queries.queue import queue_view
 from dashboard.states import title
 
 title(
@@ -18,6 +20,7 @@ title(
     "Describe an experiment. MRN Lab trains it in the background, whether or not this page stays open.",
 )
 open_link(resources.store())
+held_banner(queue_view(resources.store()), launching=True)
 preset_cards()
 
 left, right = st.columns([3, 2], gap="large")

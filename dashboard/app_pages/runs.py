@@ -6,13 +6,15 @@ import streamlit as st
 
 from dashboard import actions, resources
 from dashboard.live import live
+from dashboard.panels.queue_panel import queue_panel
 from dashboard.panels.run_actions import run_actions
-from dashboard.panels.run_cards import run_cards
+from dashboard.panels.run_cards import MOST_CARDS, run_cards
 from dashboard.panels.run_detail import focus_picker, run_detail
 from dashboard.panels.run_diff import run_diff
 from dashboard.panels.run_search import page_number, run_search
 from dashboard.panels.run_table import found_line, nothing_found, opened, run_table
 from dashboard.panels.try_it import try_it
+from dashboard.queries.queue import queue_view
 from dashboard.queries.run_diff import differences
 from dashboard.queries.run_lines import page_of
 from dashboard.queries.runs import cards, detail
@@ -28,9 +30,11 @@ if not any(store.counts().values()):
 
 
 def now() -> None:
-    running = cards(store)
+    queue = queue_view(store)
+    queue_panel(queue)
+    running = cards(store, MOST_CARDS)
     if running:
-        run_cards(running)
+        run_cards(running, queue.active)
 
 
 live(now, resources.pace, key="runs_now")

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from core.store.records import Run
-from core.store.states import ACTIVE, ENDED, RunState
+from core.store.states import ENDED, RunState
 from dashboard import actions, resources
+from dashboard.queries.queue import stop_view
 from dashboard.queries.runs import restartable, resumable
 from dashboard.selection import choose
 from dashboard.text import all_of, escape, plural
 from jobs.control import remains
+from jobs.queueing import PRIORITIES
 
 __all__ = ["run_actions"]
 
@@ -44,14 +46,13 @@ def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
             query_params={"clone": numbers},
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        stoppable = [run.id for run in runs if run.state in ACTIVE and run.state is not RunState.CANCELLING]
-        _button("Stop", ":material/stop:", stoppable, actions.stop, "Ends them at the next step.")
+        _stop(runs)
         _button(
             "Resume",
             ":material/resume:",
             resumable(runs),
             actions.resume,
-            "Queues again what was lost or stopped. In this version it starts from its beginning.",
+            "Queues again what was lost or stopped, or failed with its state saved: each goes on from there.",
         )
         _button(
             "Retry",
@@ -60,6 +61,7 @@ def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
             actions.retry,
             "Queues again what failed, was lost or was stopped, from its beginning.",
         )
+        _priority(runs)
         _tags(runs)
         _button(
             "Archive",
@@ -80,6 +82,60 @@ def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
 
 def _button(label: str, icon: str, ids: list[int], act: Callable[..., None], help_: str) -> None:
     st.button(label, icon=icon, disabled=not ids, on_click=act, args=(ids,), help=help_)
+
+
+def _stop(runs: Sequence[Run]) -> None:
+    """One run at once; several, or the whole launch they came from, after saying how many that is."""
+    stop = stop_view(resources.store(), runs)
+    if len(stop.ids) < 2 and stop.launch is None:
+        _button("Stop", ":material/stop:", list(stop.ids), actions.stop, "Ends it at its next step.")
+        return
+    with st.popover("Stop", icon=":material/stop:", key="stop_runs"):
+        st.markdown(
+            "What waits is taken off the queue, what trains saves its state and ends at its next step."
+        )
+        if stop.ids:
+            st.button(f"Stop {stop.words}", type="primary", on_click=actions.stop, args=(stop.ids,))
+        if stop.launch is not None:
+            st.caption(f"They were launched with others, as {escape(stop.launch.name)}.")
+            st.button(
+                f"Stop the whole launch: {stop.launch.stoppable}",
+                on_click=actions.stop_launch,
+                args=(stop.launch.name,),
+            )
+
+
+def _priority(runs: Sequence[Run]) -> None:
+    """Which of what waits starts first."""
+    waiting = [run for run in runs if run.state is RunState.QUEUED]
+    ids = [run.id for run in waiting]
+    with st.popover(
+        "Priority", icon=":material/low_priority:", disabled=not ids, key="run_priority", on_change="rerun"
+    ) as popover:
+        if not popover.open:
+            return
+        levels = sorted({run.priority for run in waiting})
+        st.markdown(f"Higher priorities start first; {plural(len(ids), 'run waits', 'runs wait')}.")
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            key = f"priority_{hash(tuple(ids))}"
+            if st.session_state.get(key) not in levels:
+                st.session_state[key] = levels[-1]
+            st.number_input(
+                "Priority" if len(levels) == 1 else f"Priority, now {levels[0]} to {levels[-1]}",
+                *PRIORITIES,
+                key=key,
+                step=1,
+                width=170,
+                on_change=lambda: actions.prioritise(ids, st.session_state[key]),
+            )
+            for label, by, icon in (("Sooner", 1, "arrow_upward"), ("Later", -1, "arrow_downward")):
+                st.button(
+                    label,
+                    icon=f":material/{icon}:",
+                    on_click=actions.move,
+                    args=(ids, by),
+                    key=f"{label}_chosen",
+                )
 
 
 def _tags(runs: Sequence[Run]) -> None:

@@ -39,11 +39,14 @@ def run_detail(detail: RunDetail) -> None:
     if run.note:
         st.markdown(f":material/edit_note: {escape(run.note)}")
     if run.state in ACTIVE:
-        st.progress(detail.done, text=detail.progress)
+        st.progress(detail.done, text=escape(detail.progress))
+        if detail.survival:
+            st.caption(f":material/save: {detail.survival}")
     if run.config_problem:
         problem(run.config_problem)
     if detail.advice is not None:
         _ended_badly(run, detail.advice)
+    _details(run)
     for note in run.facts.get("notes", ()):
         st.caption(f":material/info: {escape(note)}")
     part = st.segmented_control(
@@ -95,11 +98,41 @@ def _ended_badly(run: Run, told: Advice) -> None:
     lead = f"**{STATES[run.state].word}: {escape(told.cause)}.** {escape(told.happened)}\n\n{steps}"
     if run.state is RunState.CANCELLED:
         st.info(f"{escape(told.happened)} {escape(told.steps[0])}", icon=":material/cancel:")
+    else:
+        st.warning(lead, icon=STATES[run.state].icon)
+    _next_step(run, told)
+
+
+def _next_step(run: Run, told: Advice) -> None:
+    """The first of the steps as a press: a clone with what it changes, or the run itself again."""
+    with st.container(horizontal=True, gap="small"):
+        if told.clone:
+            changes = ", ".join(f"{name} {value}" for name, value in told.clone.items())
+            st.page_link(
+                "app_pages/launch.py",
+                label=f"Clone it with {changes}",
+                icon=":material/content_copy:",
+                query_params={"clone": str(run.id), **told.clone},
+            )
+        if run.saved_step:
+            st.button(
+                f"Resume from step {run.saved_step:,}",
+                icon=":material/resume:",
+                on_click=actions.resume,
+                args=([run.id],),
+            )
+
+
+def _details(run: Run) -> None:
+    """What a bug report or the cluster's people ask for."""
+    trace = run.error.traceback if run.error is not None else ""
+    if not trace.strip() and not run.engine_job:
         return
-    st.warning(lead, icon=STATES[run.state].icon)
-    if run.error is not None and run.error.traceback.strip():
-        with st.expander("Details for a bug report"):
-            st.code(run.error.traceback, language=None)
+    with st.expander("Details for a bug report"):
+        if run.engine_job:
+            st.markdown(f"The scheduler calls it {escape(run.engine_job)}.")
+        if trace.strip():
+            st.code(trace, language=None)
 
 
 def _scores(detail: RunDetail) -> None:
@@ -171,6 +204,8 @@ def _facts(run: Run) -> dict[str, str]:
         "Queued": ago(run.created_at),
         "Training time": duration(run.seconds),
         "Attempt": str(run.attempt),
+        **({"Priority": str(run.priority)} if run.priority else {}),
+        **({"Retries left": str(run.retries)} if run.retries else {}),
         "Worker": f"process {run.owner.pid} on {run.owner.host}" if run.owner else "none",
     }
     if facts:

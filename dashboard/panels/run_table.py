@@ -159,6 +159,14 @@ def _states(line: Line) -> list[str]:
     return [state_text(state, count if line.run is None else 0) for state, count in line.states]
 
 
+def _with_priorities(frame: pd.DataFrame, lines: Sequence[Line]) -> pd.DataFrame:
+    """Priorities beside the states, where some run that waits has one: with their sign, 0 left empty."""
+    if any(line.priority for line in lines):
+        told = [f"{line.priority:+d}".replace("-", "−") if line.priority else "" for line in lines]
+        frame.insert(list(frame.columns).index("State") + 1, "Priority", told)
+    return frame
+
+
 def _grouped_frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int]) -> pd.DataFrame:
     is_open = set(opened())
     records = []
@@ -184,7 +192,7 @@ def _grouped_frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int]
                 "Note": line.note,
             }
         )
-    return pd.DataFrame(records)
+    return _with_priorities(pd.DataFrame(records), lines)
 
 
 def _told(score: MeanSD | None, line: Line) -> str:
@@ -196,7 +204,7 @@ def _told(score: MeanSD | None, line: Line) -> str:
 
 
 def _flat_frame(lines: Sequence[Line], tasks: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "": _LOOK_MARK,
             "Run": line.run,
@@ -213,6 +221,7 @@ def _flat_frame(lines: Sequence[Line], tasks: Sequence[str]) -> pd.DataFrame:
         }
         for line in lines
     )
+    return _with_priorities(frame, lines)
 
 
 def _points(score: MeanSD | None) -> float | None:
@@ -249,6 +258,9 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         "Seed": config.NumberColumn(width=52),
         "State": config.MultiselectColumn(
             options=list(looks), color=list(looks.values()), width=180 if grouped else 110
+        ),
+        "Priority": config.TextColumn(
+            width=72, alignment="right", help="Of what waits: higher priorities start first"
         ),
         "Done": config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"),
         "Dev": score("Dev", f"Mean over tasks of the dev scores, {means}"),

@@ -39,7 +39,7 @@ class Line:
     """A configuration with all its runs that were found, or one of them (`run` is then its number).
 
     Scores are shares in [0, 1], mean and SD over the runs that have one; `dev` is the mean over tasks. The
-    `dev` of a run in training is that of its last epoch.
+    `dev` of a run in training is that of its last epoch. `priority` is the highest of those that wait.
     """
 
     run: int | None
@@ -57,6 +57,7 @@ class Line:
     note: str
     corpus: str
     archived: bool
+    priority: int
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ def _run_line(run: Run, names: Mapping[str, str], read: _Scores) -> Line:
         note=run.note,
         corpus=corpus_name(run.config),
         archived=run.archived,
+        priority=_priority([run]),
     )
 
 
@@ -211,7 +213,12 @@ def _configuration_line(group: Sequence[Run], names: Mapping[str, str], read: _S
         note=next((run.note for run in group if run.note), ""),
         corpus=corpus_name(first.config),
         archived=all(run.archived for run in group),
+        priority=_priority(group),
     )
+
+
+def _priority(runs: Sequence[Run]) -> int:
+    return max((run.priority for run in runs if run.state is RunState.QUEUED), default=0)
 
 
 def _summary(values: Sequence[float]) -> MeanSD | None:

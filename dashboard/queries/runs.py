@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.paths import own_log
 from core.store import Store
 from core.store.records import MetricKey, Run, RunEvent, StoredScore
 from core.store.states import ACTIVE, RESTARTABLE, RunState
 from core.training.events import TOTAL
 from dashboard.queries.naming import corpus_name, kind_name, run_name
+from dashboard.queries.queue import why_it_waits
 from dashboard.text import duration
 from dashboard.theme import order_tasks
 from jobs.advice import Advice, advice
 from jobs.estimate import eta
+from jobs.wording import survival_told
 
 __all__ = [
     "DEV_SCORE",
@@ -37,13 +40,16 @@ _LOG_BYTES = 16_384
 
 @dataclass(frozen=True)
 class RunCard:
-    """A run that is queued or running: how far it is, how well it does, how long it will take."""
+    """A run that is queued or running: how far it is, what it would keep, how well it does, how long it will
+    take.
+    """
 
     id: int
     name: str
     state: RunState
     done: float
     progress: str
+    survival: str
     dev_scores: tuple[float, ...]
     eta: str
 
@@ -69,6 +75,7 @@ class RunDetail:
     advice: Advice | None
     done: float
     progress: str
+    survival: str
     scores: tuple[StoredScore, ...]
     events: tuple[RunEvent, ...]
     log: str
@@ -95,9 +102,13 @@ def tasks_in_order(runs: Sequence[Run]) -> list[str]:
     return order_tasks(run.config.tasks for launch in groups for run in launch)
 
 
-def cards(store: Store) -> list[RunCard]:
-    """What runs now or waits to, the running first, oldest first."""
-    active = sorted(store.runs(states=ACTIVE), key=lambda run: (run.state is RunState.QUEUED, run.id))
+def cards(store: Store, most_waiting: int) -> list[RunCard]:
+    """What trains now, oldest first; where nothing does, those that are next."""
+    active = store.runs(states=ACTIVE - {RunState.QUEUED})[::-1]
+    if not active:
+        due = store.next_queued(most_waiting)
+        known = {run.id: run for run in store.runs(due, with_facts=False)}
+        active = [known[run_id] for run_id in due if run_id in known]
     series = {s.run_id: s for s in store.metrics([run.id for run in active], DEV_SCORE)} if active else {}
     left = eta(store, active)
     return [
@@ -106,7 +117,8 @@ def cards(store: Store) -> list[RunCard]:
             name=f"{kind_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}",
             state=run.state,
             done=fraction_done(run),
-            progress=_progress(run),
+            progress=_progress(store, run),
+            survival=survival_told(run),
             dev_scores=tuple(series[run.id].value.tolist()) if run.id in series else (),
             eta=f"{duration(left[run.id])} left" if run.id in left else "",
         )
@@ -114,9 +126,9 @@ def cards(store: Store) -> list[RunCard]:
     ]
 
 
-def _progress(run: Run) -> str:
+def _progress(store: Store, run: Run) -> str:
     if run.state is RunState.QUEUED:
-        return "Waiting for a free worker"
+        return why_it_waits(store, run)
     if run.state is RunState.CANCELLING:
         return "Stopping at the next step"
     if not run.total_steps:
@@ -129,15 +141,17 @@ def detail(store: Store, run_id: int) -> RunDetail:
     """One run with its scores, history and the end of its log."""
     run = store.run(run_id)
     left = eta(store, [run]).get(run.id)
+    events = tuple(store.events(run_id))
     return RunDetail(
         run=run,
         name=run_name(run),
-        advice=advice(run),
+        advice=advice(run, events),
         done=fraction_done(run),
-        progress=_progress(run) + (f", {duration(left)} left" if left is not None else ""),
+        progress=_progress(store, run) + (f", {duration(left)} left" if left is not None else ""),
+        survival=survival_told(run) if run.state in ACTIVE else "",
         scores=tuple(store.scores([run_id])),
-        events=tuple(store.events(run_id)),
-        log=log_tail(run.log),
+        events=events,
+        log=log_tail(own_log(run.log)),
         data=tuple(_data(task) for task in run.facts.get("tasks", ())),
     )
 
@@ -153,7 +167,7 @@ def _data(task: Mapping[str, Any]) -> DataFacts:
     )
 
 
-def log_tail(path: str | None) -> str:
+def log_tail(path: str | Path | None) -> str:
     """The last lines of a worker's log, empty where there is none (yet)."""
     if path is None or not Path(path).is_file():
         return ""
@@ -180,5 +194,9 @@ def restartable(runs: Sequence[Run]) -> list[int]:
 
 
 def resumable(runs: Sequence[Run]) -> list[int]:
-    """Those of the runs that can be resumed: a failed one would fail again."""
-    return [run.id for run in runs if run.state in RESTARTABLE and run.state is not RunState.FAILED]
+    """Those of the runs that can be resumed: a failed one only from a saved state."""
+    return [
+        run.id
+        for run in runs
+        if run.state in RESTARTABLE and (run.state is not RunState.FAILED or run.saved_step)
+    ]

@@ -58,6 +58,7 @@ def test_what_goes_before_a_run(store: Store) -> None:
     assert [store.ahead_of(run) for run in ids] == [0, 1, 2, 3]
     store.set_priority([ids[2]], 1)
     assert [store.ahead_of(run) for run in ids] == [1, 2, 0, 3]
+    assert store.next_queued(2) == [ids[2], ids[0]]
     store.set_priority([ids[0]], -1)
     assert [store.ahead_of(run) for run in ids] == [3, 1, 0, 2]
     assert store.claim(OWNER, due_in=15)

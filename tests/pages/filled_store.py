@@ -7,21 +7,18 @@ Run as a script (`python -m tests.pages.filled_store`) it fills the store of MRN
 from __future__ import annotations
 
 import itertools
-import os
-import socket
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import psutil
 
 from core.config import RunConfig
 from core.evaluation import score_task
 from core.evaluation.confusion import confusion
 from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
-from core.store import ErrorInfo, Owner, RunState, Store
+from core.store import ErrorInfo, RunState, Store
 from core.training.events import (
     TOTAL,
     EpochMetrics,
@@ -32,6 +29,7 @@ from core.training.events import (
     TaskScore,
 )
 from core.training.relation_metrics import relation_metrics
+from jobs.processes import this_process
 from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")
@@ -167,9 +165,7 @@ def _started(store: Store, clock: _Clock, config: RunConfig) -> tuple[int, int]:
     """A claimed run and its number of steps."""
     (run_id,) = store.add_runs([config], sweep="filled")
     clock.now += 2
-    process = psutil.Process(os.getpid())
-    owner = Owner(socket.gethostname(), process.pid, process.create_time(), "filled-store")
-    claimed = store.claim(owner, due_in=3600)
+    claimed = store.claim(this_process(), due_in=3600, run_id=run_id)
     assert claimed is not None
     assert claimed.id == run_id
     store.set_facts(run_id, _facts(config))

@@ -18,7 +18,7 @@ PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 SAID = {
     ("launch", "live"): "1 run trains and 2 wait before them",
     ("runs", "live"): "Step 260 of 600",
-    ("runs", "queued"): "2 more runs wait for a free worker",
+    ("runs", "queued"): "1 training, 2 waiting",
     ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
     ("runs", "lost"): "stopped answering",
     ("runs", "cancelled"): "It was stopped at step 310. To have its scores, retry it",

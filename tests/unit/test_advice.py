@@ -86,14 +86,18 @@ def test_of_failures_from_outside(store: Store, kind: str, message: str, cause: 
     ("message", "cause"),
     [
         ("The worker of run 12 stopped answering 70 s ago.", "ended from outside"),
-        ("The worker of run 12 was killed by signal 9 (SIGKILL).", "ended from outside"),
-        ("The worker of run 12 stopped answering, and its machine was restarted since.", "was restarted"),
-        ("Training stood still for 600 s, and its worker did not answer.", "hung"),
+        ("The worker of run 12 is gone: its process 7 ended without a word.", "ended from outside"),
+        ("The worker of run 12 was ended by SIGKILL (the system kills the largest process when memory runs "
+         "out).", "ended from outside"),
+        ("The worker of run 12 was ended by SIGSEGV (a fault in compiled code).", "crashed"),
+        ("The worker of run 12 was ended by SIGTERM.", "told to end"),
+        ("The worker of run 12 is gone: its machine box was started anew.", "was restarted"),
+        ("The worker of run 12 made no progress for 600 s although its process lived; it was ended.", "hung"),
         ("The node of run 12 was lost.", "machine was lost"),
         ("Its job 4711 ended at the cluster's time limit.", "time limit"),
         ("Its job 4711 ended: OUT_OF_MEMORY.", "out of memory"),
     ],
-)
+)  # fmt: skip
 def test_of_runs_that_were_lost(store: Store, message: str, cause: str) -> None:
     told = []
     for saved in (120, None):
