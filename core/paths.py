@@ -7,9 +7,19 @@ is moved, backed up or thrown away as one folder.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
-__all__ = ["cache_dir", "checkpoint_dir", "data_dir", "database_url", "home", "log_path", "upload_dir"]
+__all__ = [
+    "cache_dir",
+    "checkpoint_dir",
+    "data_dir",
+    "database_url",
+    "home",
+    "log_path",
+    "own_checkpoint",
+    "own_log",
+    "upload_dir",
+]
 
 
 def home() -> Path:
@@ -47,9 +57,29 @@ def log_path(run_id: int) -> Path:
     return _made(home() / "logs") / f"run-{run_id}.log"
 
 
+def own_checkpoint(path: str) -> Path:
+    """The checkpoint folder that a store names by its path, as it lies in this laboratory.
+
+    Of the path only the last name is used: a store that came from elsewhere leads to no other folder, and a
+    laboratory that was moved keeps its models.
+    """
+    return home() / "checkpoints" / _last_name(path)
+
+
+def own_log(path: str | None) -> Path | None:
+    """The log file that a store names by its path, as it lies in this laboratory; None for no path."""
+    return None if path is None else home() / "logs" / _last_name(path)
+
+
 def upload_dir() -> Path:
     """The folder that uploaded corpora and the mapping files of runs are kept in."""
     return _made(home() / "uploads")
+
+
+def _last_name(path: str) -> str:
+    name = PurePath(path).name
+    # Neither of these may stand for the folder's own parent, or the folder itself.
+    return name if name not in ("", "..") else "unnamed"
 
 
 def _made(folder: Path) -> Path:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from core.config import RunConfig
 from core.corpora import summarise
 from core.models.registry import ENCODERS, base_name
-from core.paths import home
+from core.paths import checkpoint_dir, home
 from core.store import RunState, Store
 
 __all__ = ["Disk", "disk"]
@@ -52,7 +51,7 @@ def _checkpoint_bytes(store: Store, encoder: str, training: str) -> float:
     """What the newest such run has left, else a guess."""
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None):
         if (run.config.encoder, run.config.encoder_training) == (encoder, training) and run.checkpoint:
-            size = sum(path.stat().st_size for path in Path(run.checkpoint).rglob("*") if path.is_file())
+            size = sum(path.stat().st_size for path in checkpoint_dir(run.id).rglob("*") if path.is_file())
             if size:  # else it was removed by hand
                 return float(size)
     return 0.0 if training == "frozen" else 1e6 * _ROUGH_MB.get(base_name(encoder), _ROUGH_OTHER_MB)

@@ -18,7 +18,7 @@ from core.config import RunConfig
 from core.corpora import CATALOGUE, prepare
 from core.corpora.loading import bases_of
 from core.corpora.types import Sentence
-from core.paths import data_dir, database_url
+from core.paths import data_dir, database_url, own_checkpoint
 from core.store.records import Run
 from core.tagging import TaggedSentence, Tagger, joined, load_tagger
 from dashboard.queries.tag_mistakes import CheckedSentence, checked
@@ -67,7 +67,7 @@ class Desk:
 
 
 def _loaded(checkpoint: str) -> Tagger:
-    tagger = load_tagger(checkpoint)
+    tagger = load_tagger(own_checkpoint(checkpoint))
     tagger.tag([["."]])  # what is slow the first time is over before the first sentence
     # Streamlit collects garbage after every run of a page. The million objects of torch and transformers stay
     # for good; looked through each time, they would cost every page a third of a second.

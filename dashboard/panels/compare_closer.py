@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import resources
 from dashboard.charts import seeds_chart
 from dashboard.components import chart
+from dashboard.downloads import csv_file
 from dashboard.panels.compare_mistakes import mistakes_view
 from dashboard.panels.compare_scope import Scope
 from dashboard.queries.compare import per_seed
@@ -142,7 +143,7 @@ def _per_seed(table: ResultTable, task: str, baseline: str) -> None:
         )
         st.download_button(
             "CSV",
-            pd.DataFrame(per_seed(table)).to_csv(index=False),
+            csv_file(pd.DataFrame(per_seed(table))),
             file_name=f"mrnlab-{table.split}-seeds.csv",
             mime="text/csv",
             icon=":material/download:",

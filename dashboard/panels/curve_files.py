@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.store.records import MetricSeries, Run
 from dashboard.components import Picture
+from dashboard.downloads import csv_file
 from dashboard.panels.curve_controls import Chosen
 from dashboard.queries.curve_tables import band_table, point_table
 
@@ -56,7 +57,7 @@ def _table(label: str, made: Callable[[], pd.DataFrame], file: str, *, key: str,
     """A button for a table that is made only when it is asked for."""
     st.download_button(
         label,
-        data=lambda: made().to_csv(index=False),
+        data=lambda: csv_file(made()),
         file_name=file,
         mime="text/csv",
         key=key,

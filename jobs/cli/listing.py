@@ -10,6 +10,7 @@ import typer
 
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
+from core.paths import own_log
 from core.store import MetricKey, Run, RunState
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
@@ -122,7 +123,7 @@ def show(
             ]
             document["log"] = found.log
             if log:
-                document["log_tail"] = tail(found.log, log)
+                document["log_tail"] = tail(own_log(found.log), log)
             print_json(document)
             return
         tell(
@@ -152,7 +153,7 @@ def show(
         for event in events:
             tell(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
         if log:
-            tell(f"\n{found.log}\n{tail(found.log, log)}")
+            tell(f"\n{found.log}\n{tail(own_log(found.log), log)}")
 
 
 @app.command()

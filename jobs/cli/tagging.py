@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
+from core.paths import own_checkpoint
 from core.store import Run
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
@@ -66,7 +67,7 @@ def _sentence(run: Run, text: str, json_: bool) -> None:
     from core.tagging import load_tagger
 
     assert run.checkpoint is not None
-    (tagged,) = load_tagger(run.checkpoint).tag([split_words(text)])
+    (tagged,) = load_tagger(own_checkpoint(run.checkpoint)).tag([split_words(text)])
     tasks = list(tagged.tags)
     if json_:
         tags = {task: _word_tags(tagged.tags[task]) for task in tasks}
@@ -93,7 +94,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence:
     except OSError as error:
         raise MRNLabError(f"--file: {file} cannot be read: {error.strerror}.") from error
     assert run.checkpoint is not None
-    tagger = load_tagger(run.checkpoint)
+    tagger = load_tagger(own_checkpoint(run.checkpoint))
     tasks = [GivenTask(name, scheme, tagger.labels[name]) for name, scheme in tagger.schemes.items()]
     given = read_given(content, str(file), tasks, columns=columns or None, split=split)
     words = [sentence.tokens for sentence in given.sentences]

@@ -193,7 +193,7 @@ def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
     store = Store.open()
     running = claimed(store)
     weights = Path(str(store.run(2).checkpoint)) / "weights.safetensors"
-    damaged = trained / "damaged"
+    damaged = trained / "checkpoints" / "damaged"
     shutil.copytree(weights.parent, damaged)
     (damaged / "weights.safetensors").write_bytes(b"no weights")
     (broken,) = store.add_runs([toy_config(trained)])
