@@ -1,57 +1,105 @@
-"""Finds runs whose worker has died, and workers that do not stop when asked."""
+"""Finds runs whose worker has died or hangs, and workers that do not stop when asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
+from core.errors import NotOwner, RunNotFound
 from core.store import Owner, Run, RunState, Store
-from jobs.processes import is_alive, is_here, kill
+from jobs.heartbeat import DUE_IN_S
+from jobs.processes import Fate, fate_of, kill
+from jobs.watching import Seen, Watch, hang_limit
 
-__all__ = ["GRACE_S", "reap"]
+__all__ = ["GRACE_S", "give_up", "reap"]
 
-GRACE_S = 20.0
-"""How long a run that was asked to stop may take before its worker is ended by force."""
+GRACE_S = 40.0
+"""How long a run that was asked to stop may take (it saves its state) before its worker is ended by force."""
 
-# A worker on another machine cannot be looked at; its clock may differ, and its line be slow.
-_MARGIN_ELSEWHERE_S = 40.0
+# A worker on another machine cannot be looked at: its promise of a beat, and what a slow line may take.
+_SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
+# One who looks but once must believe the clocks of both machines, so it is content with very late.
+_SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
+_GRACE_BY_WALL_CLOCK_S = 180.0
 
 
 def reap(
     store: Store,
+    watch: Watch | None = None,
     *,
-    alive: Callable[[Owner], bool] = is_alive,
-    here: Callable[[Owner], bool] = is_here,
+    fate: Callable[[Owner], Fate] = fate_of,
     end: Callable[[Owner], bool] = kill,
     grace_s: float = GRACE_S,
 ) -> list[int]:
-    """Marks runs as lost whose worker broke its promise of a heartbeat and is gone; their ids.
+    """Marks runs as lost whose worker is gone, silent or stuck; their ids. Those with retries wait again.
 
-    On this machine a worker is gone when its process is; elsewhere when it stayed silent for long enough.
-    Runs that were asked to stop more than `grace_s` ago have their worker killed and are cancelled.
-    Cheap where nothing runs: the dashboard, the command line and the workers all call it.
+    On this machine a worker is gone when its process is, or the machine was started anew. One that cannot
+    be looked at is given up after a silence, one that lives here without progress is ended after
+    `MRNLAB_HANG_S`, one that does not stop `grace_s` after it was asked to is killed and its run cancelled.
+    Whoever stays counts these times with a `watch` and calls this every few seconds; without, only what is
+    certain at one look is done.
+
+    Raises StoreError, and MRNLabError where MRNLAB_HANG_S is no number of seconds.
     """
-    now = store.now()
-    moment = datetime.fromtimestamp(now, UTC)
+    runs = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
+    seen = watch.look(runs) if watch is not None else _at_one_look(store, runs)
+    hang_s = hang_limit()
     lost = []
-    for run in store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False):
-        if run.owner is None or run.heartbeat_due is None or run.heartbeat_at is None:
+    for run in runs:
+        owner, known = run.owner, seen[run.id]
+        if owner is None:
             continue  # cannot be: the table demands an owner of a run in these states
-        overdue_s = now - run.heartbeat_due.timestamp()
-        on_this_machine = here(run.owner)
-        if overdue_s > 0 and (not alive(run.owner) if on_this_machine else overdue_s > _MARGIN_ELSEWHERE_S):
-            silent_s = now - run.heartbeat_at.timestamp()
-            message = f"The worker of run {run.id} stopped answering {silent_s:.0f} s ago."
-            if store.mark_lost(run.id, message, overdue_at=moment):
-                lost.append(run.id)
-        elif on_this_machine and _overstayed(run, now, grace_s):
+        where = fate(owner)
+        if where is Fate.GONE:
+            message = f"The worker of run {run.id} is gone: its process {owner.pid} ended without a word."
+            given_up = give_up(store, run, message)
+        elif where is Fate.REBOOTED:
+            message = f"The worker of run {run.id} is gone: its machine {owner.host} was started anew."
+            given_up = give_up(store, run, message)
+        elif where is Fate.ELSEWHERE:
+            message = (
+                f"The worker of run {run.id} on {owner.host} stopped answering {known.silent_s:.0f} s ago."
+            )
+            given_up = known.silent_s > _SILENCE_ELSEWHERE_S and give_up(store, run, message, silent=True)
+        elif known.stopping_s > grace_s:
             _end_by_force(store, run, end, grace_s)
+            given_up = False
+        else:
+            given_up = known.stuck_s > hang_s and _end_hung(store, run, end, hang_s)
+        if given_up:
+            lost.append(run.id)
     return lost
 
 
-def _overstayed(run: Run, now: float, grace_s: float) -> bool:
-    asked = run.stop_requested_at
-    return run.state is RunState.CANCELLING and asked is not None and now - asked.timestamp() > grace_s
+def give_up(
+    store: Store, run: Run, message: str, *, exit_code: int | None = None, silent: bool = False
+) -> bool:
+    """Marks the run as lost, unless it is no longer that worker's; whether it did.
+
+    `silent`: also unless the worker has spoken since `run` was read.
+    """
+    try:
+        with store.transaction():
+            store.state(run.id, run.owner)
+            if silent and store.run(run.id).heartbeat_at != run.heartbeat_at:
+                return False
+            return store.mark_lost(run.id, message, exit_code=exit_code)
+    except (NotOwner, RunNotFound):
+        return False
+
+
+def _at_one_look(store: Store, runs: list[Run]) -> dict[int, Seen]:
+    """What can be told without memory: very long silences and stops, by the wall clock."""
+    now = store.now()
+    told = {}
+    for run in runs:
+        told[run.id] = one = Seen(run.owner, run.heartbeat_at, (run.progress_at, run.step), False)
+        if run.heartbeat_at is not None:
+            silent_s = now - run.heartbeat_at.timestamp()
+            one.silent_s = silent_s if silent_s > _SILENCE_BY_WALL_CLOCK_S else 0.0
+        if run.state is RunState.CANCELLING and run.stop_requested_at is not None:
+            stopping_s = now - run.stop_requested_at.timestamp()
+            one.stopping_s = stopping_s if stopping_s > _GRACE_BY_WALL_CLOCK_S else 0.0
+    return told
 
 
 def _end_by_force(store: Store, run: Run, end: Callable[[Owner], bool], grace_s: float) -> None:
@@ -69,3 +117,17 @@ def _end_by_force(store: Store, run: Run, end: Callable[[Owner], bool], grace_s:
             f"It had not stopped {grace_s:.0f} s after it was asked to; its worker was killed.",
         )
         store.finish(run.id, RunState.CANCELLED, owner=run.owner)
+
+
+def _end_hung(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float) -> bool:
+    assert run.owner is not None  # checked by the caller
+    with store.transaction():  # for the same reason
+        current = store.run(run.id)
+        ended_or_moved = (current.owner, current.progress_at) != (run.owner, run.progress_at)
+        if ended_or_moved or current.state is not run.state or not end(run.owner):
+            return False
+        return store.mark_lost(
+            run.id,
+            f"The worker of run {run.id} made no progress for {hang_s:.0f} s although its process lived; it "
+            "was ended.",
+        )

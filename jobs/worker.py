@@ -1,7 +1,8 @@
 """The worker: claims a run, trains it, claims the next. `python -m jobs.worker`, with the store in MRNLAB_DB.
 
 One process trains run after run, so that only the first pays for importing torch. A crash costs the run
-that was being trained, and no other: the rest are still queued.
+that was being trained, and no other: the rest are still queued, and the supervisor that waits for this
+process (`jobs.supervisor`) starts another.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
-from core.paths import checkpoint_dir
+from core.paths import checkpoint_dir, own_log
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.training.events import Sink
 from jobs.engines.slots import Slot, free_slot
+from jobs.guardian import Guardian
 from jobs.heartbeat import BEAT_S, DUE_IN_S, Heartbeat
 from jobs.logs import set_up_logging, to_log_file
 from jobs.narration import narrated
-from jobs.processes import this_process
+from jobs.processes import hostname, this_process
 from jobs.reaper import reap
 from jobs.sink import StoreSink
 from jobs.stopping import StopReason, StopSignal
@@ -135,7 +137,7 @@ class Worker:
         run = self._store.claim(self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job)
         if run is None:
             return False
-        with self._log_to(run.log or os.devnull):
+        with self._log_to(str(own_log(run.log) or os.devnull)):
             try:
                 self._train_run(run)
             except (NotOwner, RunNotFound) as error:
@@ -272,7 +274,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
-        with contextlib.closing(Store.open(url)) as store:
+        with contextlib.closing(Store.open(url)) as store, Guardian(store):
             while not ended:
                 with free_slot(store.url) as slot:
                     if slot is None:
@@ -282,7 +284,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
                         current.terminate()
                     current.work()
                 # Whoever queued a run while this worker let go of its slot saw the slot taken.
-                if store.counts()[RunState.QUEUED] == 0:
+                if not store.claimable(hostname()):
                     return 0
     except MRNLabError as error:
         _log.error("%s", error)

@@ -14,7 +14,7 @@ from core.errors import MRNLabError
 from core.models.sources import check_available
 from core.paths import home
 from jobs.cli.app import JSON_OPTION, Chosen, app, opened_store
-from jobs.cli.output import print_json
+from jobs.cli.output import print_json, tell
 from jobs.engines import default_engine
 from jobs.engines.slots import gpu_count, slot_count
 from jobs.reaper import reap
@@ -27,11 +27,14 @@ _LITTLE_DISK = 2 * 1024**3
 
 @app.command()
 def worker(ctx: typer.Context) -> None:
-    """Train queued runs in this terminal until none is left. Ctrl-C stops the run being trained."""
-    from jobs.worker import main as work
+    """Train queued runs in this terminal until none is left.
+
+    Ctrl-C stops the run being trained at its next step, saved; a second one ends it at once.
+    """
+    from jobs.supervisor import main as work
 
     chosen: Chosen = ctx.obj
-    raise typer.Exit(work(url=chosen.url))
+    raise typer.Exit(work([], chosen.url))
 
 
 @app.command()
@@ -86,6 +89,6 @@ def doctor(ctx: typer.Context, json_: Annotated[bool, JSON_OPTION] = False) -> N
                 told = ", ".join(f"{key} {one}" for key, one in value.items()) or "none"
             elif isinstance(value, list):
                 told = " ".join(map(str, value)) or "none"
-            typer.echo(f"{what.replace('_', ' '):>14}  {told}")
+            tell(f"{what.replace('_', ' '):>14}  {told}")
     if problems:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,36 +10,44 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
+
 from core.errors import MRNLabError
 from core.paths import home
-from core.store import RunState, Store
+from core.store import Owner, Store
+from jobs.apart import APART
 from jobs.engines.slots import gpu_count, slot_count, taken_slots
+from jobs.processes import hostname
+from jobs.watching import hang_limit
 
-__all__ = ["LocalEngine"]
+__all__ = ["LocalEngine", "start"]
+
+# The folder that holds our packages: `python -m` looks there first.
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 class LocalEngine:
-    """Starts `python -m jobs.worker`. Two dashboards that do so at once start a worker too many at worst."""
+    """Starts supervised workers. Two dashboards that do so at once start a worker too many at worst."""
 
     name = "local"
 
-    def __init__(self, command: Sequence[str] = (sys.executable, "-m", "jobs.worker")) -> None:
+    def __init__(self, command: Sequence[str] = (sys.executable, "-m", "jobs.supervisor")) -> None:
         self._command = command
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
     def ensure_workers(self, store: Store) -> int:
-        """Starts workers while runs are queued and slots are free; returns how many it started.
+        """Starts workers while runs may be claimed here and slots are free; returns how many it started.
 
-        Raises MRNLabError where no process can be started; the runs stay queued then.
+        Raises MRNLabError where no process can be started or a setting is wrong; the runs stay queued then.
         """
         with self._lock:
-            queued = store.counts()[RunState.QUEUED]
+            hang_limit()  # a worker would end at once where it is wrong
             # A child that has not taken its slot yet counts too; one that has is counted once.
             free = slot_count() - len(self._live(store))
-            started = max(0, min(queued, free))
+            started = max(0, min(store.claimable(hostname()), free))
             for _ in range(started):
-                self._children.append(_start(self._command, store))
+                self._children.append(start(self._command, store))
             return started
 
     def live_workers(self, store: Store) -> int:
@@ -49,38 +58,36 @@ class LocalEngine:
     def _live(self, store: Store) -> set[int]:
         # Polling also reaps: a finished child that nobody asks for stays a zombie.
         self._children = [child for child in self._children if child.poll() is None]
-        return {child.pid for child in self._children} | {one.pid for one in taken_slots(store.url).values()}
+        started = {child.pid for child in self._children}
+        return started | {_counted_as(owner, started) for owner in taken_slots(store.url).values()}
 
 
-def _start(command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
-    logs = home() / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {
+def _counted_as(owner: Owner, supervisors: set[int]) -> int:
+    """The process that stands for the holder of a slot: its supervisor, where that is one of these."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(owner.pid).ppid()
+        if parent in supervisors:
+            return parent
+    return owner.pid
+
+
+def start(command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
+    environment = {
         # Not in the arguments, which every user of the machine can read.
         "MRNLAB_DB": store.url,
         "MRNLAB_HOME": str(home()),
         "PYTHONUNBUFFERED": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    if slot_count() > 1 and gpu_count() == 0:
+    if slot_count() > 1 and gpu_count() == 0 and "OMP_NUM_THREADS" not in os.environ:
         # Workers that share the cores would slow one another down with a thread per core each.
-        share = max(1, (os.cpu_count() or 1) // slot_count())
-        environment.setdefault("OMP_NUM_THREADS", str(share))
-    flags = 0
-    if sys.platform == "win32":  # start_new_session means nothing there
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // slot_count()))
+    logs = home() / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
     try:
         with (logs / "workers.log").open("ab") as log:
             return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                # The folder that holds our packages: `-m` looks there first.
-                cwd=Path(__file__).resolve().parents[2],
-                start_new_session=True,
-                creationflags=flags,
+                command, stdout=log, stderr=log, env=os.environ | environment, cwd=_ROOT, **APART
             )
     except OSError as error:
         raise MRNLabError(

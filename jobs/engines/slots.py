@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from core.errors import MRNLabError
 from core.paths import cache_dir
 from core.store import Owner
-from jobs.processes import is_alive, is_here, this_process
+from jobs.processes import is_alive, this_process
 
 __all__ = ["Slot", "free_slot", "gpu_count", "slot_count", "taken_slots"]
 
@@ -34,48 +34,83 @@ _PATIENCE_S = 1.0
 
 @cache
 def gpu_count() -> int:
-    """How many CUDA devices this machine offers, found without importing torch."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([device for device in visible.split(",") if device.strip() not in ("", "-1")])
+    """How many CUDA devices a process started here would see, found without importing torch."""
+    visible, known = os.environ.get("CUDA_VISIBLE_DEVICES"), _devices()
+    if visible is None:
+        return sum(map(_is_whole, known or ()))
+    named: list[str] = []
+    for device in (name.strip() for name in visible.split(",")):
+        # CUDA reads the list up to the first name of no device, and sees one part of a divided GPU alone.
+        if device in ("", "-1", *named) or not (known is None or _is_one_of(device, known)):
+            break
+        named.append(device)
+        if device.startswith("MIG-"):
+            break
+    return len(named)
+
+
+def _devices() -> list[str] | None:
+    """What nvidia-smi tells of GPUs and their parts, a line each; None where there is no nvidia-smi."""
     program = shutil.which("nvidia-smi")
     if program is None:
-        return 0
+        return None
     try:
         told = subprocess.run(
             [program, "-L"], capture_output=True, text=True, timeout=_NVIDIA_SMI_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return 0  # a driver that does not answer trains nothing
-    return sum(line.startswith("GPU ") for line in told.stdout.splitlines()) if told.returncode == 0 else 0
+        return []  # a driver that does not answer trains nothing
+    return [line for line in told.stdout.splitlines() if "UUID: " in line] if told.returncode == 0 else []
+
+
+def _is_whole(line: str) -> bool:
+    return line.startswith("GPU ")
+
+
+def _is_one_of(device: str, known: list[str]) -> bool:
+    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is one of these."""
+    if device.isdigit():
+        return int(device) < sum(map(_is_whole, known))
+    return any(line.partition("UUID: ")[2].startswith(device) for line in known)
 
 
 def slot_count() -> int:
-    """`MRNLAB_SLOTS`, else one per GPU, else one. Raises MRNLabError where the setting is no such number."""
-    chosen = os.environ.get("MRNLAB_SLOTS")
+    """`MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) for each GPU, else one.
+
+    Raises MRNLabError where a setting is no such number.
+    """
+    told = _setting("MRNLAB_SLOTS", "how many runs may train at once")
+    return told or max(1, gpu_count() * _runs_per_gpu())
+
+
+def _runs_per_gpu() -> int:
+    return _setting("MRNLAB_RUNS_PER_GPU", "how many runs may share a GPU") or 1
+
+
+def _setting(name: str, meaning: str) -> int | None:
+    """A whole number of 1 or more from the environment, None where it is not set."""
+    chosen = os.environ.get(name)
     if not chosen:
-        return max(1, gpu_count())
+        return None
     try:
         count = int(chosen)
     except ValueError:
         count = 0
     if count < 1:
-        raise MRNLabError(
-            f"MRNLAB_SLOTS is '{chosen}'; set it to how many runs may train at once (1 or more)."
-        )
+        raise MRNLabError(f"{name} is '{chosen}'; set it to {meaning} (1 or more).")
     return count
 
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """A place for one worker. `device` is what a run with device `auto` gets there."""
+    """A place for one worker. `device` is what a run with device `auto` gets there, always the same."""
 
     number: int
 
     @property
     def device(self) -> str:
         gpus = gpu_count()
-        return f"cuda:{self.number % gpus}" if gpus > 1 else "auto"
+        return f"cuda:{self.number // _runs_per_gpu() % gpus}" if gpus > 1 else "auto"
 
 
 def _folder(store_url: str) -> Path:
@@ -92,7 +127,7 @@ def taken_slots(store_url: str) -> dict[int, Owner]:
             owner = Owner(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
             continue  # just being written, or just removed
-        if is_here(owner) and is_alive(owner):
+        if is_alive(owner):
             taken[int(path.stem.removeprefix("slot-"))] = owner
     return taken
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from core.store import Owner, RunState, Store
-from jobs.heartbeat import DUE_IN_S
+from core.errors import MRNLabError
+from core.store import Owner, Run, RunState, Store
+from jobs.processes import Fate, fate_of, this_process
 from jobs.reaper import GRACE_S, reap
-from tests.making import OWNER, Clock, claimed
+from jobs.watching import Watch, hang_limit
+from tests.making import OTHER, OWNER, Clock, claimed, config
+
+HOUR = 3600.0
 
 
 @pytest.fixture
@@ -24,81 +34,253 @@ def store(clock: Clock) -> Iterator[Store]:
     opened.close()
 
 
-def look(store: Store, *, here: bool = True, alive: bool = False) -> list[int]:
-    def never(_owner: Owner) -> bool:
-        raise AssertionError("nobody was to be killed")
-
-    return reap(store, here=lambda _: here, alive=lambda _: alive, end=never)
+def never(_owner: Owner) -> bool:
+    raise AssertionError("nobody was to be killed")
 
 
-def test_a_promise_kept_or_not_yet_due(store: Store, clock: Clock) -> None:
-    run_id = claimed(store)
-    clock.now += DUE_IN_S - 1
-    assert look(store) == []
-    assert store.state(run_id) is RunState.RUNNING
+def look(store: Store, fate: Fate, watch: Watch | None = None) -> list[int]:
+    return reap(store, watch, fate=lambda _: fate, end=never)
 
 
-def test_overdue_and_gone(store: Store, clock: Clock) -> None:
-    run_id = claimed(store)
-    clock.now += 70
-    assert look(store) == [run_id]
-    run = store.run(run_id)
-    assert run.state is RunState.LOST
-    assert run.error is not None
-    assert run.error.message == f"The worker of run {run_id} stopped answering 70 s ago."
-    assert look(store) == []
+class Observer:
+    """One who stays: looks every five seconds by a clock of its own."""
+
+    def __init__(self, store: Store, fate: Fate, end: Callable[[Owner], bool] = never) -> None:
+        self.now = 17.0
+        self._store, self._fate, self._end = store, fate, end
+        self._watch = Watch(lambda: self.now)
+
+    def watches(self, seconds: float, meanwhile: Callable[[], object] = lambda: None) -> float | None:
+        """After how many seconds it finds a run lost; None where it does not in that time."""
+        started = self.now
+        while self.now <= started + seconds:
+            if reap(self._store, self._watch, fate=lambda _: self._fate, end=self._end):
+                return self.now - started
+            self.now += 5
+            meanwhile()
+        return None
 
 
-def test_overdue_but_its_process_lives(store: Store, clock: Clock) -> None:
-    run_id = claimed(store)
-    clock.now += 3600
-    assert look(store, alive=True) == []
-    assert store.state(run_id) is RunState.RUNNING
+class TestDead:
+    def test_a_process_that_is_gone_is_a_loss_at_one_look(self, store: Store) -> None:
+        run_id = claimed(store)
+        assert look(store, Fate.ALIVE) == []
+        assert look(store, Fate.GONE) == [run_id]
+        run = store.run(run_id)
+        assert run.state is RunState.LOST
+        assert run.error is not None
+        assert run.error.message == (
+            f"The worker of run {run_id} is gone: its process {OWNER.pid} ended without a word."
+        )
+        assert look(store, Fate.GONE) == []
+
+    def test_a_machine_that_was_started_anew(self, store: Store) -> None:
+        """With a real look at this machine: the row names another boot of it, the process number of ours."""
+        mine = this_process()
+        _boot, _, places = mine.boot_id.partition("/")
+        store.add_runs([config()])
+        run = store.claim(dataclasses.replace(mine, boot_id=f"the boot before/{places}"), due_in=15)
+        assert run is not None
+        assert fate_of(mine) is Fate.ALIVE
+        assert reap(store) == [run.id]
+        error = store.run(run.id).error
+        assert error is not None
+        assert error.message.endswith(f"its machine {mine.host} was started anew.")
+
+    def test_one_with_retries_waits_again(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config()], retries=1)
+        for state in (RunState.QUEUED, RunState.LOST):
+            assert store.claim(OWNER, due_in=15) is not None
+            assert look(store, Fate.GONE) == [run_id]
+            assert store.state(run_id) is state
+
+    def test_only_runs_with_workers_are_looked_at(self, store: Store, clock: Clock) -> None:
+        states = set(RunState) - {RunState.RUNNING, RunState.CANCELLING}
+        ended = sorted(states - {RunState.QUEUED})
+        ids = {state: claimed(store, state) for state in (*ended, RunState.QUEUED)}
+        clock.now += HOUR
+        assert look(store, Fate.GONE) == []
+        assert {state: store.state(run_id) for state, run_id in ids.items()} == {
+            state: state for state in ids
+        }
+
+    def test_one_that_another_worker_has_taken_up_meanwhile_is_theirs(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config()], retries=1)
+        assert store.claim(OWNER, due_in=15) is not None
+
+        def found_by_another_first(owner: Owner) -> Fate:
+            if owner == OWNER:
+                store.mark_lost(run_id, "It went away.")
+                store.claim(OTHER, due_in=15)
+            return Fate.GONE
+
+        assert reap(store, fate=found_by_another_first, end=never) == []
+        assert (store.run(run_id).state, store.run(run_id).owner) == (RunState.RUNNING, OTHER)
 
 
-def test_elsewhere_only_silence_tells_and_within_a_minute(store: Store, clock: Clock) -> None:
-    run_id = claimed(store)
-    clock.now += DUE_IN_S + 30
-    assert look(store, here=False, alive=False) == []
-    clock.now += 15
-    assert clock.now - 1_700_000_000 <= 60
-    assert look(store, here=False, alive=False) == [run_id]
+class TestElsewhere:
+    def test_silence_tells_within_a_minute(self, store: Store) -> None:
+        claimed(store)
+        found = Observer(store, Fate.ELSEWHERE).watches(60)
+        assert found is not None
+        assert 45 <= found <= 60
+
+    @pytest.mark.parametrize("jump", [HOUR, -HOUR, 24 * HOUR, -24 * HOUR])
+    def test_no_clock_that_is_set_loses_a_living_run(self, store: Store, clock: Clock, jump: float) -> None:
+        run_id = claimed(store)
+        observer = Observer(store, Fate.ELSEWHERE)
+
+        def beat() -> None:
+            clock.now += 5
+            store.heartbeat(run_id, OWNER, 15)
+
+        assert observer.watches(30, beat) is None
+        clock.now += jump
+        assert observer.watches(120, beat) is None
+        assert store.state(run_id) is RunState.RUNNING
+
+    @pytest.mark.parametrize("jump", [HOUR, -HOUR, 24 * HOUR, -24 * HOUR])
+    def test_no_clock_that_is_set_keeps_a_dead_run(self, store: Store, clock: Clock, jump: float) -> None:
+        claimed(store)
+        observer = Observer(store, Fate.ELSEWHERE)
+        assert observer.watches(5) is None
+        clock.now += jump
+        assert observer.watches(60) is not None
+
+    def test_a_look_before_it_spoke_again_takes_nothing_from_it(self, store: Store, clock: Clock) -> None:
+        run_id = claimed(store)
+        observer = Observer(store, Fate.ELSEWHERE)
+
+        def speaks_at_last(_owner: Owner) -> Fate:
+            clock.now += 1
+            store.heartbeat(run_id, OWNER, 15)
+            return Fate.ELSEWHERE
+
+        watch = Watch(lambda: observer.now)
+        for _ in range(12):
+            observer.now += 5
+            reap(store, watch, fate=lambda _: Fate.ALIVE, end=never)
+        observer.now += 5
+        assert reap(store, watch, fate=speaks_at_last, end=never) == []
+
+    def test_an_observer_that_slept_has_not_watched(self, store: Store) -> None:
+        """A laptop's lid was closed, or its page; the worker spoke before and will again."""
+        claimed(store)
+        observer = Observer(store, Fate.ELSEWHERE)
+        assert observer.watches(10) is None
+        observer.now += 10 * HOUR
+        assert observer.watches(15) is None
+
+    def test_one_look_believes_the_clocks_by_and_by(self, store: Store, clock: Clock) -> None:
+        run_id = claimed(store)
+        for passed in (HOUR, -2 * HOUR):
+            clock.now += passed
+            assert look(store, Fate.ELSEWHERE) == []
+        clock.now += 5 * HOUR
+        assert look(store, Fate.ELSEWHERE) == [run_id]
 
 
-def test_only_runs_with_workers_are_looked_at(store: Store, clock: Clock) -> None:
-    states = set(RunState) - {RunState.RUNNING, RunState.CANCELLING}
-    ids = {state: claimed(store, state) for state in sorted(states) if state is not RunState.QUEUED}
-    ids[RunState.QUEUED] = claimed(store, RunState.QUEUED)
-    clock.now += 3600
-    assert look(store) == []
-    assert {state: store.state(run_id) for state, run_id in ids.items()} == {state: state for state in ids}
+class TestHung:
+    def test_a_living_worker_without_progress_is_ended(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MRNLAB_HANG_S", "120")
+        run_id = claimed(store)
+        ended: list[Owner] = []
+
+        def end(owner: Owner) -> bool:
+            ended.append(owner)
+            return True
+
+        observer = Observer(store, Fate.ALIVE, end)
+        # It speaks, but does not move.
+        found = observer.watches(200, lambda: store.heartbeat(run_id, OWNER, 15))
+        assert found is not None
+        assert 120 <= found <= 130
+        assert ended == [OWNER]
+        error = store.run(run_id).error
+        assert error is not None
+        assert error.message == (
+            f"The worker of run {run_id} made no progress for 120 s although its process lived; it was ended."
+        )
+
+    @pytest.mark.parametrize("moves", ["steps", "beats"])
+    def test_one_that_moves_is_left_alone(
+        self, store: Store, clock: Clock, moves: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MRNLAB_HANG_S", "60")
+        run_id = claimed(store)
+
+        def move() -> None:
+            clock.now += 5
+            if moves == "beats":
+                store.heartbeat(run_id, OWNER, 15, moved=True)
+            else:
+                store.set_progress(run_id, int(clock.now), 1.0, None, OWNER)
+
+        assert Observer(store, Fate.ALIVE).watches(150, move) is None
+
+    def test_one_that_may_not_be_ended_keeps_its_run(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MRNLAB_HANG_S", "60")
+        run_id = claimed(store)
+        assert Observer(store, Fate.ALIVE, lambda _: False).watches(100) is None
+        assert store.state(run_id) is RunState.RUNNING
+
+    def test_the_limit_is_a_number_of_seconds(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert hang_limit() == 900
+        for wrong in ("0", "-5", "soon", "nan", "inf", "0.1"):
+            monkeypatch.setenv("MRNLAB_HANG_S", wrong)
+            with pytest.raises(MRNLabError, match=f"MRNLAB_HANG_S is '{wrong}'"):
+                hang_limit()
 
 
-def test_force_after_the_grace(store: Store, clock: Clock) -> None:
-    run_id = claimed(store, RunState.CANCELLING)
-    ended: list[Owner] = []
+class TestStopping:
+    def test_force_after_the_grace(self, store: Store, clock: Clock) -> None:
+        run_id = claimed(store, RunState.CANCELLING)
+        ended: list[Owner] = []
 
-    def end(owner: Owner) -> bool:
-        ended.append(owner)
-        return len(ended) > 1  # the first time it is not allowed to
+        def end(owner: Owner) -> bool:
+            ended.append(owner)
+            return len(ended) > 1  # the first time it is not allowed to
 
-    def look_at_living() -> list[int]:
-        return reap(store, here=lambda _: True, alive=lambda _: True, end=end)
+        observer = Observer(store, Fate.ALIVE, end)
+        clock.now += HOUR  # a clock that is set cuts no stop short
+        assert observer.watches(GRACE_S - 5) is None
+        assert ended == []
+        assert observer.watches(5) is None
+        assert ended == [OWNER]
+        assert store.state(run_id) is RunState.CANCELLING
+        assert observer.watches(5) is None
+        assert store.state(run_id) is RunState.CANCELLED
+        assert "40 s" in store.events(run_id)[-2].message
 
-    clock.now += GRACE_S - 1
-    assert look_at_living() == []
-    assert ended == []
-    clock.now += 2
-    assert look_at_living() == []
-    assert ended == [OWNER]
-    assert store.state(run_id) is RunState.CANCELLING
-    assert look_at_living() == []
-    assert store.state(run_id) is RunState.CANCELLED
-    assert "20 s" in store.events(run_id)[-2].message
+    def test_a_stop_of_a_dead_worker_is_a_loss(self, store: Store) -> None:
+        run_id = claimed(store, RunState.CANCELLING)
+        assert look(store, Fate.GONE) == [run_id]
+        assert store.state(run_id) is RunState.LOST
 
 
-def test_a_stop_of_a_dead_worker_is_a_loss(store: Store, clock: Clock) -> None:
-    run_id = claimed(store, RunState.CANCELLING)
-    clock.now += 30
-    assert look(store) == [run_id]
-    assert store.state(run_id) is RunState.LOST
+@cache
+def a_run() -> Run:
+    with contextlib.closing(Store.open("sqlite://")) as store:
+        return store.run(claimed(store))
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 20), st.booleans(), st.integers(-1000, 1000)), min_size=1))
+def test_a_silence_is_never_longer_than_what_was_watched(looks: list[tuple[float, bool, int]]) -> None:
+    """Whatever the worker's clock does, and however irregular the looks are."""
+    own = Clock(0)
+    watch = Watch(own)
+    run, silent = a_run(), 0.0
+    watch.look([run])
+    for beat, (passed, beats, hours) in enumerate(looks, start=1):
+        own.now += passed
+        silent += passed
+        if beats:
+            sign = datetime.fromtimestamp(1_700_000_000 + HOUR * hours + beat / 1000, UTC)
+            run, silent = dataclasses.replace(run, heartbeat_at=sign), 0.0
+        (seen,) = watch.look([run]).values()
+        assert seen.silent_s <= silent + 1e-6
+        assert (seen.silent_s > 0) == (silent > 0)

@@ -24,7 +24,7 @@ def lab(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laborator
         made.started += 1
         return subprocess.Popen([sys.executable, "-c", ""])
 
-    monkeypatch.setattr(local, "_start", count)
+    monkeypatch.setattr(local, "start", count)
     yield made
     made.store.close()
 

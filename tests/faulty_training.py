@@ -1,0 +1,51 @@
+"""Trainings that go wrong, as workers: `python -m tests.faulty_training`. The run's seed says how.
+
+With MRNLAB_TEST_IMPORT_FAULT set the module cannot even be imported, as where torch is broken.
+"""
+
+from __future__ import annotations
+
+import os
+
+if os.environ.get("MRNLAB_TEST_IMPORT_FAULT"):
+    raise ImportError("libcudart.so.99: cannot open shared object file")
+
+import itertools
+import sys
+from collections.abc import Callable
+
+from core.checkpoints import Checkpoint
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.store import Store
+from core.training.events import Sink, StepMetrics
+from jobs.engines.slots import Slot
+from jobs.processes import this_process
+from jobs.worker import Worker, main
+from tests.small_training import Ended, prepare, slow_train
+
+HANGS = 77
+"""The seed of a run that is busy for ever at its fifth step, and asks no more whether to stop."""
+
+
+def train(
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
+) -> Ended:
+    """Trains slowly; hangs with the seed HANGS."""
+
+    def hanging(event: object) -> None:
+        sink(event)  # type: ignore[arg-type]  # what is told is passed on as it is
+        if config.seed == HANGS and isinstance(event, StepMetrics) and event.step == 5:
+            for _ in itertools.count():
+                pass
+
+    return slow_train(config, corpus, sink=hanging, should_stop=should_stop, checkpoint=checkpoint)
+
+
+def faulty_worker(store: Store, slot: Slot) -> Worker:
+    """A worker that beats fast and trains so."""
+    return Worker(store, this_process(), device=slot.device, prepare=prepare, train=train, beat_s=0.2)
+
+
+if __name__ == "__main__":
+    sys.exit(main(faulty_worker))

@@ -1,0 +1,88 @@
+"""Supervised workers as real processes, for tests that kill them. They train something small."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from core.store import Owner, Store
+from jobs.engines.local import LocalEngine
+from jobs.engines.slots import taken_slots
+from jobs.processes import kill
+
+__all__ = [
+    "FOREVER",
+    "SMALL_WORKER",
+    "end_all",
+    "owner_of",
+    "small_engine",
+    "supervised",
+    "wait_for",
+    "watchers",
+]
+
+FOREVER = 1000
+"""Epochs of a run that no test waits for."""
+
+SMALL_WORKER = (sys.executable, "-m", "jobs.supervisor", "tests.small_training")
+
+
+def small_engine(module: str = "tests.small_training") -> LocalEngine:
+    """Starts supervisors whose workers train so."""
+    return LocalEngine((*SMALL_WORKER[:-1], module))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Until the condition holds; fails where it does not in that time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def owner_of(store: Store, run_id: int) -> Owner:
+    """The process that trains the run."""
+    owner = store.run(run_id).owner
+    assert owner is not None
+    return owner
+
+
+def watchers(pid: int) -> list[psutil.Process]:
+    """The supervisors of that worker."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = process.cmdline()
+            mine = process.pid == psutil.Process(pid).ppid() or words[-3:-1] == ["--adopt", str(pid)]
+        except psutil.Error:
+            continue
+        if mine and "jobs.supervisor" in words:
+            found.append(process)
+    return found
+
+
+def end_all(store: Store) -> None:
+    """Ends the workers of that store on this machine, and those who would start others."""
+    store.pause_queue()
+    while owners := taken_slots(store.url).values():
+        above = [watcher for owner in owners for watcher in watchers(owner.pid)]
+        for owner in owners:
+            kill(owner)
+        _gone, alive = psutil.wait_procs(above, timeout=60)
+        assert not alive
+
+
+@contextmanager
+def supervised(module: str = "tests.small_training") -> Iterator[tuple[Store, LocalEngine]]:
+    """The laboratory's own store, which workers open too, and their engine; all are ended with the block."""
+    store, engine = Store.open(), small_engine(module)
+    try:
+        yield store, engine
+    finally:
+        end_all(store)
+        wait_for(lambda: engine.live_workers(store) == 0)
+        store.close()
