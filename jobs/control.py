@@ -69,19 +69,37 @@ def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
 
 
 def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
-    """Queues runs that were lost or stopped again. In this version that is a clean restart, and said so."""
+    """Queues runs that were lost, stopped or failed again, to go on from the training state saved last.
+
+    One that has saved none starts from its beginning, but for a failed one: it would fail again.
+    """
 
     def act(run_id: int) -> str:
-        if store.state(run_id) is RunState.FAILED:
-            raise IllegalMove(f"Run {run_id} has failed; retry it once the cause is removed.")
-        return _restart(store, run_id)
+        with store.transaction():
+            run = store.run(run_id)
+            if run.saved_step is not None:
+                _check_restartable(run_id, run.state)
+                store.requeue(run_id, resume=True)
+                return f"Run {run_id} goes on from step {run.saved_step:,}."
+            if run.state is RunState.FAILED:
+                raise IllegalMove(
+                    f"Run {run_id} has failed and has saved no training state; retry it once the cause is "
+                    "removed."
+                )
+            _restart(store, run_id)
+            return f"Run {run_id} has saved no training state yet and starts from its beginning."
 
     return _and_workers(store, _each(ids, act), engine)
 
 
 def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
     """Queues runs that failed, were lost or stopped again, from their beginning."""
-    return _and_workers(store, _each(ids, lambda run_id: _restart(store, run_id)), engine)
+
+    def act(run_id: int) -> str:
+        _restart(store, run_id)
+        return f"Run {run_id} is queued again and starts from its beginning."
+
+    return _and_workers(store, _each(ids, act), engine)
 
 
 def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
@@ -154,19 +172,21 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
     return _each(ids, act)
 
 
-def _restart(store: Store, run_id: int) -> str:
+def _restart(store: Store, run_id: int) -> None:
     with store.transaction():  # until it ends no worker can claim the run and write a new checkpoint
-        state = store.state(run_id)
-        if state not in RESTARTABLE:
-            why = "it has succeeded" if state is RunState.SUCCEEDED else f"it is {state}"
-            raise IllegalMove(f"Run {run_id} cannot start again: {why}.")
+        _check_restartable(run_id, store.state(run_id))
         store.requeue(run_id)
         _remove_checkpoint(run_id)
-    return f"Run {run_id} is queued again and starts from its beginning (exact resuming is to come)."
+
+
+def _check_restartable(run_id: int, state: RunState) -> None:
+    if state not in RESTARTABLE:
+        why = "it has succeeded" if state is RunState.SUCCEEDED else f"it is {state}"
+        raise IllegalMove(f"Run {run_id} cannot start again: {why}.")
 
 
 def _remove_checkpoint(run_id: int) -> None:
-    """Removes a run's checkpoint, and the half-written ones beside it that a killed worker left."""
+    """Removes a run's checkpoint and its training states."""
     for one in _checkpoints(run_id):
         shutil.rmtree(one, ignore_errors=True)
 

@@ -135,12 +135,13 @@ _LOOSER = (6, 4, 3, 2)
 
 
 def _past_runs(store: Store) -> list[Run]:
-    """The newest runs that ended well on this machine."""
+    """The newest runs that ended well on this machine, at their first try: resumed ones took longer."""
     host = socket.gethostname()
     return [
         run
         for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
         if run.config_problem is None
+        and run.attempt == 1
         and run.owner
         and run.owner.host == host
         and run.total_steps

@@ -1,6 +1,7 @@
 """Folders that are whole or not there: written beside, listed with sizes and hashes, then renamed.
 
-The list is `manifest.json`: `files` has size and SHA-256 of every other file, `about` what the writer says.
+The list is `manifest.json`: `files` has size and SHA-256 of every other file, `about` what the writer says,
+`sha256` is the hash of these two.
 """
 
 from __future__ import annotations
@@ -79,15 +80,17 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
 def opened(folder: Path) -> Sealed:
     """The sealed folder as its list tells. Raises Damaged where that cannot be read."""
     try:
-        text = (folder / _MANIFEST).read_bytes()
-        manifest = json.loads(text)
+        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        digest = manifest.pop("sha256")
         files = {name: (listed["size"], listed["sha256"]) for name, listed in manifest["files"].items()}
         about = dict(manifest["about"])
     except OSError as error:
         raise Damaged(f"{_MANIFEST} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{_MANIFEST} is not as it was written") from error
-    return Sealed(folder, about, files, hashlib.sha256(text).hexdigest())
+    if digest != _digest(manifest):
+        raise Damaged(f"{_MANIFEST} is not as it was written")
+    return Sealed(folder, about, files, digest)
 
 
 def verified(folder: Path) -> Sealed:
@@ -119,10 +122,16 @@ def _list(folder: Path, about: Mapping[str, Any]) -> None:
         path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)}
         for path in paths
     }
-    text = json.dumps({"format": _FORMAT, "about": dict(about), "files": files}, ensure_ascii=False, indent=1)
+    manifest = {"format": _FORMAT, "about": dict(about), "files": files}
+    text = json.dumps(manifest | {"sha256": _digest(manifest)}, ensure_ascii=False, indent=1)
     (folder / _MANIFEST).write_text(text, encoding="utf-8")
     for path in (*folder.rglob("*"), folder):
         _to_disk(path)
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    """The hash of a list of files, however its JSON is written."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _sha256(path: Path) -> str:

@@ -34,7 +34,7 @@ def stop(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
 
 @app.command()
 def resume(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
-    """Start lost or stopped runs again. In this version that is a clean restart, from the beginning."""
+    """Go on with lost, stopped or failed runs where their training state was saved last."""
     with opened_store(ctx) as store:
         _tell(control.resume(store, run))
 

@@ -66,7 +66,7 @@ def test_the_environment_is_documented() -> None:
         name
         for package in ("core", "jobs")
         for path in (root / package).rglob("*.py")
-        for name in re.findall(r"MRNLAB_[A-Z]+", path.read_text(encoding="utf-8"))
+        for name in re.findall(r"MRNLAB_[A-Z_]+", path.read_text(encoding="utf-8"))
     }
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     assert {name for name in used if f"| `{name}` |" not in text} == set()

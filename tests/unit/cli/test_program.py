@@ -15,6 +15,7 @@ from core.store import RunState, Store
 from tests.making import (
     claimed,
     config,
+    step_metrics,
 )
 from tests.unit.cli.terminal import Laboratory
 
@@ -36,7 +37,27 @@ class TestControl:
         assert "next step" in lab.answer("stop", running)
         assert lab.store.state(int(running)) is RunState.CANCELLING
 
-    def test_failed_runs_are_retried_not_resumed(self, lab: Laboratory) -> None:
+    def test_resumed_runs_keep_what_they_have(self, lab: Laboratory) -> None:
+        for state in (RunState.LOST, RunState.CANCELLED, RunState.FAILED):
+            run_id = claimed(lab.store)
+            lab.store.add_metrics(run_id, [step_metrics(1), step_metrics(2)])
+            lab.store.set_saved_step(run_id, 1)
+            kept = checkpoint_dir(run_id).with_name(f"{run_id}.states") / "step-00000001"
+            kept.mkdir(parents=True)
+            if state is RunState.CANCELLED:
+                lab.store.request_stop(run_id)
+            lab.store.finish(run_id, state)
+            assert lab.answer("resume", str(run_id)) == f"Run {run_id} goes on from step 1.\n"
+            assert lab.store.state(run_id) is RunState.QUEUED
+            assert lab.store.last_metric_steps([run_id]) == {run_id: 2}
+            assert kept.is_dir()
+            lab.store.request_stop(run_id)
+            lab.answer("retry", str(run_id))
+            assert lab.store.last_metric_steps([run_id]) == {}
+            assert not kept.exists()
+            assert lab.store.run(run_id).saved_step is None
+
+    def test_failed_runs_that_saved_nothing_are_retried_not_resumed(self, lab: Laboratory) -> None:
         run_id = claimed(lab.store, RunState.FAILED)
         checkpoint_dir(run_id).mkdir(parents=True)
         other = checkpoint_dir(100 + run_id)

@@ -1,0 +1,257 @@
+"""A training that is cut off anywhere goes on exactly where it was: each number as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.checkpoints import Checkpoint
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.mrn.registry import PRIORS
+from core.training.events import (
+    EpochMetrics,
+    Event,
+    Note,
+    Saved,
+    Snapshot,
+    SplitResult,
+    StepMetrics,
+)
+from core.training.trainer import Outcome, train
+from tests.tiny import tiny_bert
+from tests.toys import corpus
+
+STEPS = 15
+
+
+class Cut(BaseException):
+    """The process ends here."""
+
+
+class Record:
+    """What a store would have: events are lost unless they were settled, and the first value stays."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Event] = []
+        self.numbers: dict[tuple[str, int, tuple[str, str]], float] = {}
+        self.snapshots: dict[int, Snapshot] = {}
+        self.results: dict[str, SplitResult] = {}
+        self.notes: list[Note] = []
+        self.saved: list[Saved] = []
+        self.written = 0
+
+    def settle(self) -> None:
+        for event in self.waiting:
+            match event:
+                case StepMetrics() | EpochMetrics():
+                    for key, value in event.values.items():
+                        self.numbers.setdefault((type(event).__name__, event.step, key), value)
+                case Snapshot():
+                    self.snapshots[event.step] = event
+                case SplitResult():
+                    self.results[event.split] = event
+                case Saved():
+                    self.saved.append(event)
+                case Note() if event.step is None or event not in self.notes:
+                    self.notes.append(event)
+        self.waiting = []
+
+    @property
+    def last_step(self) -> int:
+        return max((step for _, step, _ in self.numbers), default=0)
+
+
+class Laboratory:
+    """Trains one configuration again and again, each time until it is cut off."""
+
+    def __init__(self, config: RunConfig, folder: Path, data: Corpus, every: float = 0.0) -> None:
+        self.config, self.folder, self.data, self.every = config, folder, data, every
+        self.record = Record()
+        self.steps = 0
+
+    def attempt(
+        self, tell: Callable[[Event], None] = lambda event: None, stop_at: int | None = None
+    ) -> Outcome:
+        """One attempt, with a clock that counts steps: states are due every so many of them."""
+
+        def sink(event: Event) -> None:
+            tell(event)
+            self.record.waiting.append(event)
+
+        def stepping() -> bool:
+            self.steps += 1
+            return self.steps == stop_at
+
+        self.record.waiting = []  # what the former attempt had not settled is lost
+        checkpoint = Checkpoint(
+            self.folder,
+            recorded=self.record.last_step,
+            every_s=self.every,
+            settle=self.record.settle,
+            clock=lambda: self.steps,
+        )
+        ended = train(self.config, self.data, sink=sink, checkpoint=checkpoint, should_stop=stepping)
+        self.record.settle()
+        return ended
+
+    def until_done(self, tell: Callable[[Event], None]) -> tuple[Outcome, int]:
+        """Attempts until one is not cut off; how many were."""
+        for number in range(200):
+            try:
+                return self.attempt(tell), number
+            except Cut:
+                continue
+        raise AssertionError("it never ended")
+
+
+def cut_at(kind: type[Any]) -> Callable[[Event], None]:
+    """Cuts the process off when it tells something of that kind."""
+
+    def tell(event: Event) -> None:
+        if isinstance(event, kind):
+            raise Cut
+
+    return tell
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_same(found: Laboratory, expected: Laboratory) -> None:
+    assert found.record.numbers == expected.record.numbers
+    assert found.record.results == expected.record.results
+    assert found.record.snapshots.keys() == expected.record.snapshots.keys()
+    for step, snapshot in expected.record.snapshots.items():
+        for mode in ("task", "label", "feature_factor", "feature_diagonal"):
+            same = getattr(found.record.snapshots[step].relations, mode)
+            np.testing.assert_array_equal(same, getattr(snapshot.relations, mode))
+    of_its_course = [note for note in expected.record.notes if note.step is not None]
+    assert [note for note in found.record.notes if note.step is not None] == of_its_course
+    assert files(found.folder) == files(expected.folder)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
+
+
+def toy(encoder: str, **changes: Any) -> RunConfig:
+    values: dict[str, Any] = {
+        "corpus": "toy",
+        "tasks": "pos,ner",
+        "encoder": encoder,
+        "paradigm": "mtl",
+        "epochs": 3,
+        "batch_size": 8,
+        "max_length": 32,
+        "lr_encoder": 2e-3,
+        "lr_heads": 2e-2,
+        "device": "cpu",
+        "precision": "fp32",
+    }
+    values |= changes
+    if values.get("encoder_training") == "frozen":
+        del values["lr_encoder"]
+    return RunConfig.build(**values)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "mtl": {"dropout": 0.3},
+    "frozen": {"encoder_training": "frozen", "dropout": 0.3},
+    "bilstm": {"bilstm_hidden": 8, "seed": 2},
+    "frozen bilstm": {"encoder_training": "frozen", "bilstm_hidden": 8},
+    "bf16": {"precision": "bf16", "seed": 3},
+    "by loss": {"select_by": "loss", "lr_heads": 0.5, "seed": 4},
+    **{f"mrn {prior}": {"paradigm": "mrn", "prior": prior, "update_every": 2} for prior in PRIORS},
+    "mrn once": {"paradigm": "mrn", "snapshots": 3, "update_every": 4, "dropout": 0.3},
+    "mrn vanishing": {"paradigm": "mrn", "prior": "paper", "lambda": 1e-12, "update_every": 3},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> None:
+    """Every attempt goes on from the last one's state, saves its own after so many steps and is cut off."""
+    every, cuts = (0, STEPS) if kind in ("mtl", "mrn relational") else (4, 4)
+    config = toy(encoder + "+bilstm" * ("bilstm" in kind), **KINDS[kind])
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    assert whole.attempt().steps == STEPS
+    pieces = Laboratory(config, tmp_path / "pieces", corpus(), every)
+    ended, attempts = pieces.until_done(cut_at(Saved))
+    assert (ended.steps, attempts) == (STEPS, cuts)
+    assert_same(pieces, whole)
+    # Two states and their models at most, for all that was cut off.
+    states = tmp_path / "pieces.states"
+    assert len(list(states.glob("step-*"))) == 2
+    assert len(list(states.iterdir())) <= 4
+
+
+class Faults:
+    """Cuts a process off at a write to the disk, or when it tells something, drawn anew for each attempt."""
+
+    def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.random = np.random.default_rng(seed)
+        self.left = {"write": 0, "event": 0}
+        for name in ("fsync", "rename", "mkdir"):
+            monkeypatch.setattr(os, name, self.counting(getattr(os, name)))
+
+    def draw(self) -> None:
+        """Most often in the write of a state; four of them, or an epoch, are about as many."""
+        write = self.random.random() < 0.7
+        self.left = {"write": int(self.random.integers(1, 45)) if write else 10**6, "event": 10**6}
+        if not write:
+            self.left["event"] = int(self.random.integers(1, 30))
+
+    def counting(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **options: Any) -> Any:
+            self.count("write")
+            return call(*args, **options)
+
+        return counted
+
+    def tell(self, _event: Event) -> None:
+        self.count("event")
+
+    def count(self, kind: str) -> None:
+        self.left[kind] -= 1
+        if self.left[kind] == 0:
+            raise Cut
+
+    def damage(self, states: Path) -> None:
+        """Now and then a byte of a file of the newest state is not what was written."""
+        paths = sorted(path for path in states.glob("*/*") if path.is_file())
+        if paths and self.random.random() < 0.3:
+            path = paths[-1 - int(self.random.integers(0, min(3, len(paths))))]
+            content = bytearray(path.read_bytes())
+            content[int(self.random.integers(0, len(content)))] ^= 1
+            path.write_bytes(content)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cut_off_anywhere_and_damaged(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    kind = KINDS[("mtl", "mrn relational", "frozen bilstm", "by loss")[seed]]
+    config = toy(encoder + "+bilstm" * ("bilstm_hidden" in kind), **kind)
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    whole.attempt()
+    pieces = Laboratory(config, tmp_path / "pieces", corpus())
+    faults = Faults(seed, monkeypatch)
+    cuts, ended = 0, False
+    while not ended:
+        faults.draw()
+        try:
+            pieces.attempt(faults.tell)
+            ended = True
+        except Cut:
+            cuts += 1
+            faults.damage(tmp_path / "pieces.states")
+        assert cuts < 60
+    assert cuts > 3
+    assert_same(pieces, whole)
