@@ -43,12 +43,15 @@ __all__ = [
 _REPORT = "last_report"
 
 
-def launch(configs: Sequence[RunConfig], name: str = "Launch") -> list[int]:
+def launch(
+    configs: Sequence[RunConfig], name: str = "Launch", *, priority: int = 0, retries: int = 0
+) -> list[int]:
     """Queue these runs, see that workers start, and make them the chosen ones. Raises MRNLabError.
 
     The launch is named by its time, so that its runs are known as launched together.
     """
-    runs = submit(resources.store(), configs, f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}")
+    sweep = f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+    runs = submit(resources.store(), configs, sweep, priority=priority, retries=retries)
     choose(runs)
     return runs
 

@@ -10,6 +10,7 @@ from jobs.control import Answer
 from jobs.engines import Engine, default_engine
 
 __all__ = [
+    "MOST_RETRIES",
     "PRIORITIES",
     "drain",
     "move",
@@ -23,6 +24,8 @@ __all__ = [
 
 PRIORITIES = (-1000, 1000)
 """The lowest and the highest priority that a run may be given by hand. Unsaid it is 0."""
+MOST_RETRIES = 100
+"""How often a run may be resumed by itself: one that dies oftener wants a look."""
 
 _STOPPABLE = ACTIVE - {RunState.CANCELLING}
 
@@ -67,8 +70,15 @@ def resume_launch(store: Store, name: str, engine: Engine | None = None) -> list
 
 def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer]:
     """Gives these runs a priority: higher ones start first."""
-    store.set_priority(ids, priority)
-    return [Answer(run_id, True, f"Run {run_id} has priority {priority}.") for run_id in ids]
+    with store.transaction():
+        store.set_priority(ids, priority)
+        there = {run.id for run in store.runs(ids, with_facts=False)}
+    return [
+        Answer(run_id, True, f"Run {run_id} has priority {priority}.")
+        if run_id in there
+        else Answer(run_id, False, f"There is no run {run_id}.")
+        for run_id in ids
+    ]
 
 
 def move(store: Store, ids: Iterable[int], by: int) -> list[Answer]:

@@ -37,6 +37,8 @@ def submit_missing(
     configs: Sequence[RunConfig],
     sweep: str | None = None,
     *,
+    priority: int = 0,
+    retries: int = 0,
     engine: Engine | None = None,
     tell: Callable[[str], object] = lambda note: None,
 ) -> tuple[list[int], list[int]]:
@@ -47,6 +49,6 @@ def submit_missing(
     wanted = [placed(config) for config in configs]
     there = same_runs(store, wanted)
     missing = [config for config in wanted if config not in there]
-    queued = submit(store, missing, sweep, engine=engine, tell=tell)
+    queued = submit(store, missing, sweep, priority=priority, retries=retries, engine=engine, tell=tell)
     numbers = {config: run.id for config, run in there.items()} | dict(zip(missing, queued, strict=True))
     return [numbers[config] for config in wanted], [numbers[config] for config in wanted if config in there]

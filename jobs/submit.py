@@ -63,18 +63,21 @@ def submit(
     configs: Sequence[RunConfig],
     sweep: str | None = None,
     *,
+    priority: int = 0,
+    retries: int = 0,
     engine: Engine | None = None,
     tell: Callable[[str], object] = lambda note: None,
 ) -> list[int]:
     """Checks the runs, queues them all, and sees to it that workers are there. Returns their ids in order.
 
+    Higher priorities start first; `retries` is how often each is resumed by itself when its worker dies.
     `tell` is given each note of the check.
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
     runs = [placed(config) for config in configs]
     for note in check(runs).notes:
         tell(note)
-    ids = store.add_runs(runs, sweep)
+    ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
 

@@ -38,6 +38,9 @@ class Draft:
     learn: tuple[str, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
     """By field, what is wrong with files that cannot be read or used."""
+    priority: int = 0
+    retries: int = 0
+    """How the runs wait and come back, not what they are: `core.store.Store.add_runs`."""
 
 
 @dataclass(frozen=True)

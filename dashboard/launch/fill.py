@@ -9,7 +9,7 @@ import streamlit as st
 from core.corpora import CATALOGUE
 from dashboard.launch.draft import Draft
 from dashboard.launch.fields import key_of
-from dashboard.launch.start import START
+from dashboard.launch.start import EXECUTION, START
 
 __all__ = [
     "FOLDER",
@@ -47,6 +47,8 @@ def fill(draft: Draft) -> None:
     state = st.session_state
     for name, start in {**START, **draft.lists, "learn": draft.learn}.items():
         state[key_of(name)] = start if isinstance(start, str) else list(start)
+    for name in EXECUTION:
+        state[key_of(name)] = getattr(draft, name)
     _fill_alignment(state)
     if draft.corpus in CATALOGUE:
         state[key_of("corpus")] = draft.corpus

@@ -21,7 +21,7 @@ from dashboard.launch.fill import tasks_key
 from dashboard.launch.labels import show_labels
 from dashboard.launch.mapping import choose_mapping
 from dashboard.launch.source import other_sources, show_source
-from dashboard.launch.start import OPTIONS, RARE
+from dashboard.launch.start import EXECUTION, OPTIONS, RARE
 from dashboard.text import escape, number
 from dashboard.theme import PARADIGM_NAMES
 
@@ -92,6 +92,7 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
         learn=tuple(rare.pop("learn", ())),
         lists=lists | rare,
         problems=problems,
+        **_execution(),
     )
     return draft, slots
 
@@ -209,6 +210,31 @@ def _rare(slots: dict[str, DeltaGenerator], lists: _Lists) -> _Lists:
                     values[field] = field_widget(field)
                     slots[field] = st.empty()
     return values
+
+
+def _execution() -> dict[str, int]:
+    """How the runs wait and come back."""
+    with st.expander("How they run", icon=":material/low_priority:"):
+        left, right = st.columns(2, vertical_alignment="bottom")
+        with left:
+            priority = _whole("priority", "Priority", "Of all that waits, higher priorities start first.")
+        with right:
+            retries = _whole(
+                "retries",
+                "If its worker dies, resume it by itself up to N times",
+                "At 0 a run whose worker died is lost until you resume it. Either way it goes on from its "
+                "last saved state.",
+            )
+    return {"priority": priority, "retries": retries}
+
+
+def _whole(name: str, label: str, words: str) -> int:
+    least, most = EXECUTION[name]
+    st.session_state.setdefault(key_of(name), 0)
+    number: int = st.number_input(
+        label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
+    )
+    return number
 
 
 def show_error(slot: DeltaGenerator, sentence: str) -> None:

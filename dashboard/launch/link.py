@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from dashboard.launch.draft import Draft
-from dashboard.launch.start import OPEN, OPTIONS, START
+from dashboard.launch.start import EXECUTION, OPEN, OPTIONS, START
 
 __all__ = ["FIELDS", "draft_of", "query_of"]
 
-FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", *START)
-"""The parameters of a link, named as the fields of a run."""
+FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", *START, *EXECUTION)
+"""The parameters of a link, named as the fields of a run; and how the runs wait and come back."""
 
 # Always in the link, so that it still makes the same runs when the form starts otherwise one day.
 _ALWAYS = ("encoder", "encoder_training", "paradigm", "epochs", "seed")
@@ -25,6 +27,7 @@ def query_of(draft: Draft) -> dict[str, str]:
     }
     told = {"corpus": draft.corpus, "columns": draft.columns or "", "tasks": draft.tasks, **lists}
     query = {name: given if isinstance(given, str) else ",".join(given) for name, given in told.items()}
+    query |= {name: str(number) for name in EXECUTION if (number := getattr(draft, name))}
     return {name: text for name, text in query.items() if text}
 
 
@@ -47,6 +50,13 @@ def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
         else:
             lists[name] = text
     learn = lists.pop("learn")
+    numbers: dict[str, Any] = {}
+    for name, (least, most) in EXECUTION.items():
+        text = query.get(name, "0")
+        asked = int(text) if re.fullmatch(r"[+-]?\d{1,6}", text) else None
+        numbers[name] = min(most, max(least, asked or 0))
+        if asked != numbers[name]:
+            sentences.append(f"The link asks for {name} {text}; it is a whole number from {least} to {most}.")
     return (
         Draft(
             corpus=query.get("corpus", "demo"),
@@ -54,6 +64,7 @@ def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
             tasks=_names(query.get("tasks", "")),
             lists=lists,
             learn=tuple(learn),
+            **numbers,
         ),
         tuple(sentences),
     )

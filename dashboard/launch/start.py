@@ -10,8 +10,9 @@ from core.lists import number_typed
 from core.models.registry import BILSTM_SUFFIX, ENCODERS
 from core.mrn.registry import ALIGNMENTS, PRIORS
 from core.sweep import LISTED
+from jobs.queueing import MOST_RETRIES, PRIORITIES
 
-__all__ = ["NEEDED", "OPEN", "OPTIONS", "RARE", "START", "option_of"]
+__all__ = ["EXECUTION", "NEEDED", "OPEN", "OPTIONS", "RARE", "START", "option_of"]
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
 _ASKED = (
@@ -31,6 +32,9 @@ NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
 OPEN: tuple[str, ...] = ("encoder",)
 """The fields whose options are only the known ones: another one may be typed."""
+
+EXECUTION: Mapping[str, tuple[int, int]] = {"priority": PRIORITIES, "retries": (0, MOST_RETRIES)}
+"""What is asked of how runs wait and come back: the least and the most. Each starts at 0."""
 
 
 def option_of(value: bool | float | str) -> str:

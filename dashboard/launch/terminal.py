@@ -9,7 +9,7 @@ from typing import Any
 from core.config import RunConfig
 from core.lists import seeds_typed
 from dashboard.launch.draft import Draft, lists_of, values_of
-from dashboard.launch.start import NEEDED, START, option_of
+from dashboard.launch.start import EXECUTION, NEEDED, START, option_of
 
 __all__ = ["command"]
 
@@ -37,6 +37,7 @@ def command(draft: Draft, runs: Sequence[RunConfig], placed: Sequence[RunConfig]
             told.append(_option(name, [whole.get((name, value), value) for value in values]))
     if draft.learn:
         told.append(("--set", f"learn={','.join(draft.learn)}"))
+    told += [(f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))]
     options = [f"{option} {shlex.quote(value)}" for option, value in told]
     return " \\\n  ".join(["mrnlab launch", *options, *(["--reuse"] if reuse else [])])
 

@@ -6,7 +6,9 @@ pages, and a key per corpus has no place in a link (docs/adr/0013-launch-link.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -41,7 +43,7 @@ def open_link(store: Store) -> None:
         return
     st.session_state[_SEEN] = _Seen(link, None)
     if CLONE in link:
-        clone(store, link[CLONE])
+        clone(store, link[CLONE], {name: link[name] for name in link if name != CLONE})
     elif link:
         fill_from(*_of_link(link))
 
@@ -51,8 +53,11 @@ def _of_link(link: dict[str, str]) -> tuple[Draft, tuple[int, ...], tuple[str, .
     return draft, (), sentences
 
 
-def clone(store: Store, numbers: str) -> None:
-    """Fills the form in from the runs of these numbers, `12,13`. What cannot be had is said above it."""
+def clone(store: Store, numbers: str, changes: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Fills the form in from the runs of these numbers, `12,13`. What cannot be had is said above it.
+
+    `changes` are fields of a link that the form shall have otherwise.
+    """
     named = [part.strip() for part in numbers.split(",") if part.strip()]
     ids = dict.fromkeys(int(part) for part in named if part.isdecimal())
     known = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
@@ -68,6 +73,11 @@ def clone(store: Store, numbers: str) -> None:
     if readable:
         draft, said = cloned([run.config for run in readable])
         sentences += said
+    if changes:
+        changed, said = draft_of(changes)
+        sentences += said
+        lists = {name: given for name, given in changed.lists.items() if name in changes}
+        draft = replace(draft, lists={**draft.lists, **lists})
     fill_from(draft, tuple(run.id for run in readable), tuple(sentences))
 
 

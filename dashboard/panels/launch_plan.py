@@ -47,7 +47,7 @@ def launch_plan(draft: Draft, planned: Plan, *, shown_beside: bool) -> None:
     except MRNLabError as error:
         st.subheader(f"This makes {plural(len(planned.configs), 'run')}", anchor=False)
         problem(str(error))
-        _button(planned.configs, new=len(planned.configs), reuse=False, ready=False)
+        _button(draft, planned.configs, new=len(planned.configs), reuse=False, ready=False)
         _list(plan_view(planned.configs, [None] * len(planned.configs), {}, None))
 
 
@@ -75,7 +75,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
     if same:
         _reuse_toggle(len(runs), sum(one is not None for one in there))
     if new:
-        _button(configs, new=len(new), reuse=reuse, ready=True)
+        _button(draft, configs, new=len(new), reuse=reuse, ready=True)
         _before(spent, room)
     else:
         _way_to(view)
@@ -124,7 +124,7 @@ def _before(spent: Cost, room: Disk) -> None:
             st.caption(warning)
 
 
-def _button(configs: Sequence[RunConfig], *, new: int, reuse: bool, ready: bool) -> None:
+def _button(draft: Draft, configs: Sequence[RunConfig], *, new: int, reuse: bool, ready: bool) -> None:
     st.button(
         f"Launch {plural(new, 'new run' if reuse else 'run')}",
         type="primary",
@@ -133,7 +133,7 @@ def _button(configs: Sequence[RunConfig], *, new: int, reuse: bool, ready: bool)
         key="launch",
         width="stretch",
         on_click=_launch,
-        args=(configs, reuse),
+        args=(draft, configs, reuse),
     )
 
 
@@ -152,9 +152,10 @@ def _way_to(view: PlanView) -> None:
         st.switch_page(f"app_pages/{page}.py", query_params={"run": ",".join(map(str, runs))})
 
 
-def _launch(configs: Sequence[RunConfig], reuse: bool) -> None:
+def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:
     try:
-        st.session_state[_LAUNCHED] = configs, launch_form(configs, reuse=reuse)
+        launched = launch_form(configs, reuse=reuse, priority=draft.priority, retries=draft.retries)
+        st.session_state[_LAUNCHED] = configs, launched
     except MRNLabError as error:
         st.session_state[_LAUNCHED] = configs, str(error)
 

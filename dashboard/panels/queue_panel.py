@@ -61,6 +61,8 @@ def held_banner(view: QueueView, *, launching: bool = False) -> None:
             actions.unpause,
         )
     for one in view.drained:
+        if launching and not one.is_this:
+            continue  # others take them
         trains = f" It still trains {plural(one.training, 'run')}." if one.training else ""
         _banner(
             f"**{escape(one.host)} was drained {ago(one.drained)}** and takes no runs.{trains}",
@@ -74,7 +76,9 @@ def held_banner(view: QueueView, *, launching: bool = False) -> None:
 def _banner(words: str, icon: str, label: str, act: Callable[..., None], *args: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(words, icon=icon)
-        st.button(label, icon=":material/play_circle:", on_click=act, args=args, key=f"{label}_{args}")
+        st.button(
+            label, icon=":material/play_circle:", on_click=act, args=args, key=f"{label}_{args}", width=176
+        )
 
 
 def _machines(view: QueueView) -> None:

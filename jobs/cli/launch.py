@@ -55,6 +55,15 @@ def launch(
         typer.Option(help=f"Start from all values of a preset: {', '.join(PRESETS)}."),
     ] = None,
     sweep: Annotated[str | None, typer.Option(help="A name for these runs together.")] = None,
+    priority: Annotated[
+        int, typer.Option(help="Higher ones start first; unsaid 0.", metavar="N", min=-1000, max=1000)
+    ] = 0,
+    retries: Annotated[
+        int,
+        typer.Option(
+            help="How often a run is resumed by itself when its worker dies.", metavar="N", min=0, max=100
+        ),
+    ] = 0,
     reuse: Annotated[
         bool,
         typer.Option("--reuse", help="Use runs of the store that are the same; queue only the others."),
@@ -75,9 +84,12 @@ def launch(
     notes: list[str] = []
     with opened_store(ctx) as store:
         if reuse:
-            ids, used = submit_missing(store, configs, sweep, tell=notes.append)
+            ids, used = submit_missing(
+                store, configs, sweep, priority=priority, retries=retries, tell=notes.append
+            )
         else:
-            ids, used = submit(store, configs, sweep, tell=notes.append), []
+            ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=notes.append)
+            used = []
         queued = [run_id for run_id in ids if run_id not in set(used)]
         for note in notes:
             say(note)

@@ -177,6 +177,31 @@ def test_a_link_with_what_does_not_exist_says_so(open_page: Open) -> None:
     assert app.pills(key="launch_prior").value == ["map"]
 
 
+def test_how_runs_wait_and_come_back(open_page: Open) -> None:
+    link = {"corpus": "demo", "tasks": "pos,ner", "paradigm": "mtl", "seed": "1", "priority": "3"}
+    app = open_page("launch", **link)
+    assert app.number_input(key="launch_priority").value == 3
+    app.number_input(key="launch_retries").set_value(2).run()
+    assert (query(app)["priority"], query(app)["retries"]) == ("3", "2")
+    assert app.code[0].value.splitlines()[-2:] == ["  --priority 3 \\", "  --retries 2"]
+    app.button(key="launch").click().run()
+    assert not app.exception
+    (run,) = Store.open().runs()
+    assert (run.priority, run.retries) == (3, 2)
+    app.button(key="launch_fresh").click().run()
+    assert app.number_input(key="launch_priority").value == 0
+    assert "retries" not in query(app)
+
+
+def test_a_link_from_a_run_with_another_value(open_page: Open) -> None:
+    """What the advice for a run that found no memory links to."""
+    run = done(seed=7, batch_size=32, dropout=0.3)
+    app = open_page("launch", clone=str(run), batch_size="8")
+    assert app.text_input(key="launch_batch_size").value == "8"
+    assert app.text_input(key="launch_dropout").value == "0.3"
+    assert heading(app).startswith("This makes 1 run, roughly")
+
+
 def test_the_form_is_filled_in_from_a_run_of_the_list(open_page: Open) -> None:
     run = done(seed=3, epochs=2)
     app = open_page("launch")

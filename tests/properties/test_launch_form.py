@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -57,6 +58,8 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "device": st.sampled_from(["auto", "cpu", "cuda", "cuda:1"]),
     "precision": st.sampled_from(["auto", "fp32", "bf16"]),
 }
+_PRIORITY = st.just(0) | st.integers(-1000, 1000)
+_RETRIES = st.just(0) | st.integers(0, 100)
 _ALWAYS_LISTED = ("encoder", "encoder_training", "paradigm", "seed", "epochs", "fraction")
 _TASKS = st.lists(st.sampled_from(["pos", "chunk", "ner"]), min_size=2, max_size=3, unique=True)
 
@@ -106,27 +109,30 @@ def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject
 
 
 @settings(max_examples=80, deadline=None)
-@given(sweeps())
-def test_a_link_makes_the_same_runs(runs: tuple[RunConfig, ...]) -> None:
-    draft, _ = cloned(runs)
+@given(sweeps(), _PRIORITY, _RETRIES)
+def test_a_link_makes_the_same_runs(runs: tuple[RunConfig, ...], priority: int, retries: int) -> None:
+    draft = replace(cloned(runs)[0], priority=priority, retries=retries)
     again, sentences = draft_of(query_of(draft))
     assert set(plan(again).configs) == set(runs), plan(again).error
     assert sentences == ()
     assert query_of(again) == query_of(draft)
+    assert (again.priority, again.retries) == (priority, retries)
 
 
 @settings(max_examples=80, deadline=None)
-@given(sweeps(), st.booleans())
-@example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True)
-def test_the_command_makes_the_same_runs(runs: tuple[RunConfig, ...], reuse: bool) -> None:
-    draft, _ = cloned(runs)
+@given(sweeps(), st.booleans(), _PRIORITY, _RETRIES)
+@example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
+def test_the_command_makes_the_same_runs(
+    runs: tuple[RunConfig, ...], reuse: bool, priority: int, retries: int
+) -> None:
+    draft = replace(cloned(runs)[0], priority=priority, retries=retries)
     made = plan(draft).configs
     told = command(draft, made, made, reuse=reuse)
     program, verb, *arguments = shlex.split(told.replace("\\\n", " "))
     assert (program, verb) == ("mrnlab", "launch")
     options = _LAUNCH.make_context("launch", arguments).params
     assert set(described(options)) == set(runs)
-    assert options["reuse"] is reuse
+    assert (options["reuse"], options["priority"], options["retries"]) == (reuse, priority, retries)
 
 
 def test_the_command_names_places_in_full(tmp_path: Any, monkeypatch: Any) -> None:
@@ -161,6 +167,15 @@ def test_single_tasks_are_united() -> None:
     assert draft.lists["seed"] == "4-6"
     assert sentences == ()
     assert set(plan(draft).configs) == set(runs)
+
+
+def test_a_link_with_numbers_out_of_range_says_so() -> None:
+    draft, sentences = draft_of({"priority": "5000", "retries": "two"})
+    assert (draft.priority, draft.retries) == (1000, 0)
+    assert sentences == (
+        "The link asks for priority 5000; it is a whole number from -1000 to 1000.",
+        "The link asks for retries two; it is a whole number from 0 to 100.",
+    )
 
 
 def test_a_link_with_values_that_do_not_exist_says_so() -> None:

@@ -47,6 +47,11 @@ class TestLaunch:
             ("mrn", 0.01, 1), ("mrn", 0.01, 2), ("mrn", 0.1, 1), ("mrn", 0.1, 2),
         ]  # fmt: skip
 
+    def test_how_runs_wait_and_come_back(self, lab: Laboratory, corpus: Path) -> None:
+        lab.answer(*launch_arguments(corpus, "--priority", "-2", "--retries", "3"))
+        run = lab.store.run(1)
+        assert (run.priority, run.retries) == (-2, 3)
+
     def test_a_preset(self, lab: Laboratory, corpus: Path) -> None:
         lab.answer(
             *launch_arguments(
