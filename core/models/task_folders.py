@@ -45,7 +45,7 @@ def save_task_folders(
     try:
         for task, rows in zip(tagger.labels, tagger.model.heads.slices, strict=True):
             if task in folders:
-                own = facts | _facts(tagger, task)
+                own = {**facts, **_facts(tagger, task)}
                 _save(tagger, inner, tagger.labels[task], rows, folders[task], own)
                 _check_alike(tagger, rows, folders[task])
     except _Unlike as error:
@@ -132,8 +132,10 @@ def _check_alike(tagger: SavedTagger, rows: slice, folder: Path) -> None:
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     text = encode([_PROBE], tagger.tokenizer, tagger.config.max_length)
-    model = AutoModelForTokenClassification.from_pretrained(folder, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForTokenClassification.from_pretrained(
+        folder, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+    ).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     if text.windows == 1:
         read = tokenizer([list(_PROBE)], is_split_into_words=True)["input_ids"][0]
         if list(read) != text.ids.tolist():

@@ -1,0 +1,542 @@
+"""A run leaves a laboratory as a folder that stands alone, and is the same run in another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import ModelCard
+from safetensors.numpy import load_file
+from transformers import AutoModelForTokenClassification
+from typer.testing import CliRunner
+
+from core.errors import MRNLabError, RunNotFound
+from core.paths import checkpoint_dir
+from core.store import RunState, Store
+from core.tagging import TaggedSentence, load_tagger
+from jobs.cli import app
+from jobs.transfer import export_run, import_run
+from tests.contracts.test_transfer import assert_same
+from tests.making import OWNER, claimed
+from tests.trained import toy_config, train_runs
+
+_SENTENCE = ["German", "lamb", "rejects", "EU", "."]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """A laboratory with runs of three kinds: MRN, over a frozen encoder, with a BiLSTM."""
+    home = tmp_path_factory.mktemp("from")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        patch.delenv("MRNLAB_DB", raising=False)
+        few = {"epochs": 2, "seed": 3}
+        encoder = str(home / "encoder")
+        configs = [
+            toy_config(home, paradigm="mrn", alignment="cooccurrence", snapshots=3, update_every=4, **few),
+            toy_config(home, encoder_training="frozen", lr_encoder=None, **few),
+            toy_config(home, encoder=f"{encoder}+bilstm", bilstm_hidden=4, **few),
+        ]
+        store = Store.open()
+        ids = train_runs(store, configs)
+        store.set_note(ids[0], "A note with | and <b> and `ticks`.")
+        store.add_tags([ids[0]], ["paper"])
+        store.close()
+    return home, dict(zip(("mrn", "frozen", "bilstm"), ids, strict=True))
+
+
+@pytest.fixture
+def source(trained: tuple[Path, dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """The store of that laboratory."""
+    store = Store.open(f"sqlite:///{trained[0] / 'runs.db'}")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def target(laboratory: Path) -> Iterator[Store]:
+    """The store of another, empty one: this test's."""
+    store = Store.open()
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def exported(trained: tuple[Path, dict[str, int]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The MRN run's export; tests that change it take a copy."""
+    folder = tmp_path_factory.mktemp("exports") / "mrn"
+    store = Store.open(f"sqlite:///{trained[0] / 'runs.db'}")
+    export_run(store, trained[1]["mrn"], folder)
+    store.close()
+    return folder
+
+
+def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
+    assert checkpoint is not None
+    return load_tagger(checkpoint).tag([_SENTENCE])
+
+
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm"])
+def test_there_and_back(
+    kind: str, trained: tuple[Path, dict[str, int]], source: Store, target: Store, tmp_path: Path
+) -> None:
+    run_id = trained[1][kind]
+    made = export_run(source, run_id, tmp_path / "out")
+    # The encoder's folder goes: what was exported stands alone.
+    aside = (trained[0] / "encoder").rename(trained[0] / "away")
+    try:
+        taken = import_run(target, tmp_path / "out")
+        assert not taken.was_there
+        run = target.run(taken.run_id)
+        assert tagged(run.checkpoint) == tagged(made.folder / "checkpoint")
+    finally:
+        aside.rename(trained[0] / "encoder")
+    assert tagged(run.checkpoint) == tagged(source.run(run_id).checkpoint)
+    assert run.checkpoint == str(checkpoint_dir(taken.run_id))
+    left, right = source.record(run_id), target.record(taken.run_id)
+    assert set(right.run.tags) == {*left.run.tags, "imported"}
+    target.remove_tags([taken.run_id], ["imported"])
+    assert_same(left, target.record(taken.run_id))
+    assert left.run.configuration_id == right.run.configuration_id
+    assert right.history[-1].message.startswith(f"Imported from {tmp_path / 'out'}")
+    own = Path(str(source.run(run_id).checkpoint)) / "weights.safetensors"
+    assert (checkpoint_dir(taken.run_id) / "weights.safetensors").read_bytes() == own.read_bytes()
+    # Nothing else stayed behind in the laboratory.
+    assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(taken.run_id)]
+
+
+def test_what_an_export_holds(exported: Path, source: Store, trained: tuple[Path, dict[str, int]]) -> None:
+    run_id = trained[1]["mrn"]
+    files = {path.relative_to(exported).as_posix() for path in exported.rglob("*") if path.is_file()}
+    assert {name for name in files if "/" not in name} == {
+        "README.md", "manifest.json", "run.json", "metrics.parquet", "scores.parquet",
+        "predictions.parquet", "snapshots.parquet", "relations.safetensors",
+    }  # fmt: skip
+    assert {name.split("/")[0] for name in files if "/" in name} == {"checkpoint", "pos", "ner"}
+    assert {Path(name).suffix for name in files} <= {".json", ".txt", ".md", ".parquet", ".safetensors"}
+    listed = json.loads((exported / "manifest.json").read_text())["files"]
+    assert set(listed) == files - {"manifest.json"}
+    for name, told in listed.items():
+        assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == told["sha256"]
+    for task in ("pos", "ner"):
+        model = AutoModelForTokenClassification.from_pretrained(exported / task)
+        facts = {one["name"]: one["labels"] for one in source.run(run_id).facts["tasks"]}
+        assert list(model.config.id2label.values()) == facts[task]
+
+
+def test_tables_are_read_by_pandas(
+    exported: Path, source: Store, trained: tuple[Path, dict[str, int]]
+) -> None:
+    run_id = trained[1]["mrn"]
+    scores = pd.read_parquet(exported / "scores.parquet")
+    stored = {(score.split, score.task): score.score for score in source.scores([run_id])}
+    assert {(row.split, row.task): row.score for row in scores.itertuples()} == stored
+    labels = pd.read_parquet(exported / "predictions.parquet")
+    gold, predicted = source.predictions(run_id, "test")["ner"]
+    test = labels[(labels["split"] == "test") & (labels["task"] == "ner")]
+    assert [list(row) for row in test["gold"]] == gold
+    assert [list(row) for row in test["predicted"]] == predicted
+    relations = load_file(exported / "relations.safetensors")
+    _, last = source.relations(run_id)
+    assert (relations["task"] == last.task).all()
+    assert (relations["feature_factor"] == last.feature_factor).all()
+
+
+def test_no_word_of_the_corpus_is_exported(exported: Path, trained: tuple[Path, dict[str, int]]) -> None:
+    """Corpora have licences of their own. (What the tokenizer knows is the encoder's.)"""
+    for name in ("run.json", "predictions.parquet", "scores.parquet", "checkpoint/run.json"):
+        content = (exported / name).read_bytes()
+        if name.endswith(".parquet"):
+            content = str(pd.read_parquet(exported / name).to_dict()).encode()
+        for word in (b"rejects", b"boycott", b"British"):
+            assert word not in content, name
+
+
+def test_the_card(exported: Path, source: Store, trained: tuple[Path, dict[str, int]]) -> None:
+    card = ModelCard.load(exported / "README.md")
+    told = card.data.to_dict()
+    assert told["pipeline_tag"] == "token-classification"
+    assert "mrn" in told["tags"]
+    results = {result.task_name: result for result in card.data.eval_results}
+    scores = {score.task: score for score in source.scores([trained[1]["mrn"]], "test")}
+    assert {task: result.metric_value for task, result in results.items()} == {
+        task: round(score.score, 6) for task, score in scores.items()
+    }
+    assert {task: result.metric_type for task, result in results.items()} == {"pos": "accuracy", "ner": "f1"}
+    assert f"{100 * scores['ner'].score:.2f}%" in card.text
+    for words in ("n = 1", "chosen by them", "long2017learning", "No licence is claimed", "first subword"):
+        assert words in card.text
+    # A note is text, whatever it holds; and no path of this machine is told.
+    assert "<b>" not in card.text
+    assert "\\| and &lt;b&gt; and \\`ticks\\`" in card.text
+    assert str(trained[0]) not in card.content
+
+
+def test_the_example_of_the_card_runs(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = (exported / "README.md").read_text().split("```python\n")[1:]
+    monkeypatch.chdir(exported)
+    assert len(examples) == 2
+    for example in examples:
+        exec(example.split("```")[0], {})
+
+
+def test_some_tasks(source: Store, trained: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
+    made = export_run(source, trained[1]["mrn"], tmp_path / "out", ["ner"])
+    assert made.folders == {"ner": "ner"}
+    assert not (tmp_path / "out" / "pos").exists()
+    with pytest.raises(MRNLabError, match="no task 'chunk'; it has pos, ner"):
+        export_run(source, trained[1]["mrn"], tmp_path / "other", ["chunk"])
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_bilstm_says_so(source: Store, trained: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
+    made = export_run(source, trained[1]["bilstm"], tmp_path / "out")
+    assert made.folders == {}
+    assert made.no_folders_because is not None
+    assert made.no_folders_because in (tmp_path / "out" / "README.md").read_text()
+    assert not (tmp_path / "out" / "ner").exists()
+    assert not (tmp_path / "out" / "relations.safetensors").exists()  # MTL learns none
+
+
+def test_only_runs_that_succeeded(source: Store, target: Store, tmp_path: Path) -> None:
+    for state in (RunState.RUNNING, RunState.FAILED, RunState.LOST):
+        run_id = claimed(target, state)
+        with pytest.raises(MRNLabError, match=f"Run {run_id} is {state}; only a run that has succeeded"):
+            export_run(target, run_id, tmp_path / "out")
+    gone = claimed(target)
+    target.finish(gone, RunState.SUCCEEDED, checkpoint=str(tmp_path / "nowhere"), owner=OWNER)
+    with pytest.raises(MRNLabError, match="not there any more"):
+        export_run(target, gone, tmp_path / "out")
+    with pytest.raises(RunNotFound):
+        export_run(target, 99, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_there_is_kept(source: Store, trained: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
+    run_id = trained[1]["frozen"]
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    made = export_run(source, run_id, mine)  # an empty folder is as good as none
+    assert made.folder == mine
+    with pytest.raises(MRNLabError, match="not empty"):
+        export_run(source, run_id, mine)
+    (mine / "old.txt").write_text("of the export before")
+    export_run(source, run_id, mine, force=True)
+    assert not (mine / "old.txt").exists()
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.tex").write_text("years of work")
+    with pytest.raises(MRNLabError, match="does not replace"):
+        export_run(source, run_id, precious, force=True)
+    with pytest.raises(MRNLabError, match="is a file"):
+        export_run(source, run_id, precious / "thesis.tex", force=True)
+    assert (precious / "thesis.tex").read_text() == "years of work"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
+        "laboratory",
+        "mine",
+        "precious",
+    ]
+
+
+def test_the_same_export_twice(exported: Path, source: Store, target: Store, trained: Any) -> None:
+    first = import_run(target, exported)
+    assert import_run(target, exported) == type(first)(first.run_id, True)
+    assert len(target.runs()) == 1
+    another = import_run(target, exported, again=True)
+    assert not another.was_there
+    assert another.run_id != first.run_id
+    # The laboratory that it came from knows it too.
+    assert import_run(source, exported) == type(first)(trained[1]["mrn"], True)
+
+
+def test_an_imported_run_can_be_exported_again(exported: Path, target: Store, tmp_path: Path) -> None:
+    taken = import_run(target, exported)
+    export_run(target, taken.run_id, tmp_path / "again")
+    for name in ("metrics.parquet", "predictions.parquet", "snapshots.parquet", "pos/model.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (exported / name).read_bytes()
+
+
+# What a stranger's folder may be. Each changes a copy of a good one, and says what is told.
+
+
+def _listed(folder: Path, name: str, content: bytes) -> None:
+    """Writes a file and says so in the list, as someone would who means it."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    _relist(folder, name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _relist(folder: Path, name: str, size: int, digest: str) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][name] = {"size": size, "sha256": digest}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _edit_json(folder: Path, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads((folder / name).read_text())
+    change(content)
+    _listed(folder, name, json.dumps(content).encode())
+
+
+def _no_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+def _manifest_not_json(folder: Path) -> None:
+    (folder / "manifest.json").write_text("[" * 100_000)
+
+
+def _someone_elses_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"name": "an app", "icons": []}')
+
+
+def _flipped_bit(folder: Path) -> None:
+    path = folder / "checkpoint" / "weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def _flipped_task(folder: Path) -> None:
+    path = folder / "pos" / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def _cut_off(folder: Path) -> None:
+    path = folder / "metrics.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _missing(folder: Path) -> None:
+    (folder / "scores.parquet").unlink()
+
+
+def _outside(folder: Path) -> None:
+    (folder.parent / "outside.json").write_text("{}")
+    _relist(folder, "checkpoint/../../outside.json", 2, hashlib.sha256(b"{}").hexdigest())
+
+
+def _absolute(folder: Path) -> None:
+    _relist(folder, "/etc/hostname", 2, "0" * 64)
+
+
+def _link(folder: Path) -> None:
+    secret = folder.parent / "secret.json"
+    secret.write_text("{}")
+    (folder / "checkpoint" / "more.json").symlink_to(secret)
+    _relist(folder, "checkpoint/more.json", 2, hashlib.sha256(b"{}").hexdigest())
+
+
+def _linked_folder(folder: Path) -> None:
+    aside = shutil.copytree(folder / "pos", folder.parent / "aside")
+    shutil.rmtree(folder / "pos")
+    (folder / "pos").symlink_to(aside)
+
+
+def _pipe(folder: Path) -> None:
+    os.mkfifo(folder / "pos" / "more.json")
+    _relist(folder, "pos/more.json", 0, hashlib.sha256(b"").hexdigest())
+
+
+def _pickle(folder: Path) -> None:
+    _listed(folder, "checkpoint/pytorch_model.bin", b"\x80\x04.")
+
+
+def _hidden_pickle(folder: Path) -> None:
+    (folder / "checkpoint" / "encoder" / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+
+
+def _program(folder: Path) -> None:
+    _listed(folder, "checkpoint/encoder/modeling.py", b"print('hello')")
+
+
+def _huge(folder: Path) -> None:
+    with (folder / "run.json").open("r+b") as file:
+        file.truncate(300 * 1024**2)  # a sparse file takes no room
+    _relist(folder, "run.json", 300 * 1024**2, "0" * 64)
+
+
+def _larger_than_the_disk(folder: Path) -> None:
+    size = 10 * shutil.disk_usage(folder).total
+    with (folder / "pos" / "model.safetensors").open("r+b") as file:
+        file.truncate(min(size, 900 * 1024**3))
+    _relist(folder, "pos/model.safetensors", min(size, 900 * 1024**3), "0" * 64)
+
+
+def _remote_code(folder: Path) -> None:
+    _edit_json(
+        folder, "checkpoint/encoder/config.json", lambda it: it.update(auto_map={"AutoModel": "evil--x.Y"})
+    )
+
+
+def _other_encoder(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"] = {
+        name: one for name, one in manifest["files"].items() if not name.startswith("checkpoint/encoder/")
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    _edit_json(folder, "checkpoint/run.json", lambda it: it["config"].update(encoder="someone/else"))
+
+
+def _other_labels(folder: Path) -> None:
+    _edit_json(folder, "checkpoint/run.json", lambda it: it["tasks"][0]["labels"].reverse())
+
+
+def _zero_heads(folder: Path) -> None:
+    _edit_json(folder, "checkpoint/encoder/config.json", lambda it: it.update(num_attention_heads=0))
+
+
+def _newer_format(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it.update(format=2))
+
+
+def _odd_description(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it["config"].update(epochs=-3))
+
+
+def _odd_facts(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it["facts"].update(tasks="all of them"))
+
+
+def _odd_time(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it.update(started_at="yesterday"))
+
+
+def _odd_event(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it["history"][0].update(kind="exploded"))
+
+
+def _rewritten(folder: Path, name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    schema = pq.read_schema(folder / name)
+    table = pa.Table.from_pandas(
+        change(pd.read_parquet(folder / name)), schema=schema, preserve_index=False
+    ).replace_schema_metadata(None)
+    pq.write_table(table, folder / "made.parquet")
+    _listed(folder, name, (folder / "made.parquet").read_bytes())
+
+
+def _steps_out_of_order(folder: Path) -> None:
+    _rewritten(folder, "metrics.parquet", lambda it: it.iloc[::-1])
+
+
+def _odd_split(folder: Path) -> None:
+    _rewritten(folder, "scores.parquet", lambda it: it.assign(split="all"))
+
+
+def _other_columns(folder: Path) -> None:
+    pd.DataFrame({"a": [1]}).to_parquet(folder / "made.parquet")
+    _listed(folder, "scores.parquet", (folder / "made.parquet").read_bytes())
+
+
+def _no_parquet(folder: Path) -> None:
+    _listed(folder, "metrics.parquet", b"PAR1 but not really PAR1")
+
+
+def _snapshot_bomb(folder: Path) -> None:
+    _rewritten(folder, "snapshots.parquet", lambda it: it.assign(features=2**30))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (_no_manifest, "not an export"),
+        (_manifest_not_json, "manifest.json is not one of an export"),
+        (_someone_elses_manifest, "manifest.json is not one of an export"),
+        (_flipped_bit, "weights.safetensors is not as it was exported"),
+        (_flipped_task, "pos/model.safetensors is not as it was exported"),
+        (_cut_off, "metrics.parquet has"),
+        (_missing, "scores.parquet is missing"),
+        (_outside, "leads out of the folder"),
+        (_absolute, "leads out of the folder"),
+        (_link, "is a link"),
+        (_linked_folder, "pos is a link"),
+        (_pipe, "no plain file"),
+        (_pickle, "may be a pickle"),
+        (_hidden_pickle, "may be a pickle"),
+        (_program, "a kind of file that no export holds"),
+        (_huge, "more than such a file"),
+        (_larger_than_the_disk, "are free"),
+        (_remote_code, "Python code of its own"),
+        (_other_encoder, "lacks the encoder someone/else"),
+        (_other_labels, "other tasks or labels"),
+        (_zero_heads, "cannot be loaded"),
+        (_newer_format, "format"),
+        (_odd_description, "epochs"),
+        (_odd_facts, "tasks"),
+        (_odd_time, "started_at"),
+        (_odd_event, "exploded"),
+        (_steps_out_of_order, "not in order"),
+        (_odd_split, "scores"),
+        (_other_columns, "columns"),
+        (_no_parquet, "cannot be read"),
+        (_snapshot_bomb, "covariances"),
+    ],
+)
+def test_a_folder_that_is_none_is_refused(
+    spoil: Callable[[Path], None],
+    told: str,
+    exported: Path,
+    target: Store,
+    tmp_path: Path,
+    laboratory: Path,
+) -> None:
+    folder = shutil.copytree(exported, tmp_path / "given" / "export")
+    spoil(folder)
+    with pytest.raises(MRNLabError, match=told) as refused:
+        import_run(target, folder)
+    assert "\n" not in str(refused.value).strip()
+    assert target.runs() == []
+    checkpoints = laboratory / "checkpoints"
+    assert not checkpoints.exists() or list(checkpoints.iterdir()) == []
+
+
+def test_nothing_is_half_imported(exported: Path, target: Store, laboratory: Path) -> None:
+    """A folder that is in the way makes the whole import undone, and stays."""
+    place = laboratory / "checkpoints" / "1"
+    place.mkdir(parents=True)
+    (place / "precious").write_text("of whom?")
+    with pytest.raises(MRNLabError, match="there already"):
+        import_run(target, exported)
+    assert target.runs() == []
+    assert [path.name for path in place.parent.iterdir()] == ["1"]
+    assert (place / "precious").read_text() == "of whom?"
+    shutil.rmtree(place)
+    assert tagged(target.run(import_run(target, exported).run_id).checkpoint)
+
+
+def test_there_is_no_such_folder(target: Store, tmp_path: Path) -> None:
+    with pytest.raises(MRNLabError, match="There is no folder"):
+        import_run(target, tmp_path / "nowhere")
+
+
+def test_the_verbs(source: Store, target: Store, trained: Any, tmp_path: Path) -> None:
+    def call(store: Store, *arguments: str) -> Any:
+        return CliRunner().invoke(app, ["--db", store.url, *arguments])
+
+    out = str(tmp_path / "out")
+    made = call(source, "export", str(trained[1]["bilstm"]), out)
+    assert made.exit_code == 0, made.output
+    assert "is exported to" in made.stdout
+    assert "BiLSTM" in made.stderr
+    told = json.loads(call(source, "export", str(trained[1]["frozen"]), out, "--force", "--json").stdout)
+    assert told["tasks"] == {"pos": "pos", "ner": "ner"}
+    refused = call(source, "export", str(trained[1]["mrn"]), out)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "not empty" in refused.stderr
+    assert json.loads(call(target, "import", out, "--json").stdout) == {"run": 1, "was_there": False}
+    assert "it is run 1" in call(target, "import", out).stdout
+    assert call(target, "import", out, "--again").stdout == "Imported as run 2.\n"
+    assert call(target, "import", str(tmp_path)).exit_code == 2
+    assert "German" in call(target, "tag", "2", "German lamb .").stdout
