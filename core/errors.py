@@ -13,6 +13,7 @@ __all__ = [
     "OutOfMemory",
     "RunNotFound",
     "StoreError",
+    "StoreReplaced",
     "TrainingError",
 ]
 
@@ -55,6 +56,10 @@ class StoreError(MRNLabError):
 
 class ArtefactError(MRNLabError):
     """The shared artefacts cannot be reached, read or written; the message says where they are looked for."""
+
+
+class StoreReplaced(StoreError):
+    """Another file has taken the place of the store's while it was open; trying again is in vain."""
 
 
 class IllegalMove(MRNLabError):

@@ -6,9 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from types import TracebackType
 
-from core.errors import NotOwner, RunNotFound, StoreError
+from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
 from core.store import Owner, RunState, Store
 from core.training.events import (
     EpochMetrics,
@@ -25,8 +26,11 @@ from jobs.stopping import StopReason, StopSignal
 __all__ = ["StoreSink"]
 
 _FLUSH_S = 0.5
-# Waits between the tries to write a batch, each of which waits for a busy store by itself.
-_RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+# Waits between the tries to write a batch, each of which waits for a busy store by itself; the last for good.
+_RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0)
+_PATIENCE_S = 60.0  # no further try is begun so long after the first: a server restarts, a disk is tidied
+
+_Told = tuple[float, Event]  # with the moment
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +40,9 @@ class StoreSink:
 
     Used as a context: leaving it writes what is left. Where a batch cannot be written after bounded
     retries, the next event (or leaving) raises StoreError, so that the run fails loudly instead of going on
-    unrecorded. Each flush also reads whether the run shall stop.
+    unrecorded. The training is never held up meanwhile, and the buffer holds at most what it tells in that
+    time: 60 s, and the last try (of 30 s where the store is locked). Each flush also reads whether the run
+    shall stop.
     """
 
     def __init__(
@@ -48,14 +54,15 @@ class StoreSink:
         *,
         flush_s: float = _FLUSH_S,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._run_id, self._owner, self._stop = store, run_id, owner, stop
         self._flush_s = flush_s
-        self._buffer: list[Event] = []
+        self._buffer: list[_Told] = []
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._ended = threading.Event()
-        self._sleep = sleep
+        self._sleep, self._clock = sleep, clock
         self._failure: Exception | None = None
         self._total_steps: int | None = None
         self._thread = threading.Thread(target=self._work, name=f"sink-{run_id}", daemon=True)
@@ -65,7 +72,7 @@ class StoreSink:
         if self._failure is not None:
             raise self._failure
         with self._lock:
-            self._buffer.append(event)
+            self._buffer.append((self._store.now(), event))
 
     def settle(self) -> None:
         """Returns once all that was told is on record. Raises what makes that impossible."""
@@ -103,7 +110,8 @@ class StoreSink:
             return
         with self._lock:
             batch, self._buffer = self._buffer, []
-        for wait_s in (*_RETRY_WAITS_S, None):
+        end = self._clock() + _PATIENCE_S
+        for wait_s in chain(_RETRY_WAITS_S, repeat(_RETRY_WAITS_S[-1])):
             try:
                 state = self._write(batch) if batch else self._store.state(self._run_id, self._owner)
             except (NotOwner, RunNotFound) as error:
@@ -111,7 +119,7 @@ class StoreSink:
                 self._stop.set(StopReason.DISOWNED)
                 return
             except StoreError as error:
-                if wait_s is None:
+                if isinstance(error, StoreReplaced) or self._clock() >= end:
                     self._failure = error
                     self._stop.set(StopReason.UNRECORDED)
                     return
@@ -126,13 +134,13 @@ class StoreSink:
                     self._stop.set(StopReason.ASKED)
                 return
 
-    def _write(self, batch: Sequence[Event]) -> RunState:
+    def _write(self, batch: Sequence[_Told]) -> RunState:
         """Writes the whole batch in one transaction, all of it or none. Returns the run's state."""
         store, run_id, owner = self._store, self._run_id, self._owner
         with store.transaction():
             state = store.state(run_id, owner)
             metrics: list[StepMetrics | EpochMetrics] = []
-            for event in batch:
+            for moment, event in batch:
                 match event:
                     case StepMetrics() | EpochMetrics():
                         metrics.append(event)
@@ -144,7 +152,7 @@ class StoreSink:
                     case SplitResult():
                         store.add_result(run_id, event, owner)
                     case Note() if event.step is None or not self._is_told(event):
-                        store.add_event(run_id, "note", event.message)
+                        store.add_event(run_id, "note", event.message, at=moment)
                     case Saved():
                         store.set_saved_step(run_id, event.step, owner)
             if not metrics:

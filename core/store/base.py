@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, Table, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from core.errors import NotOwner, RunNotFound
+from core.errors import NotOwner, RunNotFound, StoreError
 from core.store.engine import BUSY_TIMEOUT_S, shown, store_file
 from core.store.faults import translated_errors
+from core.store.file import StoreFile
 from core.store.records import Owner, Run
 from core.store.states import RunState
 from core.store.tables import events, runs
@@ -38,6 +39,8 @@ class StoreBase:
         self._engine = engine
         self._url = url
         self._clock = clock
+        path = store_file(url)
+        self._file = None if path is None else StoreFile(path, engine)
         self._local = threading.local()
         self._key_ids: dict[tuple[str, str, str], int] = {}
         # Runs as last read, with the revision of their row. An id is never reused, so it can stay here.
@@ -79,12 +82,14 @@ class StoreBase:
                 raise RuntimeError("a write inside a read transaction; open the outer one with write=True")
             yield joined
             return
-        with translated_errors(self.name, BUSY_TIMEOUT_S), self._engine.connect() as connection:
+        with translated_errors(self.name, BUSY_TIMEOUT_S), self._connected() as connection:
             connection = connection.execution_options(**self._options(connection.dialect.name, write))
             self._local.connection, self._local.fresh_keys = connection, {}
             try:
                 with connection.begin():
                     yield connection
+                if write:
+                    self._confirm(connection)
                 # Only now are keys made inside sure to exist.
                 self._key_ids.update(self._local.fresh_keys)
             except BaseException:
@@ -93,6 +98,32 @@ class StoreBase:
                 raise
             finally:
                 self._local.connection = None
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """A connection to the store, put back where its file was deleted. Raises StoreError."""
+        connection = self._engine.connect()
+        try:
+            if self._file is not None and not self._file.is_in_place(connection):
+                self._file.put_back(connection)
+                connection.close()
+                self._engine.dispose()
+                connection = self._engine.connect()
+            yield connection
+        finally:
+            connection.close()
+
+    def _confirm(self, connection: Connection) -> None:
+        """Makes sure that what was committed is in the store, not in a file deleted at the same moment.
+
+        Raises StoreError where it may not be.
+        """
+        if self._file is None or self._file.is_in_place(connection):
+            return
+        ours = self._file.put_back(connection)
+        self._engine.dispose()
+        if not ours:
+            raise StoreError(f"The file of the store {self.name} was deleted during a change; try again.")
 
     @staticmethod
     def _options(dialect: str, write: bool) -> dict[str, Any]:
@@ -147,10 +178,12 @@ class StoreBase:
         )
         return changed.rowcount
 
-    def _tell(self, connection: Connection, run_id: int, kind: str, message: str) -> None:
-        connection.execute(
-            events.insert(), {"run_id": run_id, "time": self._clock(), "kind": kind, "message": message}
-        )
+    def _tell(
+        self, connection: Connection, run_id: int, kind: str, message: str, at: float | None = None
+    ) -> None:
+        moment = self._clock() if at is None else at
+        row = {"run_id": run_id, "time": moment, "kind": kind, "message": message}
+        connection.execute(events.insert(), row)
 
     def _upsert(
         self,

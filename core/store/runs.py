@@ -155,11 +155,18 @@ class RunsPart(StoreBase):
                 if left is not None:
                     raise IllegalMove(f"Run {left} is being trained; stop it before deleting it.")
 
-    def add_event(self, run_id: int, kind: str, message: str) -> None:
-        """Adds a line to the run's history. `kind` is a state, `note` or `warning`. Raises RunNotFound."""
+    def add_event(self, run_id: int, kind: str, message: str, *, at: float | None = None) -> None:
+        """Adds a line to the run's history. `kind` is a state, `note` or `warning`. Raises RunNotFound.
+
+        `at`: when it happened; the same line of the same moment is there once, however often it is added.
+        """
         with self.transaction() as connection:
             self._guard(connection, run_id, None)
-            self._tell(connection, run_id, kind, message)
+            if at is not None:
+                same = (events.c.run_id == run_id, events.c.time == at, events.c.message == message)
+                if connection.scalar(select(events.c.id).where(*same, events.c.kind == kind).limit(1)):
+                    return
+            self._tell(connection, run_id, kind, message, at)
 
     def events(self, run_id: int, after_id: int = 0) -> list[RunEvent]:
         """The run's history in order, from the event after that id on."""

@@ -26,7 +26,7 @@ from jobs.logs import tail
 from jobs.sink import StoreSink
 from jobs.stopping import StopReason, StopSignal
 from jobs.worker import Worker
-from tests.making import OTHER, OWNER, claimed, config, run_facts, split_result, step_metrics
+from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
 from tests.small_training import CORPUS, Ended, prepare, train
 
 LOSS = MetricKey("", "train", "loss")
@@ -309,7 +309,12 @@ class TestSink:
         store = FlakyStore.open("sqlite://")
         run_id = claimed(store)
         stop, failed = StopSignal(), threading.Event()
-        sink = StoreSink(store, run_id, OWNER, stop, flush_s=0.01, sleep=lambda _: None)
+        clock = Clock()
+
+        def sleep(seconds: float) -> None:
+            clock.now += seconds
+
+        sink = StoreSink(store, run_id, OWNER, stop, flush_s=0.01, sleep=sleep, clock=clock)
         store.failures = 10**9
 
         def train_on() -> None:
