@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, Table, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import NotOwner, RunNotFound, StoreError
-from core.store.engine import BUSY_TIMEOUT_S, shown, store_file
+from core.store.engine import shown, store_file
 from core.store.faults import translated_errors
 from core.store.file import StoreFile
 from core.store.records import Owner, Run
@@ -35,10 +35,11 @@ def in_chunks(ids: Iterable[_Id]) -> Iterator[list[_Id]]:
 class StoreBase:
     """Engine, transactions, clock. Safe to share among threads; each process opens its own."""
 
-    def __init__(self, engine: Engine, url: URL, clock: Callable[[], float]) -> None:
+    def __init__(self, engine: Engine, url: URL, clock: Callable[[], float], patience_s: float) -> None:
         self._engine = engine
         self._url = url
         self._clock = clock
+        self._patience_s = patience_s
         path = store_file(url)
         self._file = None if path is None else StoreFile(path, engine)
         self._local = threading.local()
@@ -82,7 +83,7 @@ class StoreBase:
                 raise RuntimeError("a write inside a read transaction; open the outer one with write=True")
             yield joined
             return
-        with translated_errors(self.name, BUSY_TIMEOUT_S), self._connected() as connection:
+        with translated_errors(self.name, self._patience_s), self._connected() as connection:
             connection = connection.execution_options(**self._options(connection.dialect.name, write))
             self._local.connection, self._local.fresh_keys = connection, {}
             try:

@@ -7,6 +7,7 @@ moment (sqlite.org/wal.html#walresetbug), so WAL is used only where the library 
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from core.errors import StoreError
 
 __all__ = ["BUSY_TIMEOUT_S", "make_engine", "parse_url", "shown", "store_file", "wal_is_safe"]
 
-BUSY_TIMEOUT_S = 30
+BUSY_TIMEOUT_S = 30.0
 _MEMORY = (None, "", ":memory:")
 # Two connections are kept by each process (its workers number hundreds), more are opened for a moment.
 _KEPT, _MOMENTARY = 2, 10
@@ -84,13 +85,13 @@ def _no_driver(url: URL, error: Exception) -> StoreError:
     )
 
 
-def make_engine(url: URL) -> Engine:
+def make_engine(url: URL, patience_s: float) -> Engine:
     """An engine with the settings that many processes on one file need. Nothing is opened yet.
 
-    Raises StoreError where the database's driver is not installed.
+    A busy database is waited for so long. Raises StoreError where the database's driver is not installed.
     """
     if url.get_backend_name() != "sqlite":
-        return _server_engine(url)
+        return _server_engine(url, patience_s)
     if url.database in _MEMORY:
         # One connection for all threads, lent to one at a time: the pool is then the lock.
         engine = create_engine(
@@ -98,22 +99,22 @@ def make_engine(url: URL) -> Engine:
             poolclass=QueuePool,
             pool_size=1,
             max_overflow=0,
-            pool_timeout=BUSY_TIMEOUT_S,
+            pool_timeout=patience_s,
             connect_args={"check_same_thread": False},
         )
     else:
         engine = create_engine(url, poolclass=QueuePool)
-    event.listen(engine, "connect", _configure_sqlite)
+    event.listen(engine, "connect", partial(_configure_sqlite, patience_s))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
-def _server_engine(url: URL) -> Engine:
+def _server_engine(url: URL, patience_s: float) -> Engine:
     given: dict[str, Any] = {}
     if url.get_backend_name() == "postgresql":
         given = {name: value for name, value in _POSTGRES.items() if name not in url.query}
         # As long as SQLite waits for another writer.
-        given["options"] = f"{url.query.get('options', '')} -c lock_timeout={BUSY_TIMEOUT_S * 1000}".strip()
+        given["options"] = f"{url.query.get('options', '')} -c lock_timeout={patience_s * 1000:.0f}".strip()
     try:
         # Asked first whether it still lives, a connection survives a restart of its server.
         return create_engine(
@@ -121,19 +122,19 @@ def _server_engine(url: URL) -> Engine:
             pool_pre_ping=True,
             pool_size=_KEPT,
             max_overflow=_MOMENTARY,
-            pool_timeout=BUSY_TIMEOUT_S,
+            pool_timeout=patience_s,
             connect_args=given,
         )
     except ImportError as error:
         raise _no_driver(url, error) from error
 
 
-def _configure_sqlite(connection: Any, _record: Any) -> None:
+def _configure_sqlite(patience_s: float, connection: Any, _record: Any) -> None:
     # Transactions are begun by `_begin_sqlite`, not by the driver, which would begin them too late.
     connection.isolation_level = None
     cursor = connection.cursor()
     try:
-        cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
+        cursor.execute(f"PRAGMA busy_timeout = {patience_s * 1000:.0f}")
         wanted, synchronous = (
             ("wal", "NORMAL") if wal_is_safe(sqlite3.sqlite_version_info) else ("delete", "FULL")
         )

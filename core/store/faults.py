@@ -13,7 +13,7 @@ from core.errors import StoreError
 
 __all__ = ["translated_errors"]
 
-_LOCKED = "is busy: another program has held it for {timeout} s; try again when it is done"
+_LOCKED = "is busy: another program has held it for {timeout:g} s; try again when it is done"
 _FULL = "cannot be written, because the disk is full; free some space"
 _TOO_LATE = "refused a change that came at the same moment as another one; try again"
 _RESTARTING = "is starting or stopping; try again when its server is up"
@@ -75,7 +75,7 @@ def translated_errors(name: str, timeout_s: float) -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise StoreError(f"The store {name} is busy: no connection was free in {timeout_s} s.") from error
+        raise StoreError(f"The store {name} is busy: no connection was free in {timeout_s:g} s.") from error
     except DBAPIError as error:
         reason = _reason(error)
         if reason is None:

@@ -12,9 +12,10 @@ from sqlalchemy import Connection
 
 from core.errors import StoreError
 from core.paths import database_url, home
+from core.store import engine
 from core.store.backup import Backup, copy_file, copy_rows, counted, put_in_place, sound
 from core.store.curation import CurationPart
-from core.store.engine import BUSY_TIMEOUT_S, make_engine, parse_url
+from core.store.engine import make_engine, parse_url
 from core.store.faults import translated_errors
 from core.store.health import HealthPart
 from core.store.life import LifePart
@@ -32,11 +33,17 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
     """
 
     @classmethod
-    def open(cls, url: str | None = None, *, clock: Callable[[], float] = time.time) -> Store:
+    def open(
+        cls,
+        url: str | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        patience_s: float | None = None,
+    ) -> Store:
         """Opens the store, making it or bringing its tables up to date where needed.
 
-        `url` is any SQLAlchemy URL (default: `core.paths.database_url()`); `clock` gives seconds since 1970.
-        Raises StoreError.
+        `url` is any SQLAlchemy URL (default: `core.paths.database_url()`); `clock` gives seconds since 1970;
+        a busy store is waited for `patience_s` (default: BUSY_TIMEOUT_S). Raises StoreError.
         """
         if url is None:
             try:
@@ -47,9 +54,11 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
                     "one that can."
                 ) from error
         parsed = parse_url(url or database_url())
-        store = cls(make_engine(parsed), parsed, clock)
+        if patience_s is None:
+            patience_s = engine.BUSY_TIMEOUT_S
+        store = cls(make_engine(parsed, patience_s), parsed, clock, patience_s)
         try:
-            with translated_errors(store.name, BUSY_TIMEOUT_S):
+            with translated_errors(store.name, patience_s):
                 upgrade(store._engine, store.name)
         except BaseException:
             store.close()
