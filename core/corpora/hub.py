@@ -38,6 +38,12 @@ def read_hub(name: str, repository: str) -> Corpus:
         if not _in_cache(repository):
             _look_up_hub()
         data = load_dataset(repository, revision=_REVISION)
+    except RuntimeError as error:
+        # A folder of the repository's name, in the current one, that is a script.
+        raise CorpusError(
+            f"{name} was found as a script ({repository}), and scripts are never run; start from another "
+            "folder."
+        ) from error
     except (OSError, ValueError) as error:
         # OSError covers every failure of the network; ValueError a cache without this revision.
         raise CorpusError(

@@ -74,10 +74,17 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
     from transformers import AutoTokenizer
 
     try:
-        inner = AutoTokenizer.from_pretrained(source, use_fast=True)
+        inner = AutoTokenizer.from_pretrained(source, use_fast=True, trust_remote_code=False)
         if not _reads_words_alike(inner):
-            inner = AutoTokenizer.from_pretrained(source, use_fast=True, add_prefix_space=True)
-    except (OSError, ValueError) as error:
+            inner = AutoTokenizer.from_pretrained(
+                source, use_fast=True, trust_remote_code=False, add_prefix_space=True
+            )
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        if "trust_remote_code" in str(error):
+            raise EncoderError(
+                f"The tokenizer of {source} comes with Python code of its own, which is never run here; "
+                "choose an encoder whose tokenizer Transformers has."
+            ) from None
         raise EncoderError(f"The tokenizer of {source} cannot be loaded: {error}") from error
     if not inner.is_fast or not _reads_words_alike(inner):
         raise EncoderError(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from core.config import RunConfig
 from core.errors import ConfigError, EncoderError
+from core.models.harmless import check_folder
 from core.models.registry import ENCODERS, base_name
 
 __all__ = [
@@ -44,7 +45,8 @@ _NUMBERED_FROM_PADDING = frozenset(
 def locate(encoder: str) -> str:
     """The folder or Hub id that Transformers loads this encoder from (`+bilstm` is ignored).
 
-    Raises EncoderError where a packaged encoder is not installed or a folder is not a model's.
+    Raises EncoderError where a packaged encoder is not installed, or a folder is not a model's or not one
+    that is safe to load.
     """
     name = base_name(encoder)
     spec = ENCODERS.get(name)
@@ -59,6 +61,7 @@ def locate(encoder: str) -> str:
                 f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
                 "save_pretrained."
             )
+        check_folder(folder, name)
         return str(folder)
     return name
 

@@ -6,13 +6,16 @@ import inspect
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 from core.errors import EncoderError
+from core.models.harmless import INDEX, check_description, check_index
 from core.models.registry import ENCODERS, base_name
 from core.models.sources import locate, verify_packaged_weights
 
@@ -50,14 +53,26 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
     try:
         # float32 is asked for: the default would keep a half-precision checkpoint as it is.
         # The pooler reads [CLS] alone and would be weights that no task trains.
-        config = AutoConfig.from_pretrained(source)
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        check_description(config.to_dict() | {"attn_implementation": config._attn_implementation}, source)
+        check_index(_index(source), source)
         accepted = inspect.signature(MODEL_MAPPING[type(config)].__init__).parameters
         extra = {"add_pooling_layer": False} if "add_pooling_layer" in accepted else {}
         with _quiet("transformers"):
             inner, report = AutoModel.from_pretrained(
-                source, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **extra
+                source,
+                dtype=torch.float32,
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                **extra,
             )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        if "trust_remote_code" in str(error):
+            raise EncoderError(
+                f"The encoder '{base_name(encoder)}' comes with Python code of its own, which is never run "
+                "here; choose one whose architecture Transformers has."
+            ) from None
         raise EncoderError(f"The encoder '{base_name(encoder)}' cannot be loaded: {error}") from error
     # Transformers fills what is missing with random numbers and only mentions it.
     missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
@@ -66,6 +81,19 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
             f"The encoder '{base_name(encoder)}' lacks weights of its architecture: {', '.join(missing[:3])}."
         )
     return Transformer(inner, half=half)
+
+
+def _index(source: str) -> Path:
+    """Where the index of an encoder's shards is, or would be."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    if Path(source).is_dir():
+        return Path(source) / INDEX
+    try:
+        return Path(hf_hub_download(source, INDEX))
+    except EntryNotFoundError:  # also where the Hub cannot be asked, and no copy has one
+        return Path(INDEX)
 
 
 @contextmanager

@@ -1,0 +1,312 @@
+"""Nothing that is read can run: hostile pickles and code wherever a file is read; a look at our source."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from core.corpora.folder import read_folder
+from core.corpora.hub import read_hub
+from core.encoding.encoded import encode_cached
+from core.encoding.tokenizer import load_tokenizer
+from core.errors import EncoderError, MRNLabError
+from core.models.checkpoint import load
+from core.models.encoders import load_transformer
+from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.sources import check_available
+from core.mrn.alignments.mapping_file import parse_mapping
+from tests.tiny import tiny_bert
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class _Payload:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.marker),)
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Iterator[Path]:
+    """The folder that a payload would make; it must not be there when the test ends."""
+    folder = tmp_path / "executed"
+    yield folder
+    assert not folder.exists(), "a payload was executed"
+
+
+@pytest.fixture
+def evil(marker: Path) -> bytes:
+    """A pickle that does harm; that it would is tried first."""
+    pickled = pickle.dumps(_Payload(marker), protocol=2)
+    pickle.loads(pickled)
+    marker.rmdir()
+    return pickled
+
+
+@pytest.fixture
+def code(marker: Path) -> str:
+    """Python that does harm when it is imported."""
+    return f"import os\nos.mkdir({str(marker)!r})\n"
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    return tiny_bert(tmp_path / "encoder")
+
+
+def _changed(file: Path, **values: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+def _only_a_pickle(folder: Path, evil: bytes, _code: str) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(evil)
+
+
+def _a_torch_file(folder: Path, evil: bytes, _code: str) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"weights": pickle.loads(pickle.dumps([1]))}, folder / "pytorch_model.bin")
+    with (folder / "pytorch_model.bin").open("ab") as file:
+        file.write(evil)
+
+
+def _safetensors_that_are_none(folder: Path, evil: bytes, _code: str) -> None:
+    (folder / "model.safetensors").write_bytes(evil)
+
+
+def _an_index_of_pickles(folder: Path, evil: bytes, _code: str) -> None:
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    (folder / "shard.bin").write_bytes(evil)
+    weights = {"embeddings.word_embeddings.weight": "shard.bin"}
+    index = {"metadata": {"total_size": 1}, "weight_map": weights}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def _an_index_that_leads_out(folder: Path, evil: bytes, _code: str) -> None:
+    _an_index_of_pickles(folder, evil, _code)
+    file = folder / "model.safetensors.index.json"
+    file.write_text(file.read_text().replace("shard.bin", "../other/model.safetensors"))
+
+
+def _code_of_its_own(folder: Path, _evil: bytes, code: str) -> None:
+    classes = {"AutoConfig": "configuration_evil.Evil", "AutoModel": "modeling_evil.Evil"}
+    _changed(folder / "config.json", model_type="evil", auto_map=classes)
+    for name in ("configuration_evil", "modeling_evil"):
+        (folder / f"{name}.py").write_text(code)
+
+
+def _kernels_of_others(folder: Path, _evil: bytes, _code: str) -> None:
+    _changed(folder / "config.json", _attn_implementation="kernels-community/evil")
+
+
+def _quantised(folder: Path, _evil: bytes, _code: str) -> None:
+    _changed(folder / "config.json", quantization_config={"quant_method": "bitsandbytes"})
+
+
+def _a_pickled_description(folder: Path, evil: bytes, _code: str) -> None:
+    (folder / "config.json").write_bytes(evil)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (_only_a_pickle, "has its weights in a pickle"),
+        (_a_torch_file, "has its weights in a pickle"),
+        (_safetensors_that_are_none, "cannot be loaded"),
+        (_an_index_of_pickles, "only safetensors beside it are read"),
+        (_an_index_that_leads_out, "only safetensors beside it are read"),
+        (_code_of_its_own, "comes with Python code of its own"),
+        (_kernels_of_others, "code from elsewhere"),
+        (_quantised, "is quantised"),
+        (_a_pickled_description, "cannot be read"),
+    ],
+)
+def test_a_hostile_encoder_is_refused_in_a_sentence(
+    spoil: Callable[[Path, bytes, str], None], sentence: str, encoder: Path, evil: bytes, code: str
+) -> None:
+    spoil(encoder, evil, code)
+    with pytest.raises(EncoderError, match=sentence):
+        load_transformer(str(encoder), half=False)
+
+
+def test_a_pickle_is_refused_when_the_run_is_queued(encoder: Path, evil: bytes, code: str) -> None:
+    _only_a_pickle(encoder, evil, code)
+    with pytest.raises(EncoderError, match="pickle"):
+        check_available(str(encoder))
+
+
+def test_what_lies_beside_an_encoder_is_not_opened(encoder: Path, evil: bytes, code: str) -> None:
+    for name in (
+        "pytorch_model.bin",
+        "optimizer.pt",
+        "training_args.bin",
+        "adapter_model.bin",
+        "rng_state.pth",
+    ):
+        (encoder / name).write_bytes(evil)
+    (encoder / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "x"}')
+    _changed(encoder / "config.json", auto_map={"AutoModel": "modeling_evil.Evil"})
+    _changed(
+        encoder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["tok_evil.Evil", "tok_evil.Evil"]}
+    )
+    (encoder / "modeling_evil.py").write_text(code)
+    (encoder / "tok_evil.py").write_text(code)
+    assert load_transformer(str(encoder), half=False).features == 16
+    assert load_tokenizer(str(encoder)).pad == 0
+
+
+def test_a_hostile_tokenizer_is_refused_in_a_sentence(encoder: Path, evil: bytes) -> None:
+    (encoder / "tokenizer.json").write_bytes(evil)
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_tokenizer(str(encoder))
+
+
+@pytest.mark.parametrize("file", ["weights.safetensors", "run.json"])
+def test_a_hostile_checkpoint_is_refused_in_a_sentence(file: str, encoder: Path, evil: bytes) -> None:
+    folder = encoder.parent / "7"
+    folder.mkdir()
+    described = {"config": {"tasks": ["pos"], "paradigm": "stl", "encoder": str(encoder)}}
+    tasks = [{"name": "pos", "scheme": "plain", "labels": ["N"]}]
+    (folder / "run.json").write_text(json.dumps({"format": 1, **described, "tasks": tasks}))
+    (folder / file).write_bytes(evil)
+    with pytest.raises(MRNLabError, match="damaged"):
+        load(folder)
+
+
+@pytest.mark.parametrize("kind", ["pickle", "array of objects"])
+def test_hostile_caches_are_made_anew(
+    kind: str, encoder: Path, tmp_path: Path, evil: bytes, marker: Path
+) -> None:
+    tokenizer = load_tokenizer(str(encoder))
+    text, key = encode_cached([("EU", "rejects")], tokenizer, 32, tmp_path)
+    tables = FeatureTables(load_transformer(str(encoder), half=False), FrozenFeatures(16), 0, tmp_path)
+    assert tables.compute(text, key)
+    (encoded,), (features,) = tmp_path.glob("*.npz"), tmp_path.glob("*.npy")
+    objects = np.array([_Payload(marker)], dtype=object)
+    if kind == "pickle":
+        encoded.write_bytes(evil)
+        features.write_bytes(evil)
+    else:
+        with encoded.open("wb") as file:
+            np.savez(file, ids=objects, offsets=objects, firsts=objects, words=objects, sentences=objects)
+        with features.open("wb") as file:
+            np.save(file, objects)
+    again, _ = encode_cached([("EU", "rejects")], tokenizer, 32, tmp_path)
+    assert np.array_equal(again.ids, text.ids)
+    fresh = FeatureTables(load_transformer(str(encoder), half=False), FrozenFeatures(16), 0, tmp_path)
+    assert not fresh.has(text, key)
+
+
+def test_hostile_uploads_are_refused_in_a_sentence(tmp_path: Path, evil: bytes) -> None:
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.conll").write_bytes(evil)
+    with pytest.raises(MRNLabError):
+        read_folder(tmp_path)
+    with pytest.raises(MRNLabError):
+        parse_mapping(evil, "mapping.csv")
+
+
+def test_the_truecasers_data_may_name_two_classes(evil: bytes) -> None:
+    truecasing = importlib.import_module("core.corpora.truecasing")
+    unpickler = truecasing._TwoNamesUnpickler
+    with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+        unpickler(io.BytesIO(evil)).load()
+    # Neither by a path through an allowed class.
+    dotted = b"\x80\x04\x8c\x10nltk.probability\x8c\x13FreqDist.__init__.x\x93."
+    with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+        unpickler(io.BytesIO(dotted)).load()
+    assert unpickler(io.BytesIO(pickle.dumps({"a": {1}}, protocol=3))).load() == {"a": {1}}
+
+
+def test_a_script_in_place_of_a_corpus_is_not_run(
+    tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the repository's name, where one happens to stand."""
+    folder = tmp_path / "eriktks" / "conll2003"
+    folder.mkdir(parents=True)
+    (folder / "conll2003.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("core.corpora.hub._look_up_hub", lambda: None)
+    with pytest.raises(MRNLabError, match=r"scripts are never run|is not on this machine"):
+        read_hub("conll2003", "eriktks/conll2003")
+
+
+# What can run what it reads. The exception is the unpickler of two names.
+_FORBIDDEN = {
+    "eval", "exec", "compile", "__import__", "torch.load", "pickle.load", "pickle.loads", "np.fromregex",
+    "joblib.load", "dill.load", "dill.loads", "cloudpickle.load", "cloudpickle.loads", "marshal.load",
+    "marshal.loads", "shelve.open", "yaml.load", "yaml.unsafe_load", "pd.read_pickle", "os.system",
+    "os.popen", "shutil.unpack_archive", "tarfile.open",
+}  # fmt: skip
+_MODULES = {"joblib", "dill", "cloudpickle", "marshal", "shelve", "yaml"}
+
+
+def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+def _sources() -> list[Path]:
+    return [path for part in ("core", "jobs", "dashboard") for path in (ROOT / part).rglob("*.py")]
+
+
+def _wrong(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if {"pickle", *_MODULES} & _imports(tree) and path.name != "truecasing.py":
+        yield "imports what unpickles"
+    for name, call in _calls(tree):
+        given = {one.arg: ast.unparse(one.value) for one in call.keywords}
+        if name in _FORBIDDEN:
+            yield name
+        if name in ("np.load", "numpy.load") and given.get("allow_pickle") != "False":
+            yield f"{name} without allow_pickle=False"
+        if name.endswith(".from_pretrained") and given.get("trust_remote_code") != "False":
+            yield f"{name} without trust_remote_code=False"
+        if (
+            "AutoModel" in name
+            and name.endswith(".from_pretrained")
+            and given.get("use_safetensors") != "True"
+        ):
+            yield f"{name} without use_safetensors=True"
+        if given.get("trust_remote_code", "False") != "False" or given.get("shell", "False") != "False":
+            yield f"{name} runs what it is given"
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_our_source_loads_nothing_that_could_run() -> None:
+    assert len(_sources()) > 150
+    wrong = {str(path.relative_to(ROOT)): found for path in _sources() if (found := list(_wrong(path)))}
+    assert not wrong
+
+
+def test_the_look_at_our_source_finds_what_it_looks_for(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import joblib\ntorch.load(f)\nnp.load(f)\nAutoModel.from_pretrained(x)\n"
+        "subprocess.run(c, shell=True)\nload_dataset(x, trust_remote_code=True)\n"
+    )
+    assert len(list(_wrong(file))) == 7
