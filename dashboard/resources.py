@@ -6,6 +6,7 @@ import threading
 
 import streamlit as st
 
+from core.errors import StoreError
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store import Store
@@ -14,16 +15,17 @@ from core.store.states import ACTIVE
 from core.studies import Study, load_study
 from core.studies.analysis import Result
 from dashboard.queries.runs import tasks_in_order
-from jobs.engines import default_engine
-from jobs.reaper import reap
 from jobs.study_runs import StudyRuns, laid_out
+from jobs.tending import Tender
 
 __all__ = [
     "LIVE",
+    "PATIENCE_S",
     "get_ready",
     "keep_house",
     "learned",
     "pace",
+    "reachable",
     "store",
     "study_results",
     "task_order",
@@ -32,10 +34,13 @@ __all__ = [
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
 
+PATIENCE_S = 4.0
+"""How long a page waits for a busy store before it says so; training waits longer."""
+
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _open(url: str) -> Store:
-    return Store.open(url)
+    return Store.open(url, patience_s=PATIENCE_S)
 
 
 def store() -> Store:
@@ -57,10 +62,22 @@ def keep_house() -> None:
 
 @st.cache_data(ttl=5, max_entries=4, show_spinner=False)
 def _keep_house(url: str) -> bool:
-    laboratory = _open(url)
-    reap(laboratory)
-    default_engine().ensure_workers(laboratory)
+    _tender(url).tend()
     return True
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _tender(url: str) -> Tender:
+    return Tender(_open(url))
+
+
+def reachable() -> StoreError | None:
+    """Why the store cannot be read now; None where it can."""
+    try:
+        store().counts()
+    except StoreError as error:
+        return error
+    return None
 
 
 def pace() -> float | None:

@@ -58,14 +58,17 @@ def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
 
 
 def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by the reaper."""
+    """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by its supervisor."""
+    wanted = list(dict.fromkeys(ids))
+    asked = store.request_stops(wanted)
 
-    def act(run_id: int) -> str:
-        if store.request_stop(run_id) is RunState.CANCELLED:
+    def told(run_id: int) -> str:
+        # Of one that was not asked the store says why.
+        if (asked.get(run_id) or store.request_stop(run_id)) is RunState.CANCELLED:
             return f"Run {run_id} was waiting and is cancelled."
         return f"Run {run_id} stops at its next step."
 
-    return _each(ids, act)
+    return _each(wanted, told)
 
 
 def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Each module adds its verbs to the app.
-from jobs.cli import backup, control, launch, learned, listing, results, service, study, tagging
+from jobs.cli import backup, control, launch, learned, listing, queue, results, service, study, tagging, transfer
 from jobs.cli.app import app
 
 __all__ = [
@@ -14,10 +14,12 @@ __all__ = [
     "learned",
     "listing",
     "main",
+    "queue",
     "results",
     "service",
     "study",
     "tagging",
+    "transfer",
 ]
 
 

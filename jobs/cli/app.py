@@ -12,14 +12,15 @@ from typer.core import TyperGroup
 
 from core.errors import MRNLabError
 from core.store import Store
+from jobs.cli.output import tell
 
 __all__ = ["JSON_OPTION", "RUNS_ARGUMENT", "RUN_ARGUMENT", "Chosen", "app", "opened_store"]
 
 
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "relations", "tag"]
-_CHANGING = ["stop", "resume", "retry", "archive", "restore", "label", "note", "delete"]
-_VERBS = ["launch", "study", *_READING, *_CHANGING, "backup", "worker", "doctor"]
+_CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "label", "note", "delete"]
+_VERBS = ["launch", "study", *_READING, *_CHANGING, "export", "import", "backup", "queue", "worker", "doctor"]
 
 
 class _Verbs(TyperGroup):
@@ -32,7 +33,7 @@ class _Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except MRNLabError as error:
-            typer.echo(str(error), err=True)
+            tell(str(error), err=True)
             raise typer.Exit(2) from None
 
 

@@ -1,20 +1,22 @@
-"""mrnlab stop, resume, retry, archive, restore, label, note, delete."""
+"""mrnlab stop, priority, resume, retry, archive, restore, label, note, delete."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from core.errors import MRNLabError
-from jobs import control
+from core.store import ACTIVE, RunState
+from jobs import control, queueing
 from jobs.cli.app import RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store
 from jobs.cli.output import say, tell
 from jobs.control import Answer
 
-__all__ = ["archive", "delete", "label", "note", "restore", "resume", "retry", "stop"]
+__all__ = ["archive", "delete", "label", "note", "priority", "restore", "resume", "retry", "stop"]
 
 
 def _tell(answers: Sequence[Answer]) -> None:
@@ -26,10 +28,37 @@ def _tell(answers: Sequence[Answer]) -> None:
 
 
 @app.command()
-def stop(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
+def stop(
+    ctx: typer.Context,
+    run: Annotated[list[int] | None, RUNS_ARGUMENT] = None,
+    sweep: Annotated[str | None, typer.Option(help="All runs of that name together.", metavar="NAME")] = None,
+) -> None:
     """Stop runs: queued ones at once, others at their next step."""
+    if bool(run) is (sweep is not None):
+        raise MRNLabError("Name the runs to stop, or one --sweep.")
     with opened_store(ctx) as store:
-        _tell(control.stop(store, run))
+        if sweep is None:
+            _tell(control.stop(store, run or ()))
+            return
+        with store.transaction():  # no run of it is claimed or queued again meanwhile
+            asked = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
+        if not asked:
+            raise MRNLabError(f"No run of '{sweep}' trains or waits.")
+        tell(
+            f"Waiting runs of '{sweep}' that are cancelled: {asked[RunState.CANCELLED]:,}. "
+            f"Runs that stop at their next step: {asked[RunState.CANCELLING]:,}."
+        )
+
+
+@app.command()
+def priority(
+    ctx: typer.Context,
+    priority: Annotated[int, typer.Argument(metavar="N", help="Higher ones start first; unsaid 0.")],
+    run: Annotated[list[int], RUNS_ARGUMENT],
+) -> None:
+    """Give runs a priority. Put `--` before one below zero: `mrnlab priority -- -5 12`."""
+    with opened_store(ctx) as store:
+        _tell(queueing.prioritise(store, run, priority))
 
 
 @app.command()

@@ -15,8 +15,8 @@ from core.store import MetricKey, Run, RunState
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
 from jobs.logs import tail
-from jobs.reaper import reap
 from jobs.run_filter import parse_filter
+from jobs.tending import tend
 from jobs.wording import description_lines, percent, seconds_told
 
 __all__ = ["metrics", "runs", "show"]
@@ -40,7 +40,7 @@ def runs(
 ) -> None:
     """List runs, newest first."""
     with opened_store(ctx) as store:
-        reap(store)
+        tend(store)
         wanted = parse_filter(filter_ or "")
         listed = store.runs(states=_states(state), archived=True if archived else wanted.archived)
         found = [run for run in listed if wanted.matches(run)][:limit]
@@ -109,7 +109,7 @@ def show(
 ) -> None:
     """Show one run: its description, state, scores and history."""
     with opened_store(ctx) as store:
-        reap(store)
+        tend(store)
         found = store.run(run)
         scores, events = store.scores([run]), store.events(run)
         if json_:

@@ -17,7 +17,7 @@ from jobs.cli.app import JSON_OPTION, Chosen, app, opened_store
 from jobs.cli.output import print_json, tell
 from jobs.engines import default_engine
 from jobs.engines.slots import gpu_count, slot_count
-from jobs.reaper import reap
+from jobs.tending import tend
 
 __all__ = ["doctor", "worker"]
 
@@ -49,7 +49,7 @@ def doctor(ctx: typer.Context, json_: Annotated[bool, JSON_OPTION] = False) -> N
             versions[package] = "missing"
             problems.append(f"The package {package} is not installed.")
     with opened_store(ctx) as store:
-        lost = reap(store)
+        lost = tend(store)
         health = store.health()
         problems += health.problems
         counts = {state.value: count for state, count in store.counts().items() if count}
