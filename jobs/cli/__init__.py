@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 # Each module adds its verbs to the app.
-from jobs.cli import backup, control, launch, learned, listing, queue, results, service, study, tagging, transfer
+from jobs.cli import (
+    backup,
+    control,
+    launch,
+    learned,
+    listing,
+    queue,
+    results,
+    service,
+    study,
+    tagging,
+    transfer,
+)
 from jobs.cli.app import app
 
 __all__ = [

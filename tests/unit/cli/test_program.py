@@ -20,7 +20,8 @@ from tests.making import (
 from tests.unit.cli.terminal import Laboratory
 
 VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
-VERBS += ["stop", "resume", "retry", "archive", "restore", "label", "note", "delete", "worker", "doctor"]
+VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "label", "note", "delete"]
+VERBS += ["queue", "worker", "doctor"]
 
 
 class TestControl:
