@@ -12,7 +12,7 @@ from core.errors import ConfigError
 
 __all__ = ["is_number", "is_whole", "number_typed", "numbers", "seeds", "seeds_typed"]
 
-_MOST = 1000
+_MOST = 10_000
 
 
 def is_whole(field: str) -> bool:
@@ -61,7 +61,7 @@ def seeds(text: str) -> list[int]:
             )
         first, last = int(match[1]), int(match[2] or match[1])
         if not 0 <= last - first < _MOST:
-            raise ConfigError("seed", f"'{part}' is not a range of at most {_MOST} seeds, smallest first.")
+            raise ConfigError("seed", f"'{part}' is not a range of at most {_MOST:,} seeds, smallest first.")
         values.extend(range(first, last + 1))
     return list(dict.fromkeys(values))
 

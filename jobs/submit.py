@@ -126,4 +126,6 @@ def placed(config: RunConfig) -> RunConfig:
         changes["encoder"] = str(encoder.resolve()) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
+    if all(getattr(config, field) == value for field, value in changes.items()):
+        return config  # thousands are queued at once, and each check of a description takes its time
     return config.with_(**changes)
