@@ -6,8 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.errors import MRNLabError
+from core.errors import MRNLabError, StoreError
 from dashboard import login
+from dashboard.live import store_away
 from dashboard.logo import tab_icon
 from dashboard.sidebar import sidebar
 from dashboard.states import problem
@@ -75,6 +76,8 @@ try:
     sidebar()
     login.account()
     page.run()
+except StoreError as error:
+    store_away(error)
 except MRNLabError as error:
-    # What a page does not answer itself: a store that cannot be read, a run deleted meanwhile.
+    # What a page does not answer itself: a run deleted meanwhile.
     problem(str(error))

@@ -38,7 +38,7 @@ class Queue:
 def fill_queue(store: Store) -> Queue:
     """A launch of twelve runs: two train, one was lost, one failed, one was stopped, the others wait."""
     configs = [
-        RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm=paradigm, seed=seed)
+        RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm=paradigm, seed=seed, batch_size=32)
         for paradigm in ("mtl", "mrn")
         for seed in range(1, 7)
     ]

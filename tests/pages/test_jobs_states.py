@@ -1,0 +1,254 @@
+"""The pages of jobs that survive: a paused queue, drained machines, runs that wait, were lost, found no
+memory; launches as a whole; a store that is locked or gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store import RunState, Store
+from dashboard import resources
+from tests.making import claimed, config
+from tests.pages.conftest import Open
+from tests.pages.conftest import words as prose
+from tests.pages.filled_queue import DRAINED, ELSEWHERE, LAUNCH, REASON, Queue, fill_queue
+from tests.pages.filled_store import Filled
+from tests.pages.test_runs_page import press, table
+
+HERE = socket.gethostname()
+HOLD = (
+    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "
+    "c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def store(laboratory: Path) -> Iterator[Store]:
+    opened = Store.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def queue(store: Store) -> Queue:
+    return fill_queue(store)
+
+
+def words(app: AppTest) -> str:
+    """The page's prose without its marks of weight."""
+    progress = "\n".join(str(one.proto.text) for one in app.get("progress")).replace("\\", "")
+    return f"{prose(app)}\n{progress}".replace("**", "")
+
+
+def buttons(app: AppTest) -> list[str]:
+    return [one.label for one in app.button]
+
+
+def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
+    open_page: Open, store: Store, workers: list[str]
+) -> None:
+    store.add_runs([config(seed=seed) for seed in range(3)])
+    app = press(open_page("runs"), "Pause queue")
+    assert store.paused_since() is not None
+    told = words(app)
+    assert "The queue was paused just now. 3 runs wait and cannot start until it is resumed." in told
+    assert "The queue is paused: it starts when the queue is resumed." in told
+    assert "Pause queue" not in buttons(app)
+    launch = open_page("launch")
+    assert "The queue was paused just now. Runs you launch wait until it is resumed." in words(launch)
+    for page in ("curves", "tag"):
+        assert "The queue is paused" in words(open_page(page))
+    asked = len(workers)
+    press(launch, "Resume queue")
+    assert store.paused_since() is None
+    assert len(workers) > asked
+    assert "The queue is paused" not in words(launch)
+    assert "The queue was paused" not in words(open_page("runs"))
+
+
+def test_machines_are_drained_and_take_runs_again(open_page: Open, store: Store, queue: Queue) -> None:
+    app = open_page("runs")
+    told = words(app)
+    assert f"{DRAINED} was drained just now and takes no runs." in told
+    assert f"{HERE}, this machine" in told
+    assert "1 of 1 training, for" in told
+    assert ELSEWHERE.host in told
+    app.button(key=f"drain_now_{ELSEWHERE.host}").click().run()
+    assert store.evicted(ELSEWHERE.host)
+    assert f"{ELSEWHERE.host} was drained just now and takes no runs. It still trains 1 run." in words(app)
+    app.button(key=f"drain_{HERE}").click().run()
+    assert HERE in store.drained()
+    assert f"{HERE} was drained" in words(open_page("launch"))
+    for host in (HERE, DRAINED, ELSEWHERE.host):
+        app.button(key=f"undrain_{host}").click().run()
+    assert store.drained() == {}
+    assert "was drained" not in words(app)
+
+
+def test_a_launch_is_stopped_after_saying_how_many_that_is(
+    open_page: Open, store: Store, queue: Queue
+) -> None:
+    app = open_page("runs")
+    assert "0 of 12 done, 2 training, 7 waiting, 1 failed, 1 lost, 1 cancelled, priority 3" in words(app)
+    press(app, "Stop all")
+    assert store.state(queue.here) is RunState.RUNNING
+    press(app, "Keep them")
+    assert "Stop 9 runs: 2 training, 7 waiting" not in buttons(app)
+    press(press(app, "Stop all"), "Stop 9 runs: 2 training, 7 waiting")
+    assert {store.state(run) for run in queue.waiting} == {RunState.CANCELLED}
+    assert store.state(queue.here) is RunState.CANCELLING
+    assert store.state(queue.saved_and_lost) is RunState.LOST
+
+
+def test_a_launch_is_moved_and_its_lost_and_stopped_runs_resumed(
+    open_page: Open, store: Store, queue: Queue
+) -> None:
+    app = open_page("runs")
+    app.button(key=f"Sooner_{LAUNCH}").click().run()
+    assert [store.run(run).priority for run in queue.waiting] == [1] * 5 + [4] * 2
+    assert store.run(queue.here).priority == 0
+    press(app, "Resume 2")
+    for run in (queue.saved_and_lost, queue.stopped):
+        assert (store.run(run).state, store.run(run).saved_step) == (RunState.QUEUED, 120)
+    assert store.state(queue.saved_and_failed) is RunState.FAILED
+
+
+def test_chosen_runs_are_stopped_with_their_number(open_page: Open, store: Store, queue: Queue) -> None:
+    first, second, *_ = queue.waiting
+    app = open_page("runs", run=f"{queue.here},{first},{second}")
+    assert "Stop the whole launch: 9 runs: 2 training, 7 waiting" in buttons(app)
+    press(app, "Stop 3 runs: 1 training, 2 waiting")
+    assert store.state(first) is store.state(second) is RunState.CANCELLED
+    assert store.state(queue.waiting[2]) is RunState.QUEUED
+    press(app, "Stop the whole launch: 6 runs: 1 training, 5 waiting")
+    assert {store.state(run) for run in queue.waiting} == {RunState.CANCELLED}
+
+
+def test_priorities_of_chosen_runs(open_page: Open, store: Store, queue: Queue) -> None:
+    chosen = queue.waiting[:2]
+    app = open_page("runs", run=",".join(map(str, chosen)))
+    app.session_state["run_priority"] = True
+    app.run()
+    (number,) = (one for one in app.number_input if one.label == "Priority")
+    number.set_value(5).run()
+    assert [store.run(run).priority for run in chosen] == [5, 5]
+    app.button(key="Later_chosen").click().run()
+    assert [store.run(run).priority for run in chosen] == [4, 4]
+    assert list(table(app)["Priority"]) == ["+4", "+4"]  # of a configuration the highest
+    each = table(open_page("runs", filter="priority>3", order="Each run"))
+    assert list(each["Run"]) == sorted(chosen, reverse=True)
+
+
+def test_without_priorities_there_is_no_column(open_page: Open, store: Store) -> None:
+    store.add_runs([config()])
+    assert "Priority" not in table(open_page("runs")).columns
+
+
+def test_a_run_that_waits_says_why(open_page: Open, store: Store, queue: Queue) -> None:
+    def told(run: int) -> str:
+        return words(open_page("runs", run=str(run)))
+
+    assert f"It waits: {REASON}." in told(queue.with_reason)
+    # Two of priority 3 go before it, and nothing else.
+    assert "It waits for a free worker, and 2 runs before it." in told(queue.waiting[0])
+    for run in queue.waiting:
+        store.set_priority([run], 0)
+    assert "It is next when a worker is free." in told(queue.waiting[0])
+    store.request_stop(queue.here)
+    store.finish(queue.here, RunState.CANCELLED)
+    store.finish(queue.elsewhere, RunState.FAILED)
+    assert "No worker is alive: one starts within seconds" in told(queue.waiting[0])
+    store.drain(HERE)
+    assert "drained and take no run: it starts when a machine takes runs again." in told(queue.waiting[0])
+    store.pause_queue()
+    assert "The queue is paused: it starts when the queue is resumed." in told(queue.waiting[0])
+
+
+def test_what_a_run_would_keep_is_told(open_page: Open, store: Store, queue: Queue) -> None:
+    kept = "State saved at step 120; resuming goes on from there. Resumed by itself up to 2 more times if its"
+    assert kept in words(open_page("runs", run=str(queue.here)))
+    app = press(open_page("runs", run=str(queue.saved_and_lost)), "Resume from step 120")
+    again = "Attempt 4. State saved at step 120; it goes on from there."
+    assert again in words(app)
+    assert store.run(queue.saved_and_lost).retries == 0
+
+
+def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, queue: Queue) -> None:
+    lost = words(open_page("runs", run=str(queue.saved_and_lost)))
+    assert "Its state is saved at step 120.\n\n- Resume it: it goes on from step 120." in lost
+    ended = words(open_page("runs", run=str(queue.stopped)))
+    assert "told to end. Its state is saved at step 120. Resume it: it goes on from step 120." in ended
+    app = open_page("runs", run=str(queue.saved_and_failed))
+    assert "Clone it with batch_size 8 (now 32)." in words(app)
+    (clone,) = (one.proto for one in app.get("page_link") if one.proto.label == "Clone it with batch_size 8")
+    assert f"clone={queue.saved_and_failed}&batch_size=8" in clone.query_string
+
+
+def test_the_schedulers_name_of_a_run_stands_in_the_fold(open_page: Open, store: Store) -> None:
+    run = claimed(store)
+    store.set_engine_job(run, "slurm 4711_3")
+    assert "The scheduler calls it slurm 4711_3." in words(open_page("runs", run=str(run)))
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Another program holds the store's file, so that it can neither be read nor written."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.stdin.close()
+
+
+@pytest.mark.parametrize("page", ["launch", "runs", "curves", "compare", "relations", "tag"])
+def test_a_locked_store_is_told_and_the_page_comes_back(
+    page: str, open_page: Open, filled: Filled, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "PATIENCE_S", 0.2)
+    app = open_page(page, run=str(filled.mrn[0]))
+    shown = words(app)
+    with held(laboratory / "runs.db"):
+        app.run()
+        assert not app.exception
+        told = words(app)
+        assert "is busy: another program has held it for 0.2 s; try again when it is done." in told
+        assert "This page comes back by itself as soon as the store can be read." in told
+    app.run()
+    assert not app.exception
+    assert "is busy" not in words(app)
+    assert words(app).splitlines()[:3] == shown.splitlines()[:3]
+
+
+def test_a_launch_into_a_locked_store_is_a_sentence(
+    open_page: Open, store: Store, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "PATIENCE_S", 0.2)
+    store.add_runs([config()])
+    app = open_page("runs", run="1")
+    with held(laboratory / "runs.db"):
+        press(app, "Pause queue")
+        assert any("is busy" in one.value for one in app.toast) or "is busy" in words(app)
+    app.run()
+    assert store.paused_since() is None
+
+
+def test_a_deleted_store_is_put_back_with_all_it_held(
+    open_page: Open, filled: Filled, laboratory: Path
+) -> None:
+    app = open_page("runs", order="Each run")
+    before = len(table(app))
+    (laboratory / "runs.db").unlink()
+    app.run()
+    assert not app.exception
+    assert len(table(app)) == before
+    assert (laboratory / "runs.db").exists()
