@@ -7,6 +7,7 @@ is moved, backed up or thrown away as one folder.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path, PurePath
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "data_dir",
     "database_url",
     "home",
+    "keep_private",
     "log_path",
     "own_checkpoint",
     "own_log",
@@ -29,6 +31,17 @@ def home() -> Path:
         return Path(chosen).expanduser().resolve()
     project = Path(__file__).resolve().parent.parent
     return project if (project / "pyproject.toml").is_file() else Path.cwd()
+
+
+def keep_private() -> None:
+    """From now on this process, and those it starts, make files that other users of the machine cannot read.
+
+    In a laboratory that a group shares, which is one whose folder has the setgid bit (`chmod g+s`), the group
+    may read and write them.
+    """
+    folder = home()
+    shared = folder.is_dir() and folder.stat().st_mode & stat.S_ISGID
+    os.umask(0o007 if shared else 0o077)
 
 
 def database_url() -> str:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import dashboard
 from core.errors import MRNLabError
+from core.paths import keep_private
 from dashboard import login
 from dashboard.components.assets import plotly_url
 from jobs.exposure import is_local, open_to_all
@@ -40,6 +41,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     """While the server runs. At its start it says who can reach it, where that is more than this machine, and
     what every page needs is imported and read, in the background.
     """
+    keep_private()
     address = st.get_option("server.address")
     if not is_local(address) and not login.demanded():
         _log.warning("%s", open_to_all(address))

@@ -9,21 +9,25 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from core.plain_text import terminal_text
+
 __all__ = ["set_up_logging", "tail", "to_log_file"]
 
 _TAIL_BYTES = 64 * 1024
 
 
 def set_up_logging() -> None:
-    """Log lines with their time on standard error."""
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(message)s",
-        datefmt="%Y-%m-%d %H:%M:%S",
-        force=True,
-    )
+    """Log lines with their time on standard error, control characters of labels and words shown as such."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Shown("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for chatty in ("httpx", "urllib3", "filelock"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+class _Shown(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return terminal_text(super().format(record))
 
 
 @contextlib.contextmanager

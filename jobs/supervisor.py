@@ -21,6 +21,7 @@ from types import FrameType
 
 import psutil
 
+from core.paths import keep_private
 from jobs.apart import APART
 from jobs.logs import set_up_logging
 
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
     parser.add_argument("module", nargs="?", default="jobs.worker", help="what `python -m` runs as worker")
     parser.add_argument("--adopt", type=int, metavar="PID", help="watch over this worker first")
     given = parser.parse_args(arguments)
+    keep_private()
     set_up_logging()
     told = _Told()
     signal.signal(signal.SIGTERM, told)

@@ -24,7 +24,7 @@ from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
-from core.paths import checkpoint_dir, own_log
+from core.paths import checkpoint_dir, keep_private, own_log
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.training.events import Sink
 from jobs.engines.slots import Slot, free_slot
@@ -258,6 +258,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
     `make` makes the worker (tests give one that trains something small); `url` is the store's.
     """
     faulthandler.enable()
+    keep_private()
     set_up_logging()
     current: Worker | None = None
     ended = False

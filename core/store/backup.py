@@ -129,21 +129,23 @@ def _without_nul(row: Sequence[Any], texts: Sequence[int]) -> list[Any]:
 def _last_number(connection: Connection, table: Table) -> int:
     """The highest id ever given, also where its row is deleted."""
     if connection.dialect.name == "postgresql":
-        last = f"SELECT pg_sequence_last_value(pg_get_serial_sequence('{table.name}', 'id')::regclass)"
+        last = text("SELECT pg_sequence_last_value(CAST(pg_get_serial_sequence(:name, 'id') AS regclass))")
     else:
-        last = f"SELECT seq FROM sqlite_sequence WHERE name = '{table.name}'"
+        last = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
     highest = connection.scalar(select(func.max(table.c.id)))
-    return max(highest or 0, connection.scalar(text(last)) or 0)
+    return max(highest or 0, connection.scalar(last, {"name": table.name}) or 0)
 
 
 def _number_after(connection: Connection, name: str, last: int) -> None:
     if last == 0:
         return
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT setval(pg_get_serial_sequence('{name}', 'id'), {last})"))
+        given = text("SELECT setval(CAST(pg_get_serial_sequence(:name, 'id') AS regclass), :last)")
+        connection.execute(given, {"name": name, "last": last})
     elif name != metric_keys.name:  # whose ids may be given again: nothing outlives them
-        connection.execute(text(f"DELETE FROM sqlite_sequence WHERE name = '{name}'"))
-        connection.execute(text(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{name}', {last})"))
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": name})
+        given = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)")
+        connection.execute(given, {"name": name, "last": last})
 
 
 @contextlib.contextmanager

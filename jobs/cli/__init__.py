@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from core.paths import keep_private
+
 # Each module adds its verbs to the app.
 from jobs.cli import (
     backup,
     control,
+    doctor,
     launch,
     learned,
     listing,
@@ -22,6 +25,7 @@ __all__ = [
     "app",
     "backup",
     "control",
+    "doctor",
     "launch",
     "learned",
     "listing",
@@ -37,4 +41,5 @@ __all__ = [
 
 def main() -> None:
     """The console script `mrnlab`."""
+    keep_private()
     app()
