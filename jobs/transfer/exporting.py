@@ -16,6 +16,7 @@ from safetensors.numpy import save_file
 from core.checkpoints.sealed import Damaged, opened, seal
 from core.errors import MRNLabError
 from core.models.registry import ENCODERS, base_name
+from core.paths import own_checkpoint
 from core.store import RunState, Store
 from core.store.snapshot_codec import decode
 from core.store.transfer import RunRecord
@@ -120,11 +121,12 @@ def _checkpoint_of(record: RunRecord) -> Path:
         raise MRNLabError(f"Run {run.id} is {run.state}; only a run that has succeeded can be exported.")
     if run.config_problem is not None:
         raise MRNLabError(f"Run {run.id} cannot be exported: {run.config_problem}")
-    if run.checkpoint is None or not Path(run.checkpoint).is_dir():
+    checkpoint = None if run.checkpoint is None else own_checkpoint(run.checkpoint)
+    if checkpoint is None or not checkpoint.is_dir():
         raise MRNLabError(
             f"The checkpoint of run {run.id} is not there any more, so its model cannot be exported."
         )
-    return Path(run.checkpoint)
+    return checkpoint
 
 
 def _about(checkpoint: Path) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -24,7 +25,7 @@ from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
 from jobs.cli import app
-from jobs.transfer import export_run, import_run
+from jobs.transfer import Exported, export_run, import_run
 from tests.contracts.test_transfer import assert_same
 from tests.making import OWNER, claimed
 from tests.trained import toy_config, train_runs
@@ -74,10 +75,17 @@ def target(laboratory: Path) -> Iterator[Store]:
 def exported(trained: tuple[Path, dict[str, int]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The MRN run's export; tests that change it take a copy."""
     folder = tmp_path_factory.mktemp("exports") / "mrn"
-    store = Store.open(f"sqlite:///{trained[0] / 'runs.db'}")
-    export_run(store, trained[1]["mrn"], folder)
-    store.close()
+    export(trained, "mrn", folder)
     return folder
+
+
+def export(trained: tuple[Path, dict[str, int]], kind: str, folder: Path, **options: Any) -> Exported:
+    """Exports that laboratory's run, in that laboratory."""
+    home, ids = trained
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        with contextlib.closing(Store.open()) as store:
+            return export_run(store, ids[kind], folder, **options)
 
 
 def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
@@ -90,7 +98,7 @@ def test_there_and_back(
     kind: str, trained: tuple[Path, dict[str, int]], source: Store, target: Store, tmp_path: Path
 ) -> None:
     run_id = trained[1][kind]
-    made = export_run(source, run_id, tmp_path / "out")
+    made = export(trained, kind, tmp_path / "out")
     # The encoder's folder goes: what was exported stands alone.
     aside = (trained[0] / "encoder").rename(trained[0] / "away")
     try:
@@ -190,16 +198,16 @@ def test_the_example_of_the_card_runs(exported: Path, monkeypatch: pytest.Monkey
 
 
 def test_some_tasks(source: Store, trained: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
-    made = export_run(source, trained[1]["mrn"], tmp_path / "out", ["ner"])
+    made = export(trained, "mrn", tmp_path / "out", tasks=["ner"])
     assert made.folders == {"ner": "ner"}
     assert not (tmp_path / "out" / "pos").exists()
     with pytest.raises(MRNLabError, match="no task 'chunk'; it has pos, ner"):
-        export_run(source, trained[1]["mrn"], tmp_path / "other", ["chunk"])
+        export(trained, "mrn", tmp_path / "other", tasks=["chunk"])
     assert not (tmp_path / "other").exists()
 
 
 def test_a_bilstm_says_so(source: Store, trained: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
-    made = export_run(source, trained[1]["bilstm"], tmp_path / "out")
+    made = export(trained, "bilstm", tmp_path / "out")
     assert made.folders == {}
     assert made.no_folders_because is not None
     assert made.no_folders_because in (tmp_path / "out" / "README.md").read_text()
@@ -222,23 +230,22 @@ def test_only_runs_that_succeeded(source: Store, target: Store, tmp_path: Path) 
 
 
 def test_what_is_there_is_kept(source: Store, trained: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
-    run_id = trained[1]["frozen"]
     mine = tmp_path / "mine"
     mine.mkdir()
-    made = export_run(source, run_id, mine)  # an empty folder is as good as none
+    made = export(trained, "frozen", mine)  # an empty folder is as good as none
     assert made.folder == mine
     with pytest.raises(MRNLabError, match="not empty"):
-        export_run(source, run_id, mine)
+        export(trained, "frozen", mine)
     (mine / "old.txt").write_text("of the export before")
-    export_run(source, run_id, mine, force=True)
+    export(trained, "frozen", mine, force=True)
     assert not (mine / "old.txt").exists()
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis.tex").write_text("years of work")
     with pytest.raises(MRNLabError, match="does not replace"):
-        export_run(source, run_id, precious, force=True)
+        export(trained, "frozen", precious, force=True)
     with pytest.raises(MRNLabError, match="is a file"):
-        export_run(source, run_id, precious / "thesis.tex", force=True)
+        export(trained, "frozen", precious / "thesis.tex", force=True)
     assert (precious / "thesis.tex").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
         "laboratory",
@@ -521,9 +528,10 @@ def test_there_is_no_such_folder(target: Store, tmp_path: Path) -> None:
         import_run(target, tmp_path / "nowhere")
 
 
-def test_the_verbs(source: Store, target: Store, trained: Any, tmp_path: Path) -> None:
+def test_the_verbs(source: Store, target: Store, trained: Any, laboratory: Path, tmp_path: Path) -> None:
     def call(store: Store, *arguments: str) -> Any:
-        return CliRunner().invoke(app, ["--db", store.url, *arguments])
+        home = trained[0] if store is source else laboratory
+        return CliRunner().invoke(app, ["--db", store.url, *arguments], env={"MRNLAB_HOME": str(home)})
 
     out = str(tmp_path / "out")
     made = call(source, "export", str(trained[1]["bilstm"]), out)
