@@ -201,6 +201,57 @@ class TestWorker:
         assert store.last_metric_steps([run_id]) == {run_id: 5}
         assert [event.kind for event in store.events(run_id)].count("cancelled") == 1
 
+    def test_a_terminated_run_says_from_where_it_can_go_on(self, store: Store) -> None:
+        first, second = store.add_runs([config(epochs=1000), config(seed=2, epochs=1000)])
+
+        def saved_and_terminated(*args: Any, **options: Any) -> Ended:
+            store.set_saved_step(first, 1200, OWNER)
+            busy.terminate()
+            return train(*args, **options)
+
+        busy = worker(store, train=saved_and_terminated)
+        busy.train_next(first)
+        told = "Its worker was told to end. It can be resumed from step 1,200."
+        assert told in [event.message for event in store.events(first)]
+
+        def terminated(*args: Any, **options: Any) -> Ended:
+            busy.terminate()
+            return train(*args, **options)
+
+        busy = worker(store, train=terminated)
+        busy.train_next(second)
+        told = "Its worker was told to end. No step of it was saved: started again, it begins anew."
+        assert told in [event.message for event in store.events(second)]
+
+    @pytest.mark.parametrize("now", [False, True])
+    def test_a_drained_machine(self, store: Store, now: bool) -> None:
+        """What it trains goes on, or waits again to be resumed elsewhere; nothing else is claimed there."""
+        first, second = store.add_runs([config(epochs=4), config(seed=2)])
+
+        def drained(*args: Any, **options: Any) -> Ended:
+            store.set_saved_step(first, 7, OWNER)
+            store.drain(OWNER.host, now=now)
+            return train(*args, step_s=0.02, **options)
+
+        assert worker(store, train=drained).work(linger_s=0.05) == 1
+        run = store.run(first)
+        if now:
+            assert (run.state, run.attempt, run.saved_step) == (RunState.QUEUED, 2, 7)
+            told = "Its machine is to be left empty. It can be resumed from step 7."
+            assert told in [event.message for event in store.events(first)]
+        else:
+            assert run.state is RunState.SUCCEEDED
+        assert store.state(second) is RunState.QUEUED
+        store.undrain(OWNER.host)
+        assert worker(store).train_next(second)
+        assert store.state(second) is RunState.SUCCEEDED
+
+    def test_one_run_by_its_number(self, store: Store) -> None:
+        first, second = store.add_runs([config(epochs=1), config(seed=2, epochs=1)])
+        assert worker(store).train_next(second)
+        assert not worker(store).train_next(second)
+        assert (store.state(first), store.state(second)) == (RunState.QUEUED, RunState.SUCCEEDED)
+
     def test_a_run_taken_away_is_left_alone(self, store: Store) -> None:
         """Given up for lost and started again by another worker, it is theirs."""
         (run_id,) = store.add_runs([config(epochs=1000)])
@@ -370,6 +421,26 @@ class TestHeartbeat:
         with Heartbeat(store, claimed(store), OWNER, StopSignal(), beat_s=60):
             pass
         assert time.perf_counter() - started < 5
+
+    def test_tells_whether_the_training_moves(self, store: Store) -> None:
+        run_id = claimed(store)
+        stop = StopSignal()
+
+        def moved() -> Any:
+            return store.run(run_id).progress_at
+
+        with Heartbeat(store, run_id, OWNER, stop, beat_s=0.005):
+            time.sleep(0.05)
+            assert moved() is None
+            stop()  # a training asks at every step
+            for _ in range(400):
+                if moved() is not None:
+                    break
+                time.sleep(0.005)
+            last = moved()
+            assert last is not None
+            time.sleep(0.05)
+            assert moved() == last
 
     def test_learns_of_a_stop_and_of_a_stranger(self, store: Store) -> None:
         asked, disowned = claimed(store, RunState.CANCELLING), claimed(store, RunState.LOST)

@@ -12,11 +12,16 @@ from typing import Any
 
 from core.paths import checkpoint_dir, log_path
 from core.store import RunState, Store
+from jobs.engines import default_engine
+from jobs.engines.local import LocalEngine
+from jobs.processes import this_process
 from tests.making import (
+    OWNER,
     claimed,
     config,
     step_metrics,
 )
+from tests.supervised import wait_for
 from tests.unit.cli.terminal import Laboratory
 
 VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
@@ -71,6 +76,54 @@ class TestControl:
         assert [path.name for path in checkpoint_dir(run_id).parent.iterdir()] == [f"{other.name}.new"]
         done = lab.finished()
         assert "succeeded" in lab.refusal("retry", str(done))
+
+    def test_a_whole_sweep_is_stopped(self, lab: Laboratory) -> None:
+        ids = lab.store.add_runs([config(seed=seed) for seed in range(5)], "seeds")
+        (other,) = lab.store.add_runs([config(seed=9)], "others")
+        lab.store.claim(OWNER, due_in=15)
+        told = lab.answer("stop", "--sweep", "seeds")
+        assert "cancelled: 4." in told
+        assert "next step: 1." in told
+        states = [lab.store.state(run_id) for run_id in (*ids, other)]
+        assert states == [RunState.CANCELLING, *[RunState.CANCELLED] * 4, RunState.QUEUED]
+        assert "next step: 1." in lab.answer("stop", "--sweep", "seeds")
+        assert "'none' trains or waits" in lab.refusal("stop", "--sweep", "none")
+        assert "Name the runs" in lab.refusal("stop")
+        assert "Name the runs" in lab.refusal("stop", str(other), "--sweep", "others")
+
+    def test_the_queue_is_shown_in_its_order(self, lab: Laboratory) -> None:
+        first, second, third = lab.store.add_runs([config(seed=seed) for seed in (1, 2, 3)], "seeds")
+        lab.answer("priority", "5", str(third))
+        lab.answer("priority", "--", "-1", str(first))
+        assert "no run 99" in lab.call("priority", "5", "99").stderr
+        assert [run["id"] for run in lab.json("queue")["waiting"]] == [third, second, first]
+        claimed_first = lab.store.claim(this_process(), due_in=15)
+        assert claimed_first is not None
+        assert claimed_first.id == third
+        shown = lab.answer("queue", "--limit", "1")
+        assert this_process().host in shown
+        assert "Waiting: 2; the first 1" in shown
+        found = lab.json("queue")
+        assert [run["process"] for run in found["training"]] == [this_process().pid]
+        assert (found["waiting_in_all"], found["paused_since"], found["drained"]) == (2, None, {})
+
+    def test_pause_and_drain_hold_runs_back(self, lab: Laboratory) -> None:
+        lab.store.add_runs([config()])
+        host = this_process().host
+        for hold, release in (("pause", "resume"), ("drain", "undrain")):
+            lab.answer("queue", hold)
+            assert lab.store.claim(this_process(), due_in=15) is None
+            started = lab.started
+            assert LocalEngine().ensure_workers(lab.store) == 0
+            lab.answer("queue", release)
+            wait_for(lambda: default_engine().live_workers(lab.store) == 0)
+            assert lab.started == started + 1  # nobody else would have started one
+        lab.answer("queue", "drain", "--host", "gpu3", "--now")
+        assert lab.store.evicted("gpu3")
+        assert not lab.store.evicted(host)
+        assert list(lab.json("queue")["drained"]) == ["gpu3"]
+        assert "gpu3 takes no runs since" in lab.answer("queue")
+        assert lab.store.claim(this_process(), due_in=15) is not None
 
     def test_one_refusal_does_not_keep_the_others_back(self, lab: Laboratory) -> None:
         first, second = claimed(lab.store, RunState.SUCCEEDED), claimed(lab.store, RunState.QUEUED)
