@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, func, select, text
 
 from core.store.base import StoreBase
+from core.store.tables import metadata
 
 __all__ = ["HealthPart", "StoreHealth"]
 
@@ -25,6 +27,25 @@ class StoreHealth:
 
 class HealthPart(StoreBase):
     """Whether the store is sound."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the store is, if it is one."""
+        return self._path
+
+    def rescued(self) -> list[Path]:
+        """Copies beside the store's file that were saved when another had taken its place (adr/0016)."""
+        if self._path is None:
+            return []
+        return sorted(self._path.parent.glob(f"{self._path.name}.rescued-*"))
+
+    def rows(self) -> dict[str, int]:
+        """How many rows each table has."""
+        with self.transaction(write=False) as connection:
+            return {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in metadata.sorted_tables
+            }
 
     def health(self) -> StoreHealth:
         """Looks through the whole database for damage (SQLite; a server looks after its own)."""

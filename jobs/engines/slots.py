@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from filelock import FileLock, Timeout
 from core.errors import MRNLabError
 from core.paths import cache_dir
 from core.store import Owner
-from jobs.processes import is_alive, this_process
+from jobs.processes import Fate, fate_of, is_alive, this_process
 
-__all__ = ["Slot", "free_slot", "gpu_count", "slot_count", "taken_slots"]
+__all__ = ["Slot", "clear_slots", "free_slot", "gpu_count", "slot_count", "stale_slots", "taken_slots"]
 
 _NVIDIA_SMI_TIMEOUT_S = 10
 # How long a new worker tries: longer than another needs to let go of a slot.
@@ -121,15 +121,36 @@ def _folder(store_url: str) -> Path:
 
 def taken_slots(store_url: str) -> dict[int, Owner]:
     """The slots of this store's workers on this machine, each with the living process that holds it."""
-    taken = {}
+    return {number: owner for number, owner in _cards(store_url).items() if is_alive(owner)}
+
+
+def stale_slots(store_url: str) -> list[int]:
+    """The slots whose worker died without taking its name away. They are free all the same."""
+    gone = (Fate.GONE, Fate.REBOOTED)
+    return [number for number, owner in _cards(store_url).items() if fate_of(owner) in gone]
+
+
+def clear_slots(store_url: str, numbers: Iterable[int]) -> int:
+    """Takes the names of dead workers from these slots; how many. One that was taken meanwhile stays."""
+    cleared = 0
+    for number in numbers:
+        card = _folder(store_url) / f"slot-{number}.json"
+        with contextlib.suppress(Timeout), FileLock(card.with_suffix(".lock"), blocking=False):
+            card.unlink(missing_ok=True)
+            cleared += 1
+    return cleared
+
+
+def _cards(store_url: str) -> dict[int, Owner]:
+    """Who has written itself beside each slot."""
+    found = {}
     for path in sorted(_folder(store_url).glob("slot-*.json")):
         try:
             owner = Owner(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
             continue  # just being written, or just removed
-        if is_alive(owner):
-            taken[int(path.stem.removeprefix("slot-"))] = owner
-    return taken
+        found[int(path.stem.removeprefix("slot-"))] = owner
+    return found
 
 
 @contextlib.contextmanager

