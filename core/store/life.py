@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
 from core.errors import IllegalMove, RunNotFound
 from core.paths import log_path
@@ -15,7 +16,7 @@ from core.store.queue import QueuePart
 from core.store.records import ErrorInfo, Owner, Run
 from core.store.rows import RUN_COLUMNS, run_of
 from core.store.states import ENDED, MOVES, RunState
-from core.store.tables import facts, metrics, predictions, runs, scores, snapshots
+from core.store.tables import events, facts, metrics, predictions, runs, scores, snapshots
 from core.training.events import RunFacts
 
 __all__ = ["LifePart"]
@@ -74,44 +75,44 @@ class LifePart(QueuePart):
         The first heartbeat is given with the claim: the next is promised in `due_in` seconds. `engine_job`
         is what the scheduler that placed the worker calls it.
         """
-        first = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value)
+        first = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value, ~self._held_back(owner.host))
         first = first.order_by(runs.c.priority.desc(), runs.c.id).limit(1)
         if run_id is not None:
             first = first.where(runs.c.id == run_id)
         # Where the database locks rows, those that another worker is claiming are passed over.
         locked = first.with_for_update(skip_locked=True)
-        while True:
-            # Looked for in a read first: idle workers then never take the write lock.
+        # Where it has one lock for all, idle workers look in a read first, and never take it.
+        if self._file is not None:
             with self.transaction(write=False) as connection:
-                if connection.scalar(first) is None or self._holds_back(connection, owner.host):
+                if connection.scalar(first) is None:
                     return None
-            with self.transaction() as connection:
-                run_id = connection.scalar(locked)
-                if run_id is None:
-                    return None
-                now = self._clock()
-                values = {
-                    "state": RunState.RUNNING.value,
-                    "owner_host": owner.host,
-                    "owner_pid": owner.pid,
-                    "owner_started": owner.process_started,
-                    "owner_boot": owner.boot_id,
-                    "started_at": now,
-                    "heartbeat_at": now,
-                    "heartbeat_due": now + due_in,
-                    "log": str(log_path(run_id)),
-                    "waiting_for": None,
-                    "engine_job": engine_job,
-                }
-                if not self._change(connection, run_id, values, runs.c.state == RunState.QUEUED.value):
-                    continue  # another worker was faster (on a database without one writer at a time)
-                self._tell(
-                    connection,
-                    run_id,
-                    RunState.RUNNING.value,
-                    f"Started by process {owner.pid} on {owner.host}.",
-                )
-                return run_of(connection.execute(select(*RUN_COLUMNS).where(runs.c.id == run_id)).one())
+        with self.transaction() as connection:
+            run_id = connection.scalar(locked)
+            if run_id is None:
+                return None
+            now = self._clock()
+            values = {
+                "state": RunState.RUNNING.value,
+                "owner_host": owner.host,
+                "owner_pid": owner.pid,
+                "owner_started": owner.process_started,
+                "owner_boot": owner.boot_id,
+                "started_at": now,
+                "heartbeat_at": now,
+                "heartbeat_due": now + due_in,
+                "log": str(log_path(run_id)),
+                "waiting_for": None,
+                "engine_job": engine_job,
+                "revision": runs.c.revision + 1,
+            }
+            queued = (runs.c.id == run_id, runs.c.state == RunState.QUEUED.value)
+            changed = update(runs).where(*queued).values(values).returning(*RUN_COLUMNS)
+            row = connection.execute(changed).one_or_none()
+            if row is None:
+                return None  # another worker was faster, on a database that locks no rows
+            message = f"Started by process {owner.pid} on {owner.host}."
+            self._tell(connection, run_id, RunState.RUNNING.value, message)
+            return run_of(row)
 
     def heartbeat(self, run_id: int, owner: Owner, due_in: float, *, moved: bool = False) -> RunState:
         """Says that the worker lives and will say so again within `due_in` seconds; returns the run's state.
@@ -197,19 +198,37 @@ class LifePart(QueuePart):
 
         Returns the new state; asking twice is no error. Raises IllegalMove where the run has ended.
         """
-        now = self._clock()
         with self.transaction() as connection:
             state = self._guard(connection, run_id, None)
-            if state is RunState.CANCELLING:
-                return state
-            if state is RunState.QUEUED:
-                values = {"stop_requested_at": now, "finished_at": now}
-                self._move(connection, run_id, RunState.CANCELLED, "Stopped before it began.", values)
-                return RunState.CANCELLED
             if state in ENDED:
                 raise IllegalMove(f"Run {run_id} has already ended ({state}); there is nothing to stop.")
-            self._move(connection, run_id, RunState.CANCELLING, "Asked to stop.", {"stop_requested_at": now})
-            return RunState.CANCELLING
+            return self.request_stops([run_id])[run_id]
+
+    def request_stops(self, ids: Collection[int]) -> dict[int, RunState]:
+        """The same for many runs, all in one transaction: the new state of each.
+
+        Those that have ended, and those that there are not, are left out.
+        """
+        now = self._clock()
+        asked: dict[int, RunState] = {}
+        with self.transaction() as connection:
+            for some in self._held(connection, ids):
+                found = select(runs.c.id, runs.c.state).where(runs.c.id.in_(some))
+                states = {row[0]: RunState(row[1]) for row in connection.execute(found)}
+                asked |= {one: state for one, state in states.items() if state is RunState.CANCELLING}
+                for before, after, message in _STOPS:
+                    those = [run_id for run_id, state in states.items() if state is before]
+                    if not those:
+                        continue
+                    values: dict[str, Any] = {"state": after.value, "stop_requested_at": now}
+                    if after in ENDED:
+                        values["finished_at"] = now
+                    changed = update(runs).where(runs.c.id.in_(those))
+                    connection.execute(changed.values(**values, revision=runs.c.revision + 1))
+                    told = {"time": now, "kind": after.value, "message": message}
+                    connection.execute(events.insert(), [{"run_id": one, **told} for one in those])
+                    asked |= dict.fromkeys(those, after)
+        return asked
 
     def requeue(self, run_id: int, *, resume: bool = False) -> None:
         """Queues a failed, lost or cancelled run again.
@@ -274,6 +293,10 @@ class LifePart(QueuePart):
         return self._change(connection, run_id, left, runs.c.retries > 0) > 0
 
 
+_STOPS = (
+    (RunState.QUEUED, RunState.CANCELLED, "Stopped before it began."),
+    (RunState.RUNNING, RunState.CANCELLING, "Asked to stop."),
+)
 _ENDINGS = {
     RunState.SUCCEEDED: "Succeeded.",
     RunState.FAILED: "Failed.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, exists, func, select, update
 
 from core.store.overview import OverviewPart
 from core.store.states import RunState
@@ -69,9 +69,9 @@ class QueuePart(OverviewPart):
 
     def claimable(self, host: str) -> int:
         """How many queued runs a worker on that machine might claim: none where something holds it back."""
-        waiting = select(func.count()).where(runs.c.state == RunState.QUEUED.value)
+        queued = (runs.c.state == RunState.QUEUED.value, ~self._held_back(host))
         with self.transaction(write=False) as connection:
-            return 0 if self._holds_back(connection, host) else connection.scalar(waiting) or 0
+            return connection.scalar(select(func.count()).select_from(runs).where(*queued)) or 0
 
     def set_priority(self, ids: Collection[int], priority: int) -> None:
         """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
@@ -104,10 +104,10 @@ class QueuePart(OverviewPart):
             self._guard(connection, run_id, None)
             self._change(connection, run_id, {"engine_job": job})
 
-    def _holds_back(self, connection: Connection, host: str) -> bool:
+    @staticmethod
+    def _held_back(host: str) -> ColumnElement[bool]:
         """Whether workers on that machine may claim nothing now."""
-        found = select(settings.c.name).where(settings.c.name.in_((_PAUSED, _DRAINED + host))).limit(1)
-        return connection.scalar(found) is not None
+        return exists().where(settings.c.name.in_((_PAUSED, _DRAINED + host)))
 
     def _note(self, name: str, value: str = "") -> None:
         with self.transaction() as connection:

@@ -127,10 +127,11 @@ runs = Table(
     Index("ix_runs_state", "state", "id"),
     Index("ix_runs_configuration_id", "configuration_id"),
     Index("ix_runs_sweep", "sweep"),
-    Index("ix_runs_queue", "state", "priority", "id"),
     # Without AUTOINCREMENT a deleted run's number is given out again, and an old link shows another run.
     sqlite_autoincrement=True,
 )
+# In the order in which queued runs are claimed: the next is found without sorting those that wait.
+Index("ix_runs_queue", runs.c.state, runs.c.priority.desc(), runs.c.id)
 
 facts = Table(
     "facts",

@@ -21,7 +21,7 @@ def upgrade() -> None:
     op.add_column("runs", sa.Column("waiting_for", sa.Text(), nullable=True))
     op.add_column("runs", sa.Column("engine_job", sa.String(200), nullable=True))
     op.add_column("runs", sa.Column("saved_step", sa.Integer(), nullable=True))
-    op.create_index("ix_runs_queue", "runs", ["state", "priority", "id"])
+    op.create_index("ix_runs_queue", "runs", ["state", sa.text("priority DESC"), "id"])
     op.create_table(
         "settings",
         sa.Column("name", sa.String(300), nullable=False),

@@ -1,0 +1,167 @@
+"""Exact counts under contention, whatever database the store stands on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from core.store import MetricKey, Owner, RunState, Store
+from tests.making import OWNER, claimed, config, step_metrics
+from tests.several import PROCESSES, started, together
+
+_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(params=["disk", "postgres"])
+def quick_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A store whose commits wait for no disk, where the system has a folder in memory."""
+    if request.param == "postgres":
+        yield str(request.getfixturevalue("postgres_url"))
+        return
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else tmp_path) as folder:
+        yield f"sqlite:///{folder}/runs.db"
+
+
+def _open(url: str) -> None:
+    Store.open(url).close()
+
+
+def _write(url: str, run_id: int, batches: int, rows: int) -> None:
+    store = Store.open(url)
+    for batch in range(batches):
+        store.add_metrics(run_id, [step_metrics(batch * rows + row, loss=run_id) for row in range(rows)])
+    store.close()
+
+
+def _claim_all(url: str, number: int, taken: multiprocessing.Queue[tuple[int, list[int]]]) -> None:
+    store = Store.open(url)
+    owner = Owner("here", number, 0.0, "boot")
+    mine = []
+    while (run := store.claim(owner, due_in=15)) is not None:
+        mine.append(run.id)
+    store.close()
+    taken.put((number, mine))
+
+
+def test_processes_race_on_a_new_store(url: str) -> None:
+    together(_open, [(url,)] * 4)
+    store = Store.open(url)
+    assert store.runs() == []
+    store.close()
+
+
+def test_eight_writers_lose_no_row(url: str) -> None:
+    store = Store.open(url)
+    ids = [claimed(store) for _ in range(8)]
+    together(_write, [(url, run_id, 10, 20) for run_id in ids])
+    with store.transaction(write=False) as connection:
+        assert connection.execute(text("SELECT count(*) FROM metrics")).scalar_one() == 8 * 10 * 20 * 4
+    for series in store.metrics(ids, MetricKey("", "train", "loss")):
+        assert series.step.tolist() == list(range(200))
+        assert set(series.value.tolist()) == {float(series.run_id)}
+    store.close()
+
+
+def test_sixteen_processes_claim_every_run_exactly_once(quick_url: str) -> None:
+    store = Store.open(quick_url)
+    ids = store.add_runs([config(seed=seed) for seed in range(2000)])
+    urgent = ids[1000:1100]
+    store.set_priority(urgent, 5)
+    taken = PROCESSES.Queue()
+    claims: dict[int, list[int]] = {}
+    with started(_claim_all, [(quick_url, number, taken) for number in range(16)]):
+        for _ in range(16):  # before they are waited for: a full queue holds its process back
+            number, mine = taken.get(timeout=120)
+            claims[number] = mine
+    counted = Counter(run_id for mine in claims.values() for run_id in mine)
+    assert counted == Counter(ids)
+    for mine in claims.values():
+        assert mine == sorted(mine, key=lambda run_id: (run_id not in urgent, run_id)), "not in order"
+    runs = store.runs()
+    assert {run.id: run.owner.pid for run in runs if run.owner is not None} == {
+        run_id: number for number, mine in claims.items() for run_id in mine
+    }
+    last_urgent = max(run.started_at for run in runs if run.id in urgent and run.started_at is not None)
+    before = [run for run in runs if run.started_at is not None and run.started_at < last_urgent]
+    assert len(before) <= len(urgent) + 16, "runs of lower priority were claimed first"
+    assert store.counts()[RunState.RUNNING] == 2000
+    store.close()
+
+
+def test_a_pause_holds_all_of_them_back(url: str) -> None:
+    store = Store.open(url)
+    store.add_runs([config(seed=seed) for seed in range(10)])
+    taken = PROCESSES.Queue()
+    store.pause_queue()
+    together(_claim_all, [(url, number, taken) for number in range(3)])
+    assert [taken.get(timeout=5)[1] for _ in range(3)] == [[], [], []]
+    store.unpause_queue()
+    store.drain("here")
+    together(_claim_all, [(url, 4, taken)])
+    assert taken.get(timeout=5) == (4, [])
+    store.undrain("here")
+    together(_claim_all, [(url, 5, taken)])
+    assert len(taken.get(timeout=5)[1]) == 10
+    store.close()
+
+
+def test_a_change_of_another_waits_for_the_whole_of_ours(url: str) -> None:
+    """A transaction that reads before it writes must not fail because another wrote in between."""
+    first, second = Store.open(url), Store.open(url)
+    run_id = claimed(first)
+    entered, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        entered.wait()
+        second.set_progress(run_id, 1, 0.1, 20)
+        done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with first.transaction():
+        first.state(run_id)
+        entered.set()
+        assert not done.wait(0.2), "another wrote inside our write transaction"
+        first.set_progress(run_id, 2, 0.2, 20)
+    thread.join()
+    assert first.run(run_id).step == 1
+    first.close()
+    second.close()
+
+
+def test_a_read_sees_one_moment(url: str) -> None:
+    first, second = Store.open(url), Store.open(url)
+    run_id, gone = claimed(first), first.add_runs([config(seed=2)])[0]
+
+    def change() -> None:
+        second.delete_runs([gone])
+
+    thread = threading.Thread(target=change)
+    with first.transaction(write=False):
+        assert len(first.runs()) == 2
+        thread.start()
+        thread.join(timeout=0.3)  # SQLite makes it wait, PostgreSQL keeps both states
+        assert len(first.runs(with_facts=True)) == 2
+        assert first.counts()[RunState.QUEUED] == 1
+    thread.join()
+    assert [run.id for run in first.runs()] == [run_id]
+    first.close()
+    second.close()
+
+
+def test_a_worker_of_another_store_object_is_seen_at_once(url: str) -> None:
+    first, second = Store.open(url), Store.open(url)
+    (run_id,) = first.add_runs([config()])
+    assert [run.state for run in first.runs()] == [RunState.QUEUED]
+    assert second.claim(OWNER, 15) is not None
+    assert [run.state for run in first.runs()] == [RunState.RUNNING]
+    assert first.run(run_id) == second.run(run_id)
+    first.close()
+    second.close()
