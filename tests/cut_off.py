@@ -1,0 +1,107 @@
+"""Workers that really train and are really killed. `python -m tests.cut_off` forks one a line.
+
+A line is a number N: the worker kills itself (SIGKILL) instead of making its Nth write to the disk, counting
+folders made, renamed and forced to the disk, which is what sealing a folder consists of; 0 for never. It
+answers with the worker's process id at once, and with its exit status once it has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+__all__ = ["Workers", "workers"]
+
+
+class Workers:
+    """Starts a worker at a time and tells how it ended."""
+
+    def __init__(self, server: subprocess.Popen[str]) -> None:
+        self._server = server
+
+    def start(self, write: int = 0) -> int:
+        """The process id of a worker that kills itself at that write."""
+        assert self._server.stdin is not None
+        print(write, file=self._server.stdin, flush=True)
+        return self._answer()
+
+    def ended(self) -> int:
+        """Waits for the worker; its exit code, or less than nothing for the signal that ended it."""
+        return self._answer()
+
+    def _answer(self) -> int:
+        assert self._server.stdout is not None
+        return int(self._server.stdout.readline())
+
+
+@contextmanager
+def workers() -> Iterator[Workers]:
+    """For the store and the laboratory of this process's environment."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.cut_off"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        server.stdout.readline()  # it has imported all it needs
+        yield Workers(server)
+    finally:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait(timeout=60)
+        server.stdout.close()
+
+
+def _dying(call: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+    def counted(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **options)
+
+    return counted
+
+
+def _work(write: int) -> None:
+    """A worker's life, in a process of its own."""
+    from core.store import Store
+    from jobs.processes import this_process
+    from jobs.worker import Worker
+
+    left = [write]
+    for name in ("mkdir", "rename", "fsync"):
+        setattr(os, name, _dying(getattr(os, name), left))
+    with contextlib.closing(Store.open()) as store:
+        Worker(store, this_process(), beat_s=0.5).train_next()
+
+
+def main() -> None:
+    """Forks a worker for each line. What is slow to import is imported once."""
+    for module in ("core.corpora", "core.training.trainer", "seqeval.metrics", "tests.tiny", "torch._dynamo"):
+        import_module(module)
+
+    print(os.getpid(), flush=True)  # ready
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            try:
+                _work(int(line))
+                code = 0
+            except Exception:  # noqa: BLE001 - told, and the worker's end; the next line is its parent's to read
+                traceback.print_exc()
+                code = 1
+            os._exit(code)
+        print(child, flush=True)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    main()

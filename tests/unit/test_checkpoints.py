@@ -1,0 +1,171 @@
+"""Checkpoint folders on real disks: full ones, damaged ones, and how often states are due."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.checkpoints import Checkpoint, Damaged, NoRoom, checkpoint_seconds
+from core.checkpoints.sealed import seal, verified
+from core.errors import MRNLabError, TrainingError
+from core.training.events import Event, Saved
+from tests.making import Clock
+from tests.tiny import tiny_bert
+from tests.toys import corpus
+from tests.unit.test_resuming import Laboratory, assert_same, toy
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 4 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(disk: Path, leave: int) -> Path:
+    """A file that leaves so many bytes free."""
+    ballast = disk / "ballast"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    ballast.write_bytes(b"x" * (free - leave))
+    return ballast
+
+
+def test_a_state_that_does_not_fit_leaves_nothing(small_disk: Path) -> None:
+    """Where it is known before, and where the disk fills up while it is written."""
+    kept = Checkpoint(small_disk / "7")
+    kept.resume("run", print)
+    for needs in (5_000_000, 1000):
+        with pytest.raises(NoRoom, match=r"no space left .* needs .* MB in .*, where .* MB are free"):
+            kept.save_state(1, needs, lambda folder: (folder / "numbers").write_bytes(b"1" * 5_000_000))
+        assert [path for path in small_disk.rglob("*") if path.is_file() or ".new-" in path.name] == []
+    assert kept.save_state(1, 1000, lambda folder: (folder / "numbers").write_bytes(b"1" * 1000)) == 1000
+
+
+def test_a_disk_that_fills_up_and_is_tidied(small_disk: Path, tmp_path: Path) -> None:
+    """States are left out and told once, the training goes on; with room again they are saved again."""
+    config = toy(str(tiny_bert(tmp_path / "encoder")))
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    whole.attempt()
+    states: list[int] = []
+    ballast: list[Path] = []
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Saved):
+            states.append(event.step)
+            if event.step == 2:
+                ballast.append(fill(small_disk, 1000))
+
+    full = Laboratory(config, small_disk / "7", corpus())
+    with pytest.raises(NoRoom, match="The model of epoch 1, the best so far, could not be saved"):
+        full.attempt(tell)
+    full.record.settle()
+    assert states == [1, 2]
+    (told,) = [note.message for note in full.record.notes if "could not be saved" in note.message]
+    assert told.startswith("The training state of step 3 could not be saved. There is no space left")
+    assert "MB are free. The training goes on" in told
+    ballast[0].unlink()
+    assert full.attempt().steps == 15
+    assert "Resumed from step 2." in [note.message for note in full.record.notes]
+    assert_same(full, whole)
+
+
+def test_a_full_disk_of_safetensors(small_disk: Path) -> None:
+    """It says so in words of its own, not as an OSError."""
+    import torch
+    from safetensors.torch import save_file
+
+    with pytest.raises(NoRoom):
+        seal(small_disk / "big", {}, 0, lambda to: save_file({"x": torch.zeros(2_000_000)}, to / "x"))
+    assert list(small_disk.iterdir()) == []
+
+
+def test_other_errors_of_the_disk_are_not_taken_for_a_full_one(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output"):
+        seal(tmp_path / "folder", {}, 0, fail)
+    assert list(tmp_path.glob("folder*")) == []
+
+
+def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
+    sealed = seal(tmp_path / "folder", {"step": 3}, 10, lambda to: (to / "numbers").write_bytes(b"123"))
+    assert verified(tmp_path / "folder") == sealed
+    assert (sealed.about, sealed.size) == ({"step": 3}, 3)
+    for name in ("numbers", "manifest.json"):
+        path = tmp_path / "folder" / name
+        content = path.read_bytes()
+        for place in range(len(content)):
+            changed = bytearray(content)
+            changed[place] ^= 1
+            path.write_bytes(changed)
+            with pytest.raises(Damaged, match=r"is not as it was written|cannot be read"):
+                verified(tmp_path / "folder")
+        path.write_bytes(content[:-1])
+        with pytest.raises(Damaged):
+            verified(tmp_path / "folder")
+        path.write_bytes(content)
+    assert verified(tmp_path / "folder") == sealed
+
+
+def saved(kept: Checkpoint, step: int) -> None:
+    kept.save_state(step, 10, lambda to: (to / "numbers").write_text(str(step)))
+
+
+def test_states_beyond_the_record_are_not_taken(tmp_path: Path) -> None:
+    kept = Checkpoint(tmp_path / "7", recorded=0)
+    assert kept.resume("run", print) is None
+    for step in (10, 20):
+        saved(kept, step)
+    taken = Checkpoint(tmp_path / "7", recorded=19).resume("run", print)
+    assert taken is not None
+    assert taken.name == "step-00000010"
+    assert [path.name for path in (tmp_path / "7.states").iterdir()] == ["step-00000010"]
+    with pytest.raises(TrainingError, match=r"not what it was when it was begun\. Retry it"):
+        Checkpoint(tmp_path / "7", recorded=19).resume("another run", print)
+    assert Checkpoint(tmp_path / "7", recorded=0).resume("another run", print) is None
+    assert list((tmp_path / "7.states").iterdir()) == []
+
+
+def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:
+    clock = Clock(0.0)
+
+    def settle() -> None:
+        clock.now += costs[step]
+
+    kept = Checkpoint(tmp_path / "7", every_s=60, clock=clock, settle=settle)
+    kept.resume("run", print)
+    costs, pauses = [1.0, 10.0, 0.1], [60, 190, 60]
+    for step in range(3):
+        clock.now += 60 if step == 0 else pauses[step - 1]
+        assert kept.due
+        saved(kept, step + 1)
+        clock.now += pauses[step] - 0.5
+        assert not kept.due
+        clock.now -= pauses[step] - 0.5
+
+
+def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MRNLAB_CHECKPOINT_S", raising=False)
+    assert checkpoint_seconds() == 60
+    for text, seconds in (("0", 0.0), ("12.5", 12.5), ("", 60.0)):
+        monkeypatch.setenv("MRNLAB_CHECKPOINT_S", text)
+        assert checkpoint_seconds() == seconds
+    for text in ("-1", "often", "nan", "inf"):
+        monkeypatch.setenv("MRNLAB_CHECKPOINT_S", text)
+        with pytest.raises(MRNLabError, match=f"MRNLAB_CHECKPOINT_S is '{text}'; set it to the least number"):
+            checkpoint_seconds()

@@ -1,0 +1,114 @@
+"""Real workers killed with SIGKILL, in the write of a checkpoint too: the run ends as if none had been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.config import RunConfig
+from core.paths import checkpoint_dir
+from core.store import MetricKey, RunState, Store
+from tests.cut_off import Workers, workers
+from tests.trained import toy_config
+
+
+@pytest.fixture
+def store(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("MRNLAB_CHECKPOINT_S", "0")
+    opened = Store.open()
+    yield opened
+    opened.close()
+
+
+def train(store: Store, forked: Workers, config: RunConfig) -> int:
+    """A run that nothing happens to."""
+    (run_id,) = store.add_runs([config])
+    forked.start()
+    assert forked.ended() == 0
+    assert store.state(run_id) is RunState.SUCCEEDED, store.run(run_id).error
+    return run_id
+
+
+def train_killed(store: Store, forked: Workers, config: RunConfig, kills: Sequence[int | float]) -> int:
+    """A run whose workers are killed: at so many writes to the disk (int), after so many seconds (float)."""
+    (run_id,) = store.add_runs([config], retries=len(kills))
+    for kill in kills:
+        pid = forked.start(kill if isinstance(kill, int) else 0)
+        if isinstance(kill, float):
+            time.sleep(kill)  # any moment of its life is as good
+            os.kill(pid, signal.SIGKILL)
+        assert forked.ended() == -signal.SIGKILL
+        if store.state(run_id) is not RunState.QUEUED:  # else it was killed before its claim
+            store.mark_lost(run_id, "It was killed.")
+    forked.start()
+    assert forked.ended() == 0
+    assert store.state(run_id) is RunState.SUCCEEDED, store.run(run_id).error
+    return run_id
+
+
+def everything(store: Store, run_id: int) -> dict[str, Any]:
+    """All that a run has recorded but its clock, and the bytes of its checkpoint."""
+    rows = {
+        (key, step): value
+        for key in store.metric_keys([run_id])
+        for series in store.metrics([run_id], key)
+        for step, value in zip(series.step.tolist(), series.value.tolist(), strict=True)
+    }
+    moments = store.snapshots(run_id)
+    relations = [store.relations(run_id, moment.step)[1] for moment in moments]
+    folder = checkpoint_dir(run_id)
+    return {
+        "rows": rows,
+        "scores": [(one.split, one.task, one.epoch, one.score, one.report) for one in store.scores([run_id])],
+        "predictions": {split: store.predictions(run_id, split) for split in ("dev", "test")},
+        "moments": moments,
+        "relations": [
+            (one.task.tobytes(), one.label.tobytes(), one.feature_factor.tobytes()) for one in relations
+        ],
+        "files": {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()},
+        "best epoch": store.run(run_id).best_epoch,
+    }
+
+
+def compare(store: Store, killed: int, whole: int) -> None:
+    found, expected = everything(store, killed), everything(store, whole)
+    for part, value in expected.items():
+        assert found[part] == value, part
+    losses = [step for key, step in found["rows"] if key == MetricKey("", "train", "loss")]
+    assert losses == list(range(1, 1 + (store.run(whole).total_steps or 0)))
+    # What is left beside the checkpoints is nothing.
+    assert {path.name for path in checkpoint_dir(whole).parent.iterdir()} == {str(whole), str(killed)}
+
+
+def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
+    config = toy_config(
+        laboratory, paradigm="mrn", epochs=6, dropout=0.2, update_every=3, snapshots=5, batch_size=16
+    )
+    with workers() as forked:
+        before = time.monotonic()
+        whole = train(store, forked, config)
+        seconds = time.monotonic() - before
+        random = np.random.default_rng(3)
+        writes = [int(number) for number in random.integers(1, 30, 7)]
+        moments = [float(share) * seconds for share in random.uniform(0.2, 0.6, 3)]
+        killed = train_killed(store, forked, config, [*writes[:4], *moments, *writes[4:]])
+    told = [event.message for event in store.events(killed)]
+    assert any(message.startswith("Resumed from step") for message in told)
+    compare(store, killed, whole)
+
+
+@pytest.mark.slow
+def test_a_real_encoder_killed(store: Store, laboratory: Path) -> None:
+    """MiniLM, fine-tuned on a part of the demo corpus."""
+    config = RunConfig.build(corpus="demo", tasks="pos,ner", fraction=0.1, epochs=2, device="cpu")
+    with workers() as forked:
+        whole = train(store, forked, config)
+        killed = train_killed(store, forked, config, [15, 22, 9])
+    compare(store, killed, whole)
