@@ -1,0 +1,148 @@
+"""What the queue costs: `python -m tests.benchmarks.queue [--runs N]`.
+
+Seconds to queue N runs with `submit` (check included) and to stop them all; from `kill -9` of a training
+process to its run's being lost, and to the next run's being claimed, with nobody looking but the supervisor;
+from a claim to the first step of a worker's first run, and of its second, which finds torch imported.
+The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import logging
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+
+from core.checkpoints import Checkpoint
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.store import ACTIVE, RunState, Store
+from core.sweep import expand
+from core.training.events import Event, Sink, StepMetrics
+from jobs.processes import this_process
+from jobs.submit import submit
+from jobs.worker import Outcome, Worker
+from tests.making import config
+from tests.supervised import FOREVER, owner_of, supervised, wait_for
+
+
+class _Nowhere:
+    """An engine that starts nothing."""
+
+    name = "nowhere"
+
+    def ensure_workers(self, _store: Store) -> int:
+        return 0
+
+    def live_workers(self, _store: Store) -> int:
+        return 0
+
+
+class _FirstStep(Exception):
+    """Ends a training at its first step."""
+
+
+def queueing(runs: int) -> dict[str, float]:
+    """Seconds to describe, queue and stop so many runs, in a store on disk."""
+    with contextlib.closing(Store.open()) as store:
+        times = [time.perf_counter()]
+        seeds = [str(seed) for seed in range(1, runs + 1)]
+        described = expand({"corpus": "demo", "tasks": "pos,ner"}, {"seed": seeds}, {})
+        times.append(time.perf_counter())
+        submit(store, described, "seeds", engine=_Nowhere())
+        times.append(time.perf_counter())
+        asked = store.request_stops(store.launched("seeds", ACTIVE))
+        times.append(time.perf_counter())
+        assert len(asked) == runs
+    described_s, queued_s, stopped_s = (later - earlier for earlier, later in itertools.pairwise(times))
+    return {"described_s": described_s, "queued_s": queued_s, "stopped_s": stopped_s}
+
+
+def killing() -> dict[str, float]:
+    """Seconds from the kill of a worker until its run is lost, and until the next is claimed."""
+    with supervised() as (store, engine):
+        first, second = store.add_runs([config(epochs=FOREVER), config(seed=2, epochs=1)])
+        engine.ensure_workers(store)
+        wait_for(lambda: store.run(first).step > 0)
+        pid = owner_of(store, first).pid
+        killed = time.perf_counter()
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: store.state(first) is RunState.LOST)
+        lost_s = time.perf_counter() - killed
+        wait_for(lambda: store.state(second) is not RunState.QUEUED)
+        return {"lost_s": lost_s, "next_claimed_s": time.perf_counter() - killed}
+
+
+def first_steps(runs: int) -> list[float]:
+    """Seconds from the claim to the first step of each of so many runs of this process."""
+    logging.disable()  # each training fails at its first step, as it shall
+    took: list[float] = []
+    claimed = 0.0
+
+    def prepare(config: RunConfig) -> Corpus:
+        nonlocal claimed
+        claimed = time.perf_counter()
+        from core.corpora import prepare
+
+        return prepare(config)
+
+    def train(
+        config: RunConfig,
+        corpus: Corpus,
+        *,
+        sink: Sink,
+        should_stop: Callable[[], bool],
+        checkpoint: Checkpoint,
+    ) -> Outcome:
+        from core.training.trainer import train
+
+        def first_step(event: Event) -> None:
+            if isinstance(event, StepMetrics):
+                took.append(time.perf_counter() - claimed)
+                raise _FirstStep
+            sink(event)
+
+        return train(config, corpus, sink=first_step, should_stop=should_stop, checkpoint=checkpoint)
+
+    with contextlib.closing(Store.open("sqlite://")) as store:
+        store.add_runs([config(seed=seed, encoder_training="frozen") for seed in range(1, runs + 1)])
+        worker = Worker(
+            store, this_process(), prepare=prepare, train=train, log_to=lambda _: contextlib.nullcontext()
+        )
+        while worker.train_next():
+            pass
+    return took
+
+
+def starting() -> dict[str, float]:
+    """Seconds from a claim to the first step of a frozen MiniLM on `demo`, its features in the cache."""
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(1) as fills_the_cache:
+        fills_the_cache.apply(first_steps, (1,))
+    with spawn.Pool(1) as worker:
+        first_s, second_s = worker.apply(first_steps, (2,))
+    return {"first_run_s": first_s, "second_run_s": second_s}
+
+
+def main() -> None:
+    """Prints each figure, and all as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"MRNLAB_HOME": folder, "MRNLAB_SLOTS": "1"}
+        figures = queueing(given.runs) | killing() | starting()
+    for what, seconds in figures.items():
+        print(f"{what.removesuffix('_s').replace('_', ' '):>14}  {seconds:6.2f} s")
+    print(json.dumps({"runs": given.runs} | {what: round(seconds, 3) for what, seconds in figures.items()}))
+
+
+if __name__ == "__main__":
+    main()
