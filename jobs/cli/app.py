@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 from core.errors import MRNLabError
 from core.store import Store
 from jobs.cli.output import tell
+from jobs.engines import ENGINES
 
 __all__ = ["JSON_OPTION", "RUNS_ARGUMENT", "RUN_ARGUMENT", "Chosen", "app", "opened_store"]
 
@@ -68,8 +70,18 @@ def _choose(
             help="The store, as an SQLAlchemy URL (default: MRNLAB_DB, else runs.db in MRNLAB_HOME).",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Where runs are trained: {', '.join(ENGINES)} (default: MRNLAB_ENGINE, else local)."
+        ),
+    ] = None,
 ) -> None:
     """Keeps the global options for the verb."""
+    if engine is not None:
+        if engine not in ENGINES:
+            raise MRNLabError(f"--engine: '{engine}' is not one of {', '.join(ENGINES)}.")
+        os.environ["MRNLAB_ENGINE"] = engine  # what this command starts uses it too
     ctx.obj = Chosen(db)
 
 

@@ -1,0 +1,331 @@
+"""The dispatcher: turns the queue of one store into tasks of a Ray cluster, and watches them.
+
+It is a detached actor on the head of the cluster: it outlives the command or page that made it, and Ray
+starts it again where it dies. Its tasks die with it; the runs they trained are found lost then, and resumed.
+All it knows it reads from the store, so that it can be lost at any moment.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledError
+
+from core.errors import RunNotFound
+from core.store import Run, RunState, Store
+from jobs.engines.ray_engine import JOB, SCHEDULER
+from jobs.engines.ray_task import Settings, train_run
+from jobs.logs import set_up_logging
+from jobs.reaper import GRACE_S, reap
+from jobs.watching import Watch, hang_limit
+
+__all__ = ["BEAT_S", "Dispatcher", "hosts_of", "sqlite_problem"]
+
+BEAT_S = 1.0
+"""How long the dispatcher waits between two looks at the store."""
+
+# So many tasks more than can run now are handed to Ray, that no processor waits for our next look.
+_AHEAD = 2
+_TEND_EVERY_S = 5.0
+# A task that could not reach the store says nothing about its run: others may try after this time.
+_HOLD_S = 10.0
+# A run whose machine dies again and again may be the cause of it.
+_MOST_ATTEMPTS = 10
+
+# Ray hands out GPUs by narrowing what CUDA sees, which a process that has used CUDA cannot follow.
+_OWN_CHOICE_OF_GPU = {"env_vars": {"RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1"}}
+
+# Retries are the dispatcher's. With max_calls, Ray would end the process of each task on a GPU with its task,
+# and torch be imported for each run.
+_TRAIN = ray.remote(max_retries=0, max_calls=0)(train_run)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Task:
+    ref: Any
+    number: int
+    given_up: bool = False
+
+    @property
+    def job(self) -> str:
+        return JOB + str(self.ref.task_id().hex())
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """What the cluster has of each kind (GPU, CPU) now."""
+
+    has: Mapping[str, float]
+    free: Mapping[str, float]
+    each: Mapping[str, float]
+    """What one run takes."""
+    nodes: Mapping[str, str]
+    """The host of each living node."""
+
+    def kind(self, run: Run) -> str:
+        """Whether a run takes a GPU or cores alone."""
+        device = run.config.device
+        return "CPU" if device == "cpu" or (device == "auto" and not self.has["GPU"]) else "GPU"
+
+
+def hosts_of(nodes: list[dict[str, Any]]) -> dict[str, str]:
+    """The host of each living node of the cluster."""
+    return {node["NodeID"]: str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]}
+
+
+def sqlite_problem(url: str, nodes: Mapping[str, str]) -> str | None:
+    """Why a store in a file cannot serve these nodes, in a sentence."""
+    machines = len(set(nodes.values()))
+    if not url.startswith("sqlite") or machines < 2:
+        return None
+    return (
+        f"The store is an SQLite file, which the {machines} machines of the Ray cluster cannot share; use a "
+        "PostgreSQL server (docs/laboratory.md)."
+    )
+
+
+class Dispatcher:
+    """The actor. Its thread looks at the store until the actor ends."""
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        set_up_logging()
+        self._url, self._settings = url, settings
+        self._store = Store.open(url)
+        self._store.note_scheduler(SCHEDULER)
+        self._tasks: dict[int, _Task] = {}
+        self._made = 0
+        # What a former dispatcher had started ends without it.
+        self._orphans = {run.id for run in self._trained() if (run.engine_job or "").startswith(JOB)}
+        self._watch = Watch()
+        self._tended_at = time.monotonic()
+        self._held_until = 0.0
+        self._held_by: str | None = None
+        self._poked = threading.Event()
+        threading.Thread(target=self._look_after, name="look-after", daemon=True).start()
+
+    def poke(self, settings: Settings) -> None:
+        """Look at the store now; from now on runs take of the cluster what these settings say."""
+        self._settings = settings
+        self._poked.set()
+
+    def _look_after(self) -> None:
+        while True:
+            self._poked.clear()
+            try:
+                self._look()
+            except Exception:  # noqa: BLE001 - told in the log; if the actor ended, all that it trains would end too
+                _log.exception("This look failed; there will be others.")
+            self._poked.wait(BEAT_S)
+
+    def _look(self) -> None:
+        self._settle()
+        if time.monotonic() - self._tended_at > _TEND_EVERY_S:
+            self._tended_at = time.monotonic()
+            self._store.note_scheduler(SCHEDULER)
+            reap(self._store, self._watch)
+            self._end_stuck()
+        self._resume_orphans()
+        cluster = self._cluster()
+        queue = self._store.runs(states={RunState.QUEUED}, archived=None, with_facts=False)
+        queue.sort(key=lambda run: (-run.priority, run.id))
+        held = self._held(cluster)
+        wanted = [] if held is not None else list(self._wanted(queue, cluster))
+        trained = {run.id for run in self._trained()}
+        for run_id in self._tasks.keys() - trained - {run.id for run in wanted}:
+            self._withdraw(run_id)
+        self._hand_over(wanted, cluster)
+        self._tell(queue, cluster, held)
+
+    # What has ended
+
+    def _settle(self) -> None:
+        """Looks at the tasks that have ended, well or not."""
+        refs = {task.ref: run_id for run_id, task in self._tasks.items()}
+        if not refs:
+            return
+        ended, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0)
+        for ref in ended:
+            run_id = refs[ref]
+            job, given_up = self._tasks[run_id].job, self._tasks[run_id].given_up
+            try:
+                ray.get(ref)
+            except NodeDiedError:
+                self._fell(run_id, job, f"The machine that trained run {run_id} is gone.", resumed=True)
+            except TaskCancelledError:
+                self._fell(run_id, job, f"Run {run_id} was taken from its machine.", resumed=not given_up)
+            except RayTaskError as error:
+                _log.warning("The task of run %d failed.", run_id, exc_info=error)
+                self._hold(f"A machine of the cluster could not train it: {error.cause}")
+                self._fell(run_id, job, f"The task of run {run_id} failed: {error.cause}", resumed=False)
+            except RayError as error:
+                _log.warning("The task of run %d ended.", run_id, exc_info=error)
+                self._fell(run_id, job, f"The process that trained run {run_id} died.", resumed=False)
+            del self._tasks[run_id]
+
+    def _fell(self, run_id: int, job: str, message: str, *, resumed: bool) -> None:
+        """Says that a task has ended before its run; `resumed`: queues the run again, to be resumed.
+
+        All in one transaction: whoever looks sees a run that is trained, lost for good, or waits again.
+        """
+        store = self._store
+        try:
+            with store.transaction():
+                run = store.run(run_id)
+                if not (run.engine_job or "").startswith(job):
+                    return  # it had ended, or waits again, or is another's
+                if run.state is RunState.CANCELLING:
+                    store.finish(run_id, RunState.CANCELLED)
+                elif run.state is RunState.RUNNING:
+                    store.mark_lost(run_id, message)
+                if resumed:
+                    self._resume(store.run(run_id))
+        except RunNotFound:
+            return  # deleted meanwhile
+
+    def _resume_orphans(self) -> None:
+        """Resumes what a former dispatcher had started, once its death is sure."""
+        for run in self._store.runs(ids=self._orphans, with_facts=False) if self._orphans else ():
+            if run.state in (RunState.RUNNING, RunState.CANCELLING):
+                continue  # it lives, or `reap` will find it dead
+            self._orphans.discard(run.id)
+            self._resume(run)
+
+    def _resume(self, run: Run) -> None:
+        """Queues a lost run again, unless it was to stop, or is lost wherever it goes."""
+        wanted = run.stop_requested_at is None and run.attempt < _MOST_ATTEMPTS
+        if run.state is RunState.LOST and wanted:
+            self._store.requeue(run.id, resume=True)
+
+    def _end_stuck(self) -> None:
+        """Ends by force what does not stop when asked, or hangs: on another machine nobody else can."""
+        trained = self._trained()
+        seen, hang_s = self._watch.look(trained), hang_limit()
+        for run in trained:
+            task = self._tasks.get(run.id)
+            if task is None or task.given_up:
+                continue
+            if seen[run.id].stopping_s > GRACE_S:
+                why = f"It had not stopped {GRACE_S:.0f} s after it was asked to"
+            elif seen[run.id].stuck_s > hang_s:
+                why = f"It made no progress for {hang_s:.0f} s although its process lived"
+            else:
+                continue
+            task.given_up = True
+            self._store.add_event(run.id, "warning", f"{why}; its process is ended.")
+            ray.cancel(task.ref, force=True)
+
+    def _trained(self) -> list[Run]:
+        states = {RunState.RUNNING, RunState.CANCELLING}
+        return self._store.runs(states=states, archived=None, with_facts=False)
+
+    # What begins
+
+    def _cluster(self) -> _Cluster:
+        has, free = ray.cluster_resources(), ray.available_resources()
+        each = {"GPU": 1 / self._settings.runs_per_gpu, "CPU": self._settings.cpus}
+        return _Cluster(
+            has={kind: has.get(kind, 0.0) for kind in each},
+            free={kind: free.get(kind, 0.0) for kind in each},
+            each=each,
+            nodes=hosts_of(ray.nodes()),
+        )
+
+    def _hold(self, reason: str) -> None:
+        self._held_by, self._held_until = reason, time.monotonic() + _HOLD_S
+
+    def _held(self, cluster: _Cluster) -> str | None:
+        """What keeps every run from starting; "" where the page tells of that already."""
+        if self._store.paused_since() is not None:
+            return ""
+        if time.monotonic() < self._held_until:
+            return self._held_by
+        if set(cluster.nodes.values()) <= self._store.drained().keys():
+            return "Every machine of the cluster is set to take no runs."
+        return sqlite_problem(self._url, cluster.nodes)
+
+    def _hand_over(self, wanted: list[Run], cluster: _Cluster) -> None:
+        """Makes tasks of these runs. Ray takes them as they come: one that is to go later is withdrawn, and
+        made anew at the next look.
+        """
+        newest = {"GPU": 0, "CPU": 0}
+        for run in wanted:
+            task = self._tasks.get(run.id)
+            kind = cluster.kind(run)
+            if task is None:
+                self._made += 1
+                task = self._tasks[run.id] = _Task(self._submitted(run, cluster), self._made)
+            elif task.number < newest[kind]:
+                self._withdraw(run.id)
+            newest[kind] = max(newest[kind], task.number)
+
+    def _withdraw(self, run_id: int) -> None:
+        """Takes a task back. One that starts at this moment is ended, and its run resumed in its turn."""
+        ray.cancel(self._tasks[run_id].ref)
+
+    def _wanted(self, queue: list[Run], cluster: _Cluster) -> Iterator[Run]:
+        """The runs whose tasks Ray shall have now: those that can run, and a few more."""
+        room = self._room(queue, cluster)
+        for run in queue:
+            kind = cluster.kind(run)
+            if room[kind] > -_AHEAD:
+                room[kind] -= 1
+                yield run
+
+    def _room(self, queue: list[Run], cluster: _Cluster) -> dict[str, int]:
+        """How many more runs of each kind the cluster has place for beside those that its tasks train."""
+        room = {kind: int(has / cluster.each[kind]) for kind, has in cluster.has.items()}
+        waiting = {run.id for run in queue}
+        for run in self._trained():
+            if run.id in self._tasks and run.id not in waiting:
+                room[cluster.kind(run)] -= 1
+        return room
+
+    def _submitted(self, run: Run, cluster: _Cluster) -> Any:
+        drained = self._store.drained()
+        avoided = [node for node, host in cluster.nodes.items() if host in drained]
+        on_gpu = cluster.kind(run) == "GPU"
+        return _TRAIN.options(
+            name=f"run {run.id}",
+            num_cpus=self._settings.cpus,
+            num_gpus=1 / self._settings.runs_per_gpu if on_gpu else 0,
+            label_selector={"ray.io/node-id": f"!in({','.join(avoided)})"} if avoided else None,
+            runtime_env=_OWN_CHOICE_OF_GPU if on_gpu else None,
+        ).remote(self._url, run.id, self._settings)
+
+    def _tell(self, queue: list[Run], cluster: _Cluster, held: str | None) -> None:
+        """Writes to the store why runs wait."""
+        told: dict[int, str | None] = {}
+        room = self._room(queue, cluster)
+        for run in queue:
+            kind = cluster.kind(run)
+            if held is not None:
+                reason = held or None
+            elif run.id in self._tasks and room[kind] > 0:
+                room[kind] -= 1
+                reason = "The cluster has it and starts it."
+            else:
+                reason = _reason(cluster, kind, run.waiting_for)
+            if reason != run.waiting_for:
+                told[run.id] = reason
+        if told:
+            self._store.set_waiting_for(told)
+
+
+def _reason(cluster: _Cluster, kind: str, former: str | None) -> str | None:
+    """Why a run waits that Ray cannot start now."""
+    has, free = round(cluster.has[kind]), cluster.free[kind]
+    one, many = ("a GPU", "GPUs") if kind == "GPU" else ("a processor", "processor cores")
+    if not has:
+        return f"Waits for {one}: the cluster has 0."
+    if free < cluster.each[kind]:
+        return f"Waits for its turn: {has - int(free)} of {has} {many} are busy."
+    # A place that is free for a moment, between two runs, is no news for thousands that wait.
+    return former if former is not None and former.startswith("Waits for its turn") else None

@@ -1,0 +1,106 @@
+"""Each run a task of a Ray cluster, placed by the dispatcher of its store (`jobs.engines.ray_dispatcher`).
+
+The dispatcher tells the store that it looks after the queue. Only where it does not, a process is started
+that joins the cluster and makes one (`jobs.engines.ray_connect`): Ray ends a process by force whose cluster
+goes away, and neither a page nor a command shall end so. Pages therefore never import ray.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from core.errors import MRNLabError
+from core.store import RunState, Store
+
+__all__ = ["JOB", "SCHEDULER", "RayEngine"]
+
+SCHEDULER = "ray"
+"""What the dispatcher is called in the store."""
+
+JOB = "ray task "
+"""How the name begins by which a run's row knows the task that trains it."""
+
+# The dispatcher says that it is there every five seconds.
+_GONE_AFTER_S = 20.0
+_CONNECT_S = 90.0
+# A cluster that is not there is not looked for at every call.
+_RETRY_AFTER_S = 30.0
+
+
+class RayEngine:
+    """Sees to it that the store has a dispatcher. `worker` names a class as `MODULE:NAME`, for tests."""
+
+    name = "ray"
+
+    def __init__(self, worker: str = "jobs.worker:Worker") -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise ModuleNotFoundError("No module named 'ray'", name="ray")
+        self._worker = worker
+        self._lock = threading.Lock()
+        self._problem: tuple[float, str] | None = None
+
+    def ensure_workers(self, store: Store) -> int:
+        """Makes a dispatcher where runs wait and none looks after them; 1 where it did, else 0.
+
+        Raises MRNLabError where the cluster cannot be reached, or cannot use this store; the runs stay
+        queued.
+        """
+        if not store.counts()[RunState.QUEUED] or _looked_after(store):
+            return 0
+        with self._lock:
+            if _looked_after(store):
+                return 0
+            if self._problem is not None and time.monotonic() < self._problem[0]:
+                raise MRNLabError(self._problem[1])
+            try:
+                _connect(store, self._worker)
+            except MRNLabError as error:
+                self._problem = (time.monotonic() + _RETRY_AFTER_S, str(error))
+                raise
+            self._problem = None
+            return 1
+
+    def live_workers(self, store: Store) -> int:
+        """How many tasks of the cluster train, and at least 1 where the dispatcher waits for work."""
+        states = {RunState.RUNNING, RunState.CANCELLING}
+        trained = store.runs(states=states, archived=None, with_facts=False)
+        tasks = sum((run.engine_job or "").startswith(JOB) for run in trained)
+        return max(tasks, int(_looked_after(store)))
+
+
+def _looked_after(store: Store) -> bool:
+    seen = store.scheduler_seen(SCHEDULER)
+    return seen is not None and store.now() - seen.timestamp() < _GONE_AFTER_S
+
+
+def _connect(store: Store, worker: str) -> None:
+    environment = os.environ | {
+        # Not in the arguments, which every user of the machine can read.
+        "MRNLAB_DB": store.url,
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "jobs.engines.ray_connect", worker],
+            env=environment,
+            # The folder that holds our packages: `-m` looks there first.
+            cwd=Path(__file__).resolve().parents[2],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_CONNECT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MRNLabError(
+            f"The runs are queued, but the Ray cluster did not answer within {_CONNECT_S:.0f} s."
+        ) from error
+    if done.returncode:
+        lines = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()
+        raise MRNLabError(f"The runs are queued, but not yet on the Ray cluster. {lines[-1]}")

@@ -1,0 +1,255 @@
+"""Workers as jobs of a Slurm cluster, submitted through submitit.
+
+A job is a worker that trains run after run, for sites count allocations and not what is done in them: there
+are never more jobs than `workers`, and none is made for a run that a job's worker will take anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import submitit
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import MRNLabError
+from core.paths import home
+from core.store import Run, RunState, Store
+from jobs.engines.slurm_job import JOB, SlurmWorker
+from jobs.reaper import GRACE_S, give_up
+from jobs.watching import Watch
+
+__all__ = ["SlurmEngine", "SlurmSettings"]
+
+_LOOK_EVERY_S = 15.0
+_ANSWER_S = 30.0
+# Slurm warns this long before it takes the place, which is the time to save a training state.
+_WARNING_S = 90
+_HANDED_ON = ("MRNLAB_HOME", "MRNLAB_DATA", "MRNLAB_ARTEFACTS", "MRNLAB_CHECKPOINT_S")
+
+_WORDS = {
+    "Resources": "no machine has room for it",
+    "Priority": "other jobs go before it",
+    "BeginTime": "it begins in a moment",
+    "JobHeldUser": "it is held",
+    "JobHeldAdmin": "an administrator holds it",
+    "PartitionDown": "its partition is down",
+    "PartitionInactive": "its partition takes no jobs now",
+    "ReqNodeNotAvail": "the machines it asks for are not available",
+    "Dependency": "it waits for another job",
+}
+_WAITING = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"}
+
+
+class SlurmSettings(BaseModel):
+    """What a worker's job asks of Slurm: `slurm.toml` in MRNLAB_HOME, or the file that MRNLAB_SLURM names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    workers: Annotated[int, Field(ge=1)] = 1
+    """How many jobs at most, waiting ones included."""
+    minutes: Annotated[int, Field(ge=1)] = 240
+    """A job's time limit. A run that is not done by then goes on in the next."""
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    gpus: Annotated[int, Field(ge=0, le=1)] = 0
+    cpus: Annotated[int, Field(ge=1)] = 1
+    memory_gb: Annotated[int, Field(ge=1)] | None = None
+    linger_s: Annotated[float, Field(ge=0)] = 60.0
+    """How long a worker waits for another run before its job ends."""
+    setup: tuple[str, ...] = ()
+    """Shell commands before the worker starts, such as `module load cuda`."""
+    sbatch: Mapping[str, str | int] = {}
+    """Further options of sbatch, by their long names."""
+
+    @classmethod
+    def read(cls) -> SlurmSettings:
+        """Raises MRNLabError where the file cannot be read or says what there is not."""
+        named = os.environ.get("MRNLAB_SLURM")
+        path = Path(named).expanduser() if named else home() / "slurm.toml"
+        if not named and not path.exists():
+            return cls()
+        try:
+            return cls(**tomllib.loads(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise MRNLabError(f"The settings for Slurm {path} cannot be read: {error.strerror}.") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise MRNLabError(f"{path}: {where}: {first['msg']}.") from error
+        except (ValueError, TypeError) as error:
+            raise MRNLabError(f"{path} is not a TOML file: {error}.") from error
+
+
+@dataclass(frozen=True)
+class _Job:
+    id: str
+    state: str
+    reason: str
+
+    @property
+    def waits(self) -> bool:
+        return self.state in _WAITING
+
+
+class SlurmEngine:
+    """Submits workers and looks after them. `worker` names a class as `MODULE:NAME`, for tests."""
+
+    name = "slurm"
+
+    def __init__(self, worker: str = "jobs.worker:Worker", look_every_s: float = _LOOK_EVERY_S) -> None:
+        self._worker, self._look_every_s = worker, look_every_s
+        self._looked_at = -look_every_s
+        self._watch = Watch()
+        self._lock = threading.Lock()
+
+    def ensure_workers(self, store: Store) -> int:
+        """Submits jobs while runs wait that no job's worker will take; how many. Tells why runs wait.
+
+        Between two looks at Slurm lie `look_every_s`, for its controller serves many. Raises MRNLabError.
+        """
+        with self._lock:
+            if time.monotonic() - self._looked_at < self._look_every_s:
+                return 0
+            queue = store.runs(states={RunState.QUEUED}, archived=None, with_facts=False)
+            # Read before the jobs are: a run's job that is not among them has ended.
+            trained = _trained(store)
+            if not queue and not trained:
+                return 0
+            self._looked_at = time.monotonic()
+            settings = SlurmSettings.read()
+            jobs = _jobs(store)
+            self._look_after(store, trained, jobs)
+            paused = store.paused_since() is not None
+            busy = {(run.engine_job or "").removeprefix(JOB) for run in trained}
+            idle = [job for job in jobs if job.id not in busy]
+            missing = min(settings.workers - len(jobs), len(queue) - len(idle))
+            started = 0
+            if not queue:
+                _cancel([job.id for job in jobs if job.waits])
+            elif missing > 0 and not paused:
+                self._submit(store, settings, missing)
+                started = missing
+            reason = None if paused or started else _reason(jobs, len(busy), settings)
+            told = {run.id: reason for run in queue if run.waiting_for != reason}
+            if told:
+                store.set_waiting_for(told)
+            return started
+
+    def live_workers(self, store: Store) -> int:
+        """How many of the jobs run or wait."""
+        return len(_jobs(store))
+
+    def _look_after(self, store: Store, trained: Sequence[Run], jobs: Sequence[_Job]) -> None:
+        """Marks runs as lost whose job has ended, and ends jobs that do not stop."""
+        there = {job.id for job in jobs}
+        seen = self._watch.look(trained)
+        for run in trained:
+            job = (run.engine_job or "").removeprefix(JOB)
+            if job not in there:
+                give_up(store, run, f"The Slurm job {job} that trained run {run.id} has ended.")
+            elif seen[run.id].stopping_s > GRACE_S:
+                _cancel([job])
+
+    def _submit(self, store: Store, settings: SlurmSettings, count: int) -> None:
+        if (
+            store.url.startswith("sqlite")
+            and len(set(_slurm("sinfo", "--noheader", "--format=%n").split())) > 1
+        ):
+            raise MRNLabError(
+                "The runs are queued, but the store is an SQLite file, which the machines of a Slurm cluster "
+                "cannot share; use a PostgreSQL server (docs/laboratory.md)."
+            )
+        folder = home() / "slurm"
+        # submitit keeps there what it calls in the job: the store's URL, and so its password.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        environment = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
+        environment.setdefault("MRNLAB_HOME", str(home()))
+        asked = {
+            "job_name": _name(store),
+            "time": settings.minutes,
+            "partition": settings.partition,
+            "account": settings.account,
+            "qos": settings.qos,
+            "gpus_per_node": settings.gpus or None,
+            "cpus_per_task": settings.cpus,
+            "mem": settings.memory_gb and f"{settings.memory_gb}G",
+            "setup": list(settings.setup) or None,
+            "additional_parameters": dict(settings.sbatch) or None,
+        }
+        try:
+            # A worker's job is queued again each time it runs out of time, as long as runs wait.
+            executor = submitit.SlurmExecutor(folder, max_num_timeout=1_000_000)
+            executor.update_parameters(
+                signal_delay_s=_WARNING_S,
+                stderr_to_stdout=True,
+                **{name: value for name, value in asked.items() if value is not None},
+            )
+            with executor.batch():
+                for _ in range(count):
+                    executor.submit(SlurmWorker(store.url, self._worker, settings.linger_s, environment))
+        except (RuntimeError, OSError, submitit.core.utils.FailedJobError) as error:
+            raise MRNLabError(
+                f"The runs are queued, but Slurm took no job: {' '.join(str(error).split())}"
+            ) from error
+
+
+def _name(store: Store) -> str:
+    return f"mrnlab-{sha256(store.url.encode()).hexdigest()[:8]}"
+
+
+def _trained(store: Store) -> list[Run]:
+    states = {RunState.RUNNING, RunState.CANCELLING}
+    runs = store.runs(states=states, archived=None, with_facts=False)
+    return [run for run in runs if (run.engine_job or "").startswith(JOB)]
+
+
+def _jobs(store: Store) -> list[_Job]:
+    """This store's jobs that wait or run, as Slurm tells. Raises MRNLabError where it does not answer."""
+    told = _slurm("squeue", "--me", "--noheader", "--array", f"--name={_name(store)}", "--format=%i|%T|%r")
+    return [_Job(*line.split("|", 2)) for line in told.splitlines() if line.count("|") >= 2]
+
+
+def _cancel(jobs: Sequence[str]) -> None:
+    if jobs:
+        _slurm("scancel", *jobs)
+
+
+def _slurm(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+    except FileNotFoundError as error:
+        raise MRNLabError(
+            f"The runs are queued, but this machine has no Slurm: {command[0]} is not on the path."
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise MRNLabError(
+            f"The runs are queued, but Slurm did not answer within {_ANSWER_S:.0f} s ({command[0]})."
+        ) from error
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
+        raise MRNLabError(f"The runs are queued, but Slurm answered to {command[0]}: {said}")
+    return done.stdout
+
+
+def _reason(jobs: Sequence[_Job], busy: int, settings: SlurmSettings) -> str | None:
+    """Why the queue does not get shorter now."""
+    waiting = [job for job in jobs if job.waits]
+    if waiting:
+        ((reason, _),) = Counter(job.reason for job in waiting).most_common(1)
+        first = next(job for job in waiting if job.reason == reason)
+        words = _WORDS.get(reason.partition(",")[0])
+        return f"Waits for Slurm, job {first.id}: {f'{words} ({reason})' if words else reason}."
+    if busy >= settings.workers:
+        return f"Waits for its turn: {busy} of {settings.workers} Slurm workers are busy."
+    return None

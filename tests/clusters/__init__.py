@@ -1,0 +1,1 @@
+"""Engines on real clusters of other schedulers, started on this machine."""

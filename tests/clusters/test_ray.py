@@ -1,0 +1,227 @@
+"""Runs on a real Ray cluster of two nodes on this machine (Ray's own test cluster), with PostgreSQL as store.
+
+Each node has its own laboratory folder; what they share is the store and the shared artefacts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from core.errors import MRNLabError
+from core.store import MetricKey, RunState, Store
+from tests.clusters.training import STEP_S
+from tests.making import config
+from tests.postgres import PostgresServer
+
+cluster_utils = pytest.importorskip(
+    "ray.cluster_utils", reason="Ray is not installed: pip install 'mrnlab[ray]'"
+)
+
+from jobs.engines.ray_dispatcher import hosts_of, sqlite_problem  # noqa: E402 - imports ray
+from jobs.engines.ray_engine import JOB, RayEngine  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKER = "tests.clusters.training:worker"
+LOSS = MetricKey("", "train", "loss")
+_PATIENCE_S = 120.0
+
+
+class Laboratory:
+    """Two nodes, a store, and the engine under test."""
+
+    def __init__(self, cluster: Any, store: Store, folder: Path) -> None:
+        self.cluster, self.store, self._folder = cluster, store, folder
+        self.engine = RayEngine(WORKER)
+        self._seeds = itertools.count(1)
+
+    def add_node(self, name: str, **resources: int) -> Any:
+        """A node with a laboratory folder of its own."""
+        home = {"MRNLAB_HOME": str(self._folder / name)}
+        return self.cluster.add_node(env_vars=home, include_dashboard=False, **resources)
+
+    def launch(self, number: int, *, retries: int = 0, priority: int = 0, **values: Any) -> list[int]:
+        """Queues runs and sees to it that there is a dispatcher."""
+        configs = [config(seed=next(self._seeds), **values) for _ in range(number)]
+        ids = self.store.add_runs(configs, retries=retries, priority=priority)
+        self.engine.ensure_workers(self.store)
+        return ids
+
+    def until(self, what: Callable[[], object]) -> None:
+        """Waits for that. Fails where it does not come."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while not what():
+            assert time.monotonic() < deadline, [
+                (run.id, run.state.value, run.step, run.waiting_for) for run in self.store.runs()
+            ]
+            time.sleep(0.05)
+
+    def until_ended(self, ids: list[int]) -> None:
+        self.until(lambda: all(self.store.state(run_id) is RunState.SUCCEEDED for run_id in ids))
+
+    def told(self, run_id: int) -> list[str]:
+        """A run's history in words."""
+        return [event.message for event in self.store.events(run_id)]
+
+    def resumed_after(self, run_id: int) -> int:
+        """The step of the state that its last attempt took up."""
+        last = [told for told in self.told(run_id) if told.startswith("On ")][-1]
+        return int(last.rstrip(".").rpartition(" ")[2])
+
+    def process(self, name: str) -> psutil.Process:
+        """That process of Ray on the head node."""
+        raylet = psutil.Process(self.cluster.head_node.all_processes["raylet"][0].process.pid)
+        found = [child for child in raylet.children(recursive=True) if name in " ".join(child.cmdline())]
+        assert len(found) == 1, (name, found)
+        return found[0]
+
+
+@pytest.fixture(scope="module")
+def lab(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """A head with one core, a second node with one core, and a dispatcher."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with pytest.MonkeyPatch.context() as patch, postgres_server.database() as url:
+        patch.setenv("PYTHONPATH", str(ROOT))  # the nodes import the worker of these tests
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("MRNLAB_ARTEFACTS", str(folder / "shared"))
+        cluster = cluster_utils.Cluster()
+        try:
+            with contextlib.closing(Store.open(url)) as store:
+                made = Laboratory(cluster, store, folder)
+                made.add_node("head", num_cpus=1)
+                patch.setenv("MRNLAB_RAY_ADDRESS", cluster.address)
+                yield made
+        finally:
+            cluster.shutdown()
+
+
+def test_a_node_dies(lab: Laboratory) -> None:
+    """Every run ends well, the one that was trained there resumed from its last state, with nothing twice."""
+    second = lab.add_node("second", num_cpus=1)
+    ids = lab.launch(5, epochs=3)
+    on_second: list[int] = []
+
+    def one_is_half_done() -> bool:
+        for run in lab.store.runs(ids=ids):
+            there = any("/second" in told for told in lab.told(run.id))
+            if run.state is RunState.RUNNING and there and 12 <= run.step < 28:
+                on_second.append(run.id)
+        return bool(on_second)
+
+    lab.until(one_is_half_done)
+    lab.cluster.remove_node(second, allow_graceful=False)
+    lab.until_ended(ids)
+    (killed,) = on_second
+    told = lab.told(killed)
+    assert "Queued again after it was lost, to be resumed." in told
+    assert {run.id: run.attempt for run in lab.store.runs(ids=ids)} == {
+        run_id: 2 if run_id == killed else 1 for run_id in ids
+    }
+    for series in lab.store.metrics(ids, LOSS):
+        assert series.step.tolist() == list(range(1, 31))
+    # The node that is left trained all others in one process: what it imports, it imports once.
+    processes = {run.owner for run in lab.store.runs(ids=ids)}
+    assert len(processes) <= 2
+
+
+def test_a_worker_dies(lab: Laboratory) -> None:
+    """Its process alone, not its node: the run is lost, unless it has retries left; others go on."""
+    (lost,), (retried, other) = lab.launch(1, epochs=3), lab.launch(2, epochs=3, retries=1)
+    for run_id in (lost, retried):
+        lab.until(lambda run_id=run_id: lab.store.run(run_id).step >= 12)
+        owner = lab.store.run(run_id).owner
+        assert owner is not None
+        psutil.Process(owner.pid).kill()
+        lab.until(lambda run_id=run_id: lab.store.state(run_id) is not RunState.RUNNING)
+    lab.until_ended([retried, other])
+    assert lab.store.state(lost) is RunState.LOST
+    assert lab.store.run(retried).attempt == 2
+
+
+def test_the_dispatcher_dies(lab: Laboratory) -> None:
+    """Ray starts it again; what it had started dies with it and is resumed."""
+    trained, waiting = lab.launch(2, epochs=3)
+    lab.until(lambda: lab.store.run(trained).step >= 12)
+    lab.process("Dispatcher").kill()
+    lab.until_ended([trained, waiting])
+    assert lab.store.run(trained).attempt == 2
+    assert lab.resumed_after(trained) in (10, 20)
+    assert lab.store.metrics([trained], LOSS)[0].step.tolist() == list(range(1, 31))
+
+
+def test_what_waits(lab: Laboratory) -> None:
+    """Reasons, priorities, a pause, and stops of what cannot start, of what waits and of what trains."""
+    on_gpu, first, second = (lab.launch(1, device=device, epochs=20)[0] for device in ("cuda", "cpu", "cpu"))
+    store = lab.store
+    lab.until(lambda: store.run(first).step > 0)
+    run = store.run(first)
+    assert (run.engine_job or "").startswith(JOB)
+    assert lab.engine.live_workers(store) == 1
+    lab.until(lambda: store.run(on_gpu).waiting_for == "Waits for a GPU: the cluster has 0.")
+    busy = "Waits for its turn: 1 of 1 processor cores are busy."
+    lab.until(lambda: store.run(second).waiting_for == busy)
+    (third,) = lab.launch(1, device="cpu", epochs=20, priority=5)
+    lab.until(lambda: store.run(third).waiting_for == busy)
+    store.request_stop(on_gpu)
+    store.request_stop(first)
+    lab.until(lambda: store.state(third) is RunState.RUNNING)
+    assert store.state(second) is RunState.QUEUED
+    assert store.state(first) is RunState.CANCELLED
+    store.pause_queue()
+    store.request_stop(third)
+    lab.until(lambda: store.state(third) is RunState.CANCELLED)
+    lab.until(lambda: store.run(second).waiting_for is None)
+    time.sleep(20 * STEP_S)  # long enough for it to have begun
+    assert store.state(second) is RunState.QUEUED
+    store.unpause_queue()
+    lab.until(lambda: store.state(second) is RunState.RUNNING)
+    store.request_stop(second)
+    lab.until(lambda: store.state(second) is RunState.CANCELLED)
+    assert store.state(on_gpu) is RunState.CANCELLED
+
+
+def test_gpus_are_shared_out(lab: Laboratory) -> None:
+    """Ray believes in the GPUs of this node; the worker is told which one is its own."""
+    lab.add_node("third", num_cpus=2, num_gpus=2)
+    ids = lab.launch(4, device="cuda", epochs=1)
+    lab.until_ended(ids)
+    devices = {run_id: next(told for told in lab.told(run_id) if told.startswith("On ")) for run_id in ids}
+    assert {told.split()[1] for told in devices.values()} == {"cuda:0", "cuda:1"}
+    assert all("/third" in told for told in devices.values())
+    assert len({run.owner for run in lab.store.runs(ids=ids)}) == 2  # a process serves more than one run
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRNLAB_RAY_ADDRESS", "127.0.0.1:1")
+    with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
+        engine = RayEngine()
+        assert engine.ensure_workers(store) == 0  # nothing waits, so nobody looks
+        store.add_runs([config()])
+        for _ in range(2):
+            with pytest.raises(
+                MRNLabError, match=r"queued, but not yet on the Ray cluster\. The cluster \(127.*set MRN"
+            ):
+                engine.ensure_workers(store)
+        assert store.counts()[RunState.QUEUED] == 1
+
+
+def test_a_file_serves_one_machine() -> None:
+    def node(name: str, host: str, alive: bool = True) -> dict[str, Any]:
+        return {"NodeID": name, "NodeManagerHostname": host, "Alive": alive}
+
+    one = hosts_of([node("a", "host"), node("b", "host"), node("c", "gone", alive=False)])
+    two = hosts_of([node("a", "host"), node("b", "other")])
+    assert sqlite_problem("sqlite:////shared/runs.db", one) is None
+    assert sqlite_problem("postgresql://there/lab", two) is None
+    problem = sqlite_problem("sqlite:////shared/runs.db", two)
+    assert problem is not None
+    assert problem.startswith(
+        "The store is an SQLite file, which the 2 machines of the Ray cluster cannot share"
+    )
