@@ -14,7 +14,6 @@ from core.errors import MRNLabError
 from core.models.registry import ENCODERS, base_name
 from core.paths import checkpoint_dir
 from core.store import Store, normal_tag
-from core.store.snapshot_codec import check
 from core.store.transfer import RunRecord
 from jobs.transfer.exporting import CHECKPOINT
 from jobs.transfer.given import GivenExport
@@ -89,8 +88,6 @@ def _read(given: GivenExport) -> tuple[RunFile, RunRecord]:
             tables[part] = read_table(part, given.read(part))
         part = "its tables"
         values = recorded(tables)
-        for shot in values["snapshots"]:
-            check(dataclasses.asdict(shot))
         part = "run.json"
         return file, file.record(values)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:

@@ -97,6 +97,8 @@ class RunFile(BaseModel):
     @classmethod
     def read(cls, text: bytes) -> RunFile:
         """Raises ValueError, with the end of a sentence, where the text is no such file."""
+        if b"\\u0000" in text:
+            raise ValueError("a text in it holds the character 0, which no database keeps")
         try:
             read = cls.model_validate_json(text)
             if read.facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from core.store.artefacts import Labels
 from core.store.records import MetricKey, MetricSeries, StoredScore
+from core.store.snapshot_codec import check
 from core.store.transfer import RunRecord, StoredSnapshot
 
 __all__ = ["MOST_BYTES", "TABLES", "read_table", "recorded", "write_tables"]
@@ -110,10 +112,7 @@ def recorded(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
         "curves": _curves(tables["metrics.parquet"]),
         "scores": [_score(row) for row in tables["scores.parquet"].to_pylist()],
         "predictions": _predictions(tables["predictions.parquet"]),
-        "snapshots": [
-            StoredSnapshot(**_whole(row, lambda _name: False))
-            for row in tables["snapshots.parquet"].to_pylist()
-        ],
+        "snapshots": [_snapshot(row) for row in tables["snapshots.parquet"].to_pylist()],
     }
 
 
@@ -129,8 +128,10 @@ def _curves(table: pa.Table) -> list[MetricSeries]:
         places.setdefault(MetricKey(*names), []).append(place)
     curves = []
     for key, own in places.items():
-        if key.split not in ("train", "dev") or len(key.task) > 200 or len(key.name) > 100:
-            raise ValueError(f"'{key.name[:40]}' of '{key.split[:40]}' is no curve of a run")
+        _check_name(key.task, 200)
+        _check_name(key.name, 100)
+        if key.split not in ("train", "dev"):
+            raise ValueError(f"'{key.name}' of '{key.split[:40]}' is no curve of a run")
         step = values["step"][own]
         if len(step) and not (step[0] >= 0 and step[-1] < 2**31 and (np.diff(step) > 0).all()):
             raise ValueError(f"the steps of {key.name} are not in order")
@@ -149,8 +150,11 @@ def _score(row: Mapping[str, Any]) -> StoredScore:
     _whole(row, _OPTIONAL.__contains__)
     report = json.loads(row["report"])
     numbers = [number for label in report.values() for number in label.values()]
-    if row["split"] not in _SPLITS or not all(isinstance(number, int | float) for number in numbers):
+    whole = all(0 <= row[name] < 2**31 for name in ("epoch", "tokens"))
+    if not whole or row["split"] not in _SPLITS or not all(isinstance(one, int | float) for one in numbers):
         raise ValueError(f"the scores of {row['task'][:40]} are not such")
+    _check_name(row["task"], 200)
+    _check_name(row["score_name"], 40)
     return StoredScore(run_id=0, **{**row, "report": report})
 
 
@@ -159,6 +163,8 @@ def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]
     for row in table.to_pylist():
         gold, predicted = found.setdefault((row["split"], row["task"]), ([], []))
         labels = (row["gold"], row["predicted"])
+        if not gold:
+            _check_name(row["task"], 200)
         if row["split"] not in _SPLITS or row["sentence"] != len(gold) or len(labels[0]) != len(labels[1]):
             raise ValueError(f"sentence {row['sentence']} has not a predicted label for each gold one")
         if not all(isinstance(label, str) for sentence in labels for label in sentence):
@@ -166,6 +172,22 @@ def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]
         gold.append(labels[0])
         predicted.append(labels[1])
     return dict(found)
+
+
+def _snapshot(row: Mapping[str, Any]) -> StoredSnapshot:
+    snapshot = StoredSnapshot(**_whole(row, lambda _name: False))
+    if not 0 <= snapshot.step < 2**31 or not math.isfinite(snapshot.epoch):
+        raise ValueError(f"covariances of step {snapshot.step}, epoch {snapshot.epoch}")
+    check(row)
+    return snapshot
+
+
+def _check_name(name: str, most: int) -> None:
+    """Raises ValueError where a database could not keep the name of a task (200 characters at most), of a
+    metric (100) or of a score (40).
+    """
+    if len(name) > most or "\0" in name:
+        raise ValueError(f"'{name[:40]}' is no name")
 
 
 def _whole(row: Mapping[str, Any], may_lack: Callable[[str], bool]) -> Mapping[str, Any]:

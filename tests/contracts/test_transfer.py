@@ -73,22 +73,24 @@ def assert_same(left: RunRecord, right: RunRecord) -> None:
     assert left.snapshots == right.snapshots
 
 
-def test_a_run_taken_in_is_the_same_run(store: Store, other: Store) -> None:
-    left = store.record(finished(store))
-    other.add_runs([left.run.config])  # so that numbers differ
-    taken = other.take_in(left, "Imported.")
-    right = other.record(taken)
+@pytest.mark.parametrize("outwards", [True, False])
+def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Store) -> None:
+    source, target = (store, other) if outwards else (other, store)
+    left = source.record(finished(source))
+    target.add_runs([left.run.config])  # so that numbers differ
+    taken = target.take_in(left, "Imported.")
+    right = target.record(taken)
     assert taken != left.run.id
     assert len(left.curves) == 6
     assert len(left.snapshots) == 2
     assert_same(left, right)
-    assert other.run(taken).state is RunState.SUCCEEDED
+    assert target.run(taken).state is RunState.SUCCEEDED
     assert [(event.kind, event.message) for event in right.history] == [
         *((event.kind, event.message) for event in left.history),
         ("note", "Imported."),
     ]
     with pytest.raises(RunNotFound):
-        other.record(taken + 1)
+        target.record(taken + 1)
 
 
 def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:

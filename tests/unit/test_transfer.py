@@ -122,6 +122,22 @@ def test_there_and_back(
     assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(taken.run_id)]
 
 
+def test_a_packaged_encoder_does_not_travel_twice(
+    trained: tuple[Path, dict[str, int]], target: Store, tmp_path: Path
+) -> None:
+    """Every installation has it. The Transformers folder has it all the same, for those without ours."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(trained[0]))
+        frozen = {"encoder": "minilm", "encoder_training": "frozen", "lr_encoder": None, "max_length": 128}
+        with contextlib.closing(Store.open()) as store:
+            (run_id,) = train_runs(store, [toy_config(trained[0], epochs=1, **frozen)], "packaged")
+            made = export_run(store, run_id, tmp_path / "out", ["ner"])
+            own = tagged(checkpoint_dir(run_id))
+    assert not (made.folder / "checkpoint" / "encoder").exists()
+    assert (made.folder / "ner" / "model.safetensors").stat().st_size > 80e6
+    assert tagged(target.run(import_run(target, made.folder).run_id).checkpoint) == own
+
+
 def test_what_an_export_holds(exported: Path, source: Store, trained: tuple[Path, dict[str, int]]) -> None:
     run_id = trained[1]["mrn"]
     files = {path.relative_to(exported).as_posix() for path in exported.rglob("*") if path.is_file()}
@@ -447,6 +463,32 @@ def _other_columns(folder: Path) -> None:
     _listed(folder, "scores.parquet", (folder / "made.parquet").read_bytes())
 
 
+def _character_zero(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it.update(note="a\0b"))
+
+
+def _long_name(folder: Path) -> None:
+    _rewritten(folder, "scores.parquet", lambda it: it.assign(task=201 * "x"))
+
+
+def _huge_number(folder: Path) -> None:
+    _rewritten(folder, "scores.parquet", lambda it: it.assign(tokens=2**40))
+
+
+def _negative_step(folder: Path) -> None:
+    _rewritten(folder, "snapshots.parquet", lambda it: it.assign(step=-1))
+
+
+def _missing_label(folder: Path) -> None:
+    _rewritten(
+        folder, "predictions.parquet", lambda it: it.assign(gold=[[None] * len(row) for row in it["gold"]])
+    )
+
+
+def _other_length(folder: Path) -> None:
+    _rewritten(folder, "predictions.parquet", lambda it: it.assign(gold=[["O"]] * len(it)))
+
+
 def _no_parquet(folder: Path) -> None:
     _listed(folder, "metrics.parquet", b"PAR1 but not really PAR1")
 
@@ -487,6 +529,12 @@ def _snapshot_bomb(folder: Path) -> None:
         (_steps_out_of_order, "not in order"),
         (_odd_split, "scores"),
         (_other_columns, "columns"),
+        (_character_zero, "the character 0"),
+        (_long_name, "is no name"),
+        (_huge_number, "scores of"),
+        (_negative_step, "covariances of step -1"),
+        (_missing_label, "a label of sentence 0 is missing"),
+        (_other_length, "a predicted label for each"),
         (_no_parquet, "cannot be read"),
         (_snapshot_bomb, "covariances"),
     ],
