@@ -58,7 +58,7 @@ def launch(
 
 def stop(runs: Sequence[int]) -> None:
     """Stop at the next step."""
-    _ask(control.stop, runs)
+    _ask(control.stop if len(runs) == 1 else queueing.stop_all, runs)
 
 
 def resume(runs: Sequence[int]) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "pause",
     "prioritise",
     "resume_launch",
+    "stop_all",
     "stop_launch",
     "undrain",
     "unpause",
@@ -58,14 +59,26 @@ def undrain(store: Store, host: str, engine: Engine | None = None) -> list[Answe
     return [_whole(f"{host} takes runs again.")]
 
 
+def stop_all(store: Store, ids: Collection[int]) -> list[Answer]:
+    """Stops many runs at once; those that have ended meanwhile are left as they are."""
+    words = {
+        RunState.CANCELLED: "was waiting and is cancelled",
+        RunState.CANCELLING: "stops at its next step",
+    }
+    asked = store.request_stops(ids)
+    return [Answer(run_id, True, f"Run {run_id} {words[state]}.") for run_id, state in sorted(asked.items())]
+
+
 def stop_launch(store: Store, name: str) -> list[Answer]:
     """Stops every run of a launch that trains or waits."""
-    return control.stop(store, store.launched(name, _STOPPABLE))
+    with store.transaction():  # none of it is claimed or queued again meanwhile
+        return stop_all(store, store.launched(name, _STOPPABLE))
 
 
 def resume_launch(store: Store, name: str, engine: Engine | None = None) -> list[Answer]:
     """Resumes every run of a launch that was lost or stopped."""
-    return control.resume(store, store.launched(name, RESTARTABLE - {RunState.FAILED}), engine)
+    with store.transaction():  # a thousand runs are one change, not a thousand
+        return control.resume(store, store.launched(name, RESTARTABLE - {RunState.FAILED}), engine)
 
 
 def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer]:

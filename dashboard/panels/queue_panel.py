@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboard import actions
+from dashboard import actions, resources
 from dashboard.caches.queue import time_left
-from dashboard.queries.queue import LaunchLine, MachineLine, QueueView, parts_told
+from dashboard.queries.queue import LaunchLine, MachineLine, QueueView, launch_lines, parts_told
 from dashboard.text import ago, duration, escape, plural
 
 __all__ = ["held_banner", "queue_panel"]
@@ -35,11 +35,16 @@ def queue_panel(view: QueueView) -> None:
             )
         with st.popover("Machines", icon=":material/dns:", type="tertiary"):
             _machines(view)
-        if view.launches:
-            with st.popover(
-                f"Launches under way ({len(view.launches)})", icon=":material/rocket_launch:", type="tertiary"
-            ):
-                _launches(view)
+        # What takes a look through all that waits is asked for when it is opened.
+        with st.popover(
+            "Launches",
+            icon=":material/rocket_launch:",
+            type="tertiary",
+            key="queue_launches",
+            on_change="rerun",
+        ) as launches:
+            if launches.open:
+                _launches(launch_lines(resources.store()))
 
 
 def held_banner(view: QueueView, *, launching: bool = False) -> None:
@@ -74,11 +79,16 @@ def held_banner(view: QueueView, *, launching: bool = False) -> None:
 
 
 def _banner(words: str, icon: str, label: str, act: Callable[..., None], *args: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.warning(words, icon=icon)
-        st.button(
-            label, icon=":material/play_circle:", on_click=act, args=args, key=f"{label}_{args}", width=176
-        )
+    left, right = st.columns([4, 1], vertical_alignment="center", gap="small")
+    left.warning(words, icon=icon)
+    right.button(
+        label,
+        icon=":material/play_circle:",
+        on_click=act,
+        args=args,
+        key=f"{label}_{args}",
+        width="stretch",
+    )
 
 
 def _machines(view: QueueView) -> None:
@@ -97,10 +107,8 @@ def _machines(view: QueueView) -> None:
 
 
 def _machine_told(one: MachineLine) -> str:
-    slots = f" of {one.slots}" if one.slots is not None else ""
-    parts = [
-        f"{one.training}{slots} training" if one.training else f"idle{slots and f', 0{slots} slots taken'}"
-    ]
+    slots = f" in {plural(one.slots, 'slot')}" if one.slots is not None else ""
+    parts = [f"{one.training} training{slots}" if one.training else "trains nothing"]
     if one.since is not None:
         parts.append(f"for {ago(one.since).removesuffix(' ago')}")
     if one.heard is not None:
@@ -130,15 +138,17 @@ def _machine_buttons(one: MachineLine) -> None:
         )
 
 
-def _launches(view: QueueView) -> None:
-    for one in view.launches[:_MOST_LAUNCHES]:
+def _launches(launches: Sequence[LaunchLine]) -> None:
+    if not launches:
+        st.caption("Runs launched together stand here while some of them train or wait, or were lost.")
+    for one in launches[:_MOST_LAUNCHES]:
         with st.container(border=True, gap="small", width=520):
             high = f", priority {one.priority}" if one.priority else ""
             with st.container(gap=None):
                 st.markdown(f"**{escape(one.name)}**")
                 st.caption(f"{one.words}{high}")
             _launch_buttons(one)
-    if (more := len(view.launches) - _MOST_LAUNCHES) > 0:
+    if (more := len(launches) - _MOST_LAUNCHES) > 0:
         st.caption(f"{plural(more, 'older launch', 'older launches')} not shown.")
 
 
@@ -156,14 +166,14 @@ def _launch_buttons(one: LaunchLine) -> None:
             st.button("Keep them", key=f"keep_launch_{one.name}", on_click=_ask, args=(None,))
             return
         for label, by, icon in (("Sooner", 1, "arrow_upward"), ("Later", -1, "arrow_downward")):
-            st.button(
-                label,
-                icon=f":material/{icon}:",
-                key=f"{label}_{one.name}",
-                disabled=not one.waiting,
-                on_click=actions.move_launch,
-                args=(one.name, by),
-            )
+            if one.waiting:
+                st.button(
+                    label,
+                    icon=f":material/{icon}:",
+                    key=f"{label}_{one.name}",
+                    on_click=actions.move_launch,
+                    args=(one.name, by),
+                )
         if one.resumable:
             st.button(
                 f"Resume {one.resumable:,}",
@@ -173,14 +183,14 @@ def _launch_buttons(one: LaunchLine) -> None:
                 args=(one.name,),
                 help="Those that were lost or stopped: each goes on from its saved state.",
             )
-        st.button(
-            "Stop all",
-            icon=":material/stop:",
-            key=f"stop_launch_{one.name}",
-            disabled=not one.stoppable,
-            on_click=_ask,
-            args=(one.name,),
-        )
+        if one.stoppable:
+            st.button(
+                "Stop all",
+                icon=":material/stop:",
+                key=f"stop_launch_{one.name}",
+                on_click=_ask,
+                args=(one.name,),
+            )
 
 
 def _ask(name: str | None) -> None:

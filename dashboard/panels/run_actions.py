@@ -97,7 +97,7 @@ def _stop(runs: Sequence[Run]) -> None:
         if stop.ids:
             st.button(f"Stop {stop.words}", type="primary", on_click=actions.stop, args=(stop.ids,))
         if stop.launch is not None:
-            st.caption(f"They were launched with others, as {escape(stop.launch.name)}.")
+            st.caption(f"Launched together with others, as {escape(stop.launch.name)}.")
             st.button(
                 f"Stop the whole launch: {stop.launch.stoppable}",
                 on_click=actions.stop_launch,

@@ -105,7 +105,7 @@ def _ended_badly(run: Run, told: Advice) -> None:
 
 def _next_step(run: Run, told: Advice) -> None:
     """The first of the steps as a press: a clone with what it changes, or the run itself again."""
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if told.clone:
             changes = ", ".join(f"{name} {value}" for name, value in told.clone.items())
             st.page_link(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +12,14 @@ from core.store.states import RunState
 from dashboard.text import all_of, plural
 from jobs.engines import default_engine
 from jobs.engines.slots import slot_count
+from jobs.processes import hostname
 
 __all__ = [
     "LaunchLine",
     "MachineLine",
     "QueueView",
     "StopView",
+    "launch_lines",
     "parts_told",
     "queue_view",
     "stop_view",
@@ -61,7 +62,6 @@ class QueueView:
     waiting: int
     paused: datetime | None
     machines: tuple[MachineLine, ...]
-    launches: tuple[LaunchLine, ...]
 
     @property
     def active(self) -> int:
@@ -75,20 +75,24 @@ class QueueView:
 
 
 def queue_view(store: Store) -> QueueView:
-    """The queue now. However many runs there are, each part is one statement."""
+    """The queue now: a statement for each part, however many runs there are."""
     counts = store.counts()
     return QueueView(
         training=counts[RunState.RUNNING] + counts[RunState.CANCELLING],
         waiting=counts[RunState.QUEUED],
         paused=store.paused_since(),
         machines=_machines(store),
-        launches=tuple(map(_launch, store.launches())),
     )
+
+
+def launch_lines(store: Store) -> tuple[LaunchLine, ...]:
+    """Launches of which runs train or wait, or were lost, newest first."""
+    return tuple(map(_launch, store.launches()))
 
 
 def _machines(store: Store) -> tuple[MachineLine, ...]:
     """This machine first, then the others that train or are drained."""
-    this = socket.gethostname()
+    this = hostname()
     trains = {one.host: one for one in store.machines()}
     drained = store.drained()
     hosts = dict.fromkeys((this, *sorted({*trains, *drained})))

@@ -5,7 +5,7 @@ memory; launches as a whole; a store that is locked or gone.
 from __future__ import annotations
 
 import contextlib
-import socket
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
 from dashboard import resources
+from jobs.processes import hostname
 from tests.making import claimed, config
 from tests.pages.conftest import Open
 from tests.pages.conftest import words as prose
@@ -23,7 +24,7 @@ from tests.pages.filled_queue import DRAINED, ELSEWHERE, LAUNCH, REASON, Queue, 
 from tests.pages.filled_store import Filled
 from tests.pages.test_runs_page import press, table
 
-HERE = socket.gethostname()
+HERE = hostname()
 HOLD = (
     "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "
     "c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()"
@@ -43,9 +44,17 @@ def queue(store: Store) -> Queue:
 
 
 def words(app: AppTest) -> str:
-    """The page's prose without its marks of weight."""
+    """The page's prose without its marks of weight; what is some seconds old, as of now."""
     progress = "\n".join(str(one.proto.text) for one in app.get("progress")).replace("\\", "")
-    return f"{prose(app)}\n{progress}".replace("**", "")
+    told = f"{prose(app)}\n{progress}".replace("**", "")
+    return re.sub(r"was (paused|drained) \d+ (s|min) ago", r"was \1 just now", told)
+
+
+def open_launches(open_page: Open) -> AppTest:
+    """Runs with what was launched together opened."""
+    app = open_page("runs")
+    app.session_state["queue_launches"] = True
+    return app.run()
 
 
 def buttons(app: AppTest) -> list[str]:
@@ -79,7 +88,7 @@ def test_machines_are_drained_and_take_runs_again(open_page: Open, store: Store,
     told = words(app)
     assert f"{DRAINED} was drained just now and takes no runs." in told
     assert f"{HERE}, this machine" in told
-    assert "1 of 1 training, for" in told
+    assert "1 training in 1 slot, for" in told
     assert ELSEWHERE.host in told
     app.button(key=f"drain_now_{ELSEWHERE.host}").click().run()
     assert store.evicted(ELSEWHERE.host)
@@ -96,7 +105,7 @@ def test_machines_are_drained_and_take_runs_again(open_page: Open, store: Store,
 def test_a_launch_is_stopped_after_saying_how_many_that_is(
     open_page: Open, store: Store, queue: Queue
 ) -> None:
-    app = open_page("runs")
+    app = open_launches(open_page)
     assert "0 of 12 done, 2 training, 7 waiting, 1 failed, 1 lost, 1 cancelled, priority 3" in words(app)
     press(app, "Stop all")
     assert store.state(queue.here) is RunState.RUNNING
@@ -111,7 +120,7 @@ def test_a_launch_is_stopped_after_saying_how_many_that_is(
 def test_a_launch_is_moved_and_its_lost_and_stopped_runs_resumed(
     open_page: Open, store: Store, queue: Queue
 ) -> None:
-    app = open_page("runs")
+    app = open_launches(open_page)
     app.button(key=f"Sooner_{LAUNCH}").click().run()
     assert [store.run(run).priority for run in queue.waiting] == [1] * 5 + [4] * 2
     assert store.run(queue.here).priority == 0
@@ -119,6 +128,12 @@ def test_a_launch_is_moved_and_its_lost_and_stopped_runs_resumed(
     for run in (queue.saved_and_lost, queue.stopped):
         assert (store.run(run).state, store.run(run).saved_step) == (RunState.QUEUED, 120)
     assert store.state(queue.saved_and_failed) is RunState.FAILED
+
+
+def test_where_nothing_is_under_way_launches_say_what_they_are(open_page: Open, store: Store) -> None:
+    (run,) = store.add_runs([config()], "done")
+    store.request_stop(run)
+    assert "Runs launched together stand here while" in words(open_launches(open_page))
 
 
 def test_chosen_runs_are_stopped_with_their_number(open_page: Open, store: Store, queue: Queue) -> None:

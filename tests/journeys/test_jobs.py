@@ -1,0 +1,127 @@
+"""Jobs that survive, in a real browser: the queue is paused and goes on, the store is locked and comes back,
+a worker is killed and its run is resumed to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.store import MetricKey, Run, RunState, Store
+from core.training.events import TOTAL
+from tests.journeys.browser import browser_path, picture, running_app
+from tests.making import config
+from tests.pages.test_jobs_states import held
+from tests.tiny import tiny_bert
+from tests.trained import toy_corpus
+
+pytestmark = pytest.mark.journey
+
+_LOOK_MS = 60_000
+_PATIENCE_S = 120.0
+_EPOCHS = 30
+_STEPS = _EPOCHS * 8  # 64 sentences, 8 in a batch
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A laboratory whose trainings save their state often."""
+    browser_path()  # skips where there is none
+    monkeypatch.setenv("MRNLAB_HOME", str(tmp_path))
+    monkeypatch.setenv("MRNLAB_SLOTS", "1")
+    monkeypatch.setenv("MRNLAB_CHECKPOINT_S", "0.2")
+    toy_corpus(tmp_path / "toy")
+    tiny_bert(tmp_path / "encoder")
+    return tmp_path
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[Store]:
+    """With a run that was stopped long ago."""
+    opened = Store.open()
+    (run,) = opened.add_runs([config()])
+    opened.request_stop(run)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def address(home: Path, store: Store) -> Iterator[str]:
+    with running_app(home) as running:
+        yield running
+
+
+def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
+    page: Page, address: str, home: Path, store: Store
+) -> None:
+    page.goto(f"{address}/runs")
+    _press(page, "Pause queue")
+    _see(page, "The queue was paused")
+
+    run_id = _launch(page, address, home, store)
+    page.goto(f"{address}/runs?run={run_id}")
+    _see(page, "The queue is paused: it starts when the queue is resumed.")
+    picture(page, "jobs-paused")
+
+    with held(home / "runs.db"):
+        _see(page, "What is shown is what was known before")
+        expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+        picture(page, "jobs-locked")
+    expect(page.get_by_text("What is shown is what was known before")).to_have_count(0, timeout=_LOOK_MS)
+
+    _press(page, "Resume queue")
+    training = _await(store, run_id, lambda run: run.saved_step is not None)
+    assert training.state is RunState.RUNNING
+    assert training.owner is not None
+    os.kill(training.owner.pid, signal.SIGKILL)
+    _see(page, "Lost: its worker was ended from outside.")
+    lost = store.run(run_id)
+    assert lost.saved_step is not None
+    _see(page, f"Resume it: it goes on from step {lost.saved_step}.")
+    picture(page, "jobs-lost")
+
+    _press(page, f"Resume from step {lost.saved_step}")
+    done = _await(store, run_id, lambda run: run.state is RunState.SUCCEEDED)
+    assert done.attempt == 2
+    (losses,) = store.metrics([run_id], MetricKey(TOTAL, "train", "loss"))
+    assert list(losses.step) == list(range(1, _STEPS + 1))
+    _see(page, "Scores in percent. The best epoch on dev is")
+    picture(page, "jobs-resumed")
+
+
+def _launch(page: Page, address: str, home: Path, store: Store) -> int:
+    """Launches one run in the browser; its number."""
+    form = {
+        "corpus": home / "toy", "columns": "tokens,pos,ner", "tasks": "pos,ner", "encoder": home / "encoder",
+        "encoder_training": "full", "paradigm": "mtl", "epochs": _EPOCHS, "seed": 1, "batch_size": 8,
+        "max_length": 32, "lr_encoder": 0.01, "lr_heads": 0.05,
+    }  # fmt: skip
+    page.goto(f"{address}/launch?{urlencode(form)}")
+    _see(page, "Runs you launch wait until it is resumed.")
+    _press(page, re.compile("^Launch 1 run"))
+    _see(page, "1 run queued")
+    return store.runs(limit=1)[0].id
+
+
+def _press(page: Page, name: str | re.Pattern[str]) -> None:
+    page.get_by_test_id("stMain").get_by_role("button", name=name).click(timeout=_LOOK_MS)
+
+
+def _see(page: Page, words: str) -> None:
+    expect(page.get_by_text(words).first).to_be_visible(timeout=_LOOK_MS)
+
+
+def _await(store: Store, run_id: int, so: Callable[[Run], bool]) -> Run:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not so(run := store.run(run_id)):
+        assert time.monotonic() < deadline, (run.state, run.error)
+        time.sleep(0.05)
+    return run
