@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.artefacts import shared_artefacts
+from core.checkpoints import SharedFolders
 from core.errors import IllegalMove, MRNLabError
 from core.paths import checkpoint_dir, log_path
 from core.store import RESTARTABLE, RunState, Store, normal_tag
@@ -167,6 +169,8 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
 
     def act(run_id: int) -> str:
         store.run(run_id)  # one that is not there is told
+        if (place := shared_artefacts()) is not None:
+            SharedFolders(place, str(run_id)).remove()
         store.delete_runs([run_id])
         _remove_checkpoint(run_id)
         log_path(run_id).unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Protocol
 
+from core.artefacts import shared_artefacts
 from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.config import RunConfig
 from core.corpora.types import Corpus
@@ -171,7 +172,7 @@ class Worker:
                 checkpoint=str(checkpoint_dir(run.id)),
                 owner=self._owner,
             )
-            Checkpoint(checkpoint_dir(run.id)).forget_states()
+            Checkpoint(checkpoint_dir(run.id), shared=shared_artefacts()).forget_states()
             _log.info("Succeeded.")
             return
         if stop.reason is StopReason.DISOWNED:
@@ -218,6 +219,7 @@ class Worker:
             recorded=self._store.last_metric_steps([run_id]).get(run_id, 0),
             every_s=checkpoint_seconds(),
             settle=sink.settle,
+            shared=shared_artefacts(),
         )
 
     def _fail(self, run_id: int, error: Exception) -> None:

@@ -4,5 +4,6 @@ torch: what goes into the folders is written by others.
 
 from core.checkpoints.checkpoint import Checkpoint, checkpoint_seconds
 from core.checkpoints.sealed import Damaged, NoRoom
+from core.checkpoints.shared import SharedFolders
 
-__all__ = ["Checkpoint", "Damaged", "NoRoom", "checkpoint_seconds"]
+__all__ = ["Checkpoint", "Damaged", "NoRoom", "SharedFolders", "checkpoint_seconds"]

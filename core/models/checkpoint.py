@@ -15,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from core.checkpoints.shared import model_folder
 from core.config import RunConfig
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import MRNLabError
@@ -66,6 +67,7 @@ def restore(folder: Path, model: MultiTaskTagger) -> None:
 
 def load(folder: Path) -> SavedTagger:
     """The tagger saved in `folder`, on the CPU. Raises MRNLabError where it is gone or damaged."""
+    folder = model_folder(folder)
     try:
         description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         config = RunConfig(**description["config"])

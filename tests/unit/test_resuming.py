@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.artefacts import Artefacts
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
@@ -70,8 +71,16 @@ class Record:
 class Laboratory:
     """Trains one configuration again and again, each time until it is cut off."""
 
-    def __init__(self, config: RunConfig, folder: Path, data: Corpus, every: float = 0.0) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        folder: Path,
+        data: Corpus,
+        every: float = 0.0,
+        shared: Artefacts | None = None,
+    ) -> None:
         self.config, self.folder, self.data, self.every = config, folder, data, every
+        self.shared = shared
         self.record = Record()
         self.steps = 0
 
@@ -95,6 +104,7 @@ class Laboratory:
             every_s=self.every,
             settle=self.record.settle,
             clock=lambda: self.steps,
+            shared=self.shared,
         )
         ended = train(self.config, self.data, sink=sink, checkpoint=checkpoint, should_stop=stepping)
         self.record.settle()
@@ -190,6 +200,44 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     states = tmp_path / "pieces.states"
     assert len(list(states.glob("step-*"))) == 2
     assert len(list(states.iterdir())) <= 4
+
+
+def test_another_machine_goes_on(encoder: str, tmp_path: Path) -> None:
+    """Every attempt is on a machine with nothing on its disk: all that it has comes from the shared place."""
+    config = toy(encoder)
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    whole.attempt()
+    place = Artefacts(str(tmp_path / "shared"))
+    pieces = Laboratory(config, tmp_path / "0" / "7", corpus(), every=4, shared=place)
+    for machine in range(1, 20):
+        try:
+            pieces.attempt(cut_at(Saved))
+            break
+        except Cut:
+            pieces.folder = tmp_path / str(machine) / "7"
+    assert [note.message for note in pieces.record.notes] == [
+        f"Resumed from step {step}." for step in (3, 6, 9, 12)
+    ]
+    assert_same(pieces, whole)
+    assert place.pull("models/7", tmp_path / "model")
+    assert files(tmp_path / "model") == files(whole.folder)
+    states = place.names("states/7/")
+    assert [name for name in states if "step-" in name] == [
+        "states/7/step-00000009",
+        "states/7/step-00000012",
+    ]
+    Checkpoint(pieces.folder, shared=place).forget_states()
+    assert place.names("states/") == []
+
+
+def test_a_shared_place_that_fails_does_not_end_a_training(encoder: str, tmp_path: Path) -> None:
+    (tmp_path / "shared").write_text("no folder")
+    pieces = Laboratory(
+        toy(encoder, epochs=1), tmp_path / "7", corpus(), shared=Artefacts(str(tmp_path / "shared"))
+    )
+    assert pieces.attempt().steps == 5
+    (told,) = [note.message for note in pieces.record.notes]
+    assert told.endswith("Until that is mended no other machine can go on with this run.")
 
 
 class Faults:
