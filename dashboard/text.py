@@ -16,6 +16,7 @@ __all__ = [
     "duration",
     "escape",
     "number",
+    "option",
     "percent",
     "plotly_text",
     "plural",
@@ -35,6 +36,11 @@ _ADDRESS = re.compile(r"(https?:|www(?=\.)|@)", re.IGNORECASE)
 _JOINER = "\u2060"
 
 
+# Names in which no Markdown can be, and what would be some all the same.
+_PLAIN = re.compile(r"[^\W_](?:[\w .,·−–/-]*[^\W_])?")
+_MARKED = re.compile(r"(?<![^\W_])_|_(?![^\W_])|--|www\.", re.IGNORECASE)
+
+
 def escape(text: object) -> str:
     """User text as it stands, safe inside any Markdown that Streamlit renders.
 
@@ -45,6 +51,15 @@ def escape(text: object) -> str:
         one_line = pattern.sub(lambda match: match.group(0) + _JOINER, one_line)
     one_line = _ARROW.sub(lambda match: match.group(1) + _JOINER, one_line)
     return _PUNCTUATION.sub(r"\\\1", one_line)
+
+
+def option(text: object) -> str:
+    """User text as one of the choices of `st.segmented_control` or `st.pills`, which are read as Markdown.
+
+    As it stands where Markdown finds nothing in it, since a choice is also what the page's address holds.
+    """
+    as_it_is = str(text)
+    return as_it_is if _PLAIN.fullmatch(as_it_is) and not _MARKED.search(as_it_is) else escape(as_it_is)
 
 
 def plotly_text(text: object) -> str:

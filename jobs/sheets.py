@@ -151,7 +151,7 @@ def markdown(sheet: Sheet) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{mark}" if mark in "\\|*`<[" else mark for mark in " ".join(text.split()))
+    return "".join(f"\\{mark}" if mark in "\\|*`<[_$~" else mark for mark in " ".join(text.split()))
 
 
 # One pass over the characters, so that what one replacement brings is not replaced again.

@@ -10,9 +10,12 @@ from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.corpora.wording import counted, listed
 from core.errors import CorpusError
 
-__all__ = ["SPLITS", "assemble", "describe", "findings"]
+__all__ = ["MOST_LABELS", "SPLITS", "assemble", "describe", "findings"]
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+MOST_LABELS = 10_000
+"""The most labels of a task: five times the finest tag sets. A column of lemmas or numbers has more."""
 
 
 def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Sequence[str] = ()) -> Corpus:
@@ -35,6 +38,7 @@ def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Seque
                 said.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
             columns[task][split] = convert(column, written)
         schemes[task] = _common_scheme(name, task, columns[task])
+        _check_number(name, task, columns[task])
     converted = {
         split: _with_labels(sentences, {task: columns[task][split] for task in names})
         for split, sentences in splits.items()
@@ -49,6 +53,15 @@ def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Seque
             notes=tuple(said),
         )
     )
+
+
+def _check_number(name: str, task: str, columns: Mapping[Split, Sequence[tuple[str, ...]]]) -> None:
+    number = len({label for column in columns.values() for labels in column for label in labels})
+    if number > MOST_LABELS:
+        raise CorpusError(
+            f"{name}: the column {task} has {number:,} different labels and the most is {MOST_LABELS:,}; "
+            "where it holds lemmas or the like, begin its name with _ to have it read over."
+        )
 
 
 def describe(corpus: Corpus) -> Corpus:

@@ -25,6 +25,7 @@ IGNORED = "_"
 """A column whose name starts so is read over."""
 
 _DOCSTART = "-DOCSTART-"
+_MOST_COLUMNS = 200
 _SPACES = re.compile(" +")
 
 
@@ -78,6 +79,10 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
             continue
         if not expected:
             expected, decided_at = len(fields), number
+            if expected > _MOST_COLUMNS:
+                raise CorpusError(
+                    f"{path}, line {number}: has {expected:,} columns and the most is {_MOST_COLUMNS}."
+                )
         if len(fields) != expected:
             raise CorpusError(
                 f"{path}, line {number}: expected {_expectation(expected, columns, decided_at)} set apart by "

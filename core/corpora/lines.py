@@ -7,7 +7,13 @@ from pathlib import Path
 
 from core.errors import CorpusError
 
-__all__ = ["read_lines"]
+__all__ = ["MOST_BYTES", "MOST_CHARACTERS", "MOST_LINES", "read_lines"]
+
+MOST_BYTES = 2_000_000_000
+MOST_LINES = 20_000_000
+MOST_CHARACTERS = 100_000
+"""The most a file may hold, in all and in a line: ten times the largest treebanks. More would fill the memory
+of the page or the worker that reads it, and end it without a word."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -15,9 +21,16 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_lines(path: Path) -> list[str]:
     """The file's lines without their ends (LF or CRLF) and without a byte order mark.
 
-    Raises CorpusError where the file is missing, empty or not UTF-8.
+    Raises CorpusError where the file is missing, no file, empty, not UTF-8, or has too much in it.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise CorpusError(f"{path} is not a file; give one that holds text.")
+        if path.exists() and path.stat().st_size > MOST_BYTES:
+            raise CorpusError(
+                f"{path} holds {path.stat().st_size / 1e6:,.0f} MB and the most is "
+                f"{MOST_BYTES / 1e6:,.0f} MB; take a part of it."
+            )
         data = path.read_bytes()
     except FileNotFoundError:
         raise CorpusError(f"There is no file {path}; check the name.") from None
@@ -41,4 +54,12 @@ def read_lines(path: Path) -> list[str]:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if not lines[-1]:
         lines.pop()
+    if len(lines) > MOST_LINES:
+        raise CorpusError(f"{path} has {len(lines):,} lines and the most is {MOST_LINES:,}.")
+    for number, own in enumerate(lines, start=1):
+        if len(own) > MOST_CHARACTERS:
+            raise CorpusError(
+                f"{path}, line {number}: has {len(own):,} characters and the most is {MOST_CHARACTERS:,}; is "
+                "it the text that you mean?"
+            )
     return lines

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from core.corpora.catalogue import CATALOGUE
 from core.corpora.files import find_splits
 from core.errors import CorpusError
-from core.paths import data_dir
+from core.paths import data_dir, may_read
 
 __all__ = ["find_folder", "fingerprint", "locate"]
 
@@ -18,6 +19,10 @@ def locate(name: str) -> Path:
     Raises CorpusError where there is none.
     """
     folder = find_folder(name)
+    if folder is None and not may_read(name):
+        raise CorpusError(
+            f"'{name}' lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
+        )
     if folder is None:
         raise CorpusError(
             f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
@@ -27,11 +32,11 @@ def locate(name: str) -> Path:
 
 def find_folder(name: str) -> Path | None:
     """As `locate`, but None where there is no such folder."""
-    folder = Path(name).expanduser()
-    data = data_dir()
-    if not folder.exists() and data is not None and (data / name).exists():
-        folder = data / name
-    return folder if folder.exists() else None
+    # Of os.path, whose functions raise nothing, whatever a name holds.
+    places = [os.path.expanduser(name)]
+    if (data := data_dir()) is not None:
+        places.append(os.path.join(data, name))
+    return next((Path(place) for place in places if may_read(place) and os.path.exists(place)), None)
 
 
 def fingerprint(name: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -16,6 +17,7 @@ from core.config import RunConfig
 from core.errors import ConfigError, EncoderError
 from core.models.harmless import check_folder
 from core.models.registry import ENCODERS, base_name
+from core.paths import may_read
 
 __all__ = [
     "check_available",
@@ -54,8 +56,14 @@ def locate(encoder: str) -> str:
         return str(packaged_folder(spec.source.removeprefix("package:")))
     if spec:
         return spec.source
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    # Of os.path, whose functions raise nothing, whatever a name holds.
+    folder = Path(os.path.expanduser(name))
+    if os.path.isdir(folder) and not may_read(folder):
+        raise EncoderError(
+            f"The folder {name} lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS "
+            "names them."
+        )
+    if os.path.isdir(folder):
         if not (folder / "config.json").is_file():
             raise EncoderError(
                 f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
@@ -133,7 +141,7 @@ def check_available(encoder: str) -> None:
     Packages and folders are looked at; a Hub id must be in the local Hub cache or answer on the network.
     """
     source = locate(encoder)
-    if Path(source).is_dir():
+    if os.path.isdir(source):
         return
     # Imported here: it takes a third of a second, and local encoders do without it.
     from huggingface_hub import constants, get_token, hf_hub_url, try_to_load_from_cache

@@ -12,6 +12,7 @@ import streamlit as st
 from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, save_upload, summarise
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
+from core.corpora.uploads import MOST_MEGABYTES
 from core.errors import CorpusError
 from core.evaluation.spans import spans
 from core.paths import data_dir, upload_dir
@@ -86,6 +87,7 @@ def _uploaded() -> str | None:
     files = st.file_uploader(
         "Files named train, dev and test, as CoNLL columns or CoNLL-U",
         accept_multiple_files=True,
+        max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",
     )
     if files:

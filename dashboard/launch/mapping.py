@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import ConfigError
 from core.mrn.alignments.kept_mappings import keep_mapping
 from core.mrn.alignments.mapping import FittedMapping, fit
-from core.mrn.alignments.mapping_file import MappingFile, parse_mapping, read_mapping, template
+from core.mrn.alignments.mapping_file import MOST_BYTES, MappingFile, parse_mapping, read_mapping, template
 from dashboard.launch.fields import key_of
 from dashboard.launch.fill import MAPPING_KEPT
 from dashboard.text import escape, number
@@ -27,7 +27,10 @@ def choose_mapping(labels: Mapping[str, Sequence[str]]) -> str:
     """
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     file = left.file_uploader(
-        "A CSV file with the columns task, label, general and weight", type="csv", key=key_of("mapping")
+        "A CSV file with the columns task, label, general and weight",
+        type="csv",
+        max_upload_size=MOST_BYTES // 1_000_000,
+        key=key_of("mapping"),
     )
     right.download_button(
         "Template",

@@ -15,7 +15,7 @@ from dashboard.panels.compare_mistakes import mistakes_view
 from dashboard.panels.compare_scope import Scope
 from dashboard.queries.compare import per_seed
 from dashboard.queries.compare_classes import CLASS_COLUMNS, ClassRow, class_records, classes, reports
-from dashboard.text import escape
+from dashboard.text import escape, option
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import ResultTable
 from jobs.sheets import csv_text
@@ -50,6 +50,7 @@ def closer_look(table: ResultTable, found: Scope, a: str, b: str) -> None:
             required=True,
             key="task",
             bind="query-params",
+            format_func=option,
             label_visibility="collapsed",
         )
     if look == "per class":

@@ -19,7 +19,7 @@ from dashboard.queries.compare_errors import (
     errors,
     matrix,
 )
-from dashboard.text import escape
+from dashboard.text import escape, option
 from jobs.results import ResultRow, ResultTable
 
 __all__ = ["mistakes_view"]
@@ -46,7 +46,7 @@ def mistakes_view(table: ResultTable, found: Scope, task: str, a: str, b: str) -
     shown = st.segmented_control(
         "Of", choices, default=choices[0], required=True, key="of_whom", bind="query-params",
         label_visibility="collapsed",
-        format_func=lambda name: f"{one.name} − {other.name}" if name == "difference" else name,
+        format_func=lambda name: option(f"{one.name} − {other.name}" if name == "difference" else name),
     )  # fmt: skip
     listed = confused(mine, theirs)
     left, right = st.columns([5, 4], gap="medium")

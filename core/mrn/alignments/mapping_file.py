@@ -14,19 +14,23 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import ConfigError
+from core.paths import may_read
 from core.plain_text import spreadsheet_cell, unguarded_cell
 
-__all__ = ["Correspondence", "MappingFile", "parse_mapping", "read_mapping", "template"]
+__all__ = ["MOST_BYTES", "Correspondence", "MappingFile", "parse_mapping", "read_mapping", "template"]
 
 _COLUMNS = ("task", "label", "general", "weight")
 _NEEDED = _COLUMNS[:3]
 # Outside these bounds a weight squared, as a penalty has it, leaves the range of 32-bit floats.
 _LEAST, _MOST = 1e-6, 1e6
+MOST_BYTES = 5_000_000
+"""The most that a mapping may hold: a hundred thousand rows."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,22 @@ class MappingFile:
 
 def read_mapping(path: str | Path) -> MappingFile:
     """The mapping in that file. Raises ConfigError in one sentence: file, row, and what to do."""
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))
+    if not may_read(path):
+        raise ConfigError(
+            "alignment",
+            f"The mapping {path} lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS "
+            "names them.",
+        )
     try:
+        size = path.stat().st_size
+        if size > MOST_BYTES or not path.is_file():
+            raise ConfigError("alignment", f"{path} is no mapping: those are files of up to 5 MB.")
         content = path.read_bytes()
     except FileNotFoundError:
         raise ConfigError("alignment", f"There is no file {path}; check the name of the mapping.") from None
-    except OSError as error:
-        raise ConfigError("alignment", f"{path} cannot be read: {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError("alignment", f"{path} cannot be read: {error}.") from error
     return parse_mapping(content, path.name)
 
 

@@ -1,0 +1,54 @@
+"""A store whose every text is hostile: names of tasks and labels, tags, notes, launches, errors, history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from sqlalchemy import inspect
+
+from core.store import Store
+from tests.pages.filled_store import Filled, fill
+
+__all__ = ["MARKUP", "TAG", "fill_hostile"]
+
+MARKUP = (
+    "<img src=x onerror=window.owned=1><script>window.owned=1</script><b>bold</b>"
+    "<a href='https://evil.example/a'>a</a> **strong** [link](https://evil.example/m) "
+    "![picture](https://evil.example/p.png) $x^2$ :material/delete: :red[red] %{x} https://evil.example/u"
+)
+"""HTML, Markdown, LaTeX, Streamlit's directives and Plotly's templates, free of what JSON excludes."""
+
+TAG = "<img/src=x/onerror=window.owned=1>"
+_JSON = frozenset(["config", "facts", "report", "tags"])
+_TASK, _LABEL = "chunk", "MISC"
+"""A task and a type of spans of the store, to whose names MARKUP is added wherever they stand."""
+
+
+def fill_hostile(url: str, seeds: Sequence[int] = (1, 2), markup: str = MARKUP, tag: str = TAG) -> Filled:
+    """The store of the pages' tests, with `markup` in every text that is a user's."""
+    in_json = json.dumps(markup)[1:-1]
+    filled = fill(url, seeds=seeds, active=False, broken=True)
+    store = Store.open(url)
+    try:
+        with store.transaction() as connection:
+            for table in inspect(connection).get_table_names():
+                if table == "alembic_version":
+                    continue
+                for column in inspect(connection).get_columns(table):
+                    if not str(column["type"]).startswith(("TEXT", "VARCHAR", "JSON")):
+                        continue
+                    name = column["name"]
+                    for word in (_TASK, _LABEL):
+                        connection.exec_driver_sql(
+                            f'UPDATE "{table}" SET "{name}" = replace("{name}", ?, ?)',
+                            (word, f"{word} {in_json if name in _JSON else markup}"),
+                        )
+            connection.exec_driver_sql("UPDATE runs SET sweep = ?, note = ?", (markup, markup))
+        ids = [run.id for run in store.runs(archived=None)]
+        store.add_tags(ids, [tag])
+        for run_id in ids:
+            store.add_event(run_id, "note", markup)
+    finally:
+        store.close()
+    return filled

@@ -1,0 +1,124 @@
+"""Too much of anything is refused in a sentence, and a laboratory may read in named folders only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from core.corpora import assembly, lines, save_upload, uploads
+from core.corpora.columns import read_table
+from core.corpora.folder import read_folder
+from core.corpora.given import read_given
+from core.corpora.loading import load
+from core.corpora.places import find_folder, locate
+from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
+from core.models import sources
+from core.mrn.alignments.mapping_file import MOST_BYTES, read_mapping
+from tests.making import conll_folder
+from tests.tiny import tiny_bert
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_long_lines(tmp_path: Path) -> None:
+    long = "x" * (lines.MOST_CHARACTERS + 1)
+    with pytest.raises(CorpusError, match="line 2: has 100,001 characters"):
+        lines.read_lines(_written(tmp_path / "a.conll", f"a N\n{long}\n"))
+    with pytest.raises(CorpusError, match=r"mine\.txt, line 1: has 100,001 characters"):
+        read_given(long.encode(), "mine.txt", [])
+
+
+def test_many_columns(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="line 1: has 201 columns"):
+        read_table(_written(tmp_path / "a.conll", " ".join("a" * 201)))
+
+
+def test_many_lines_and_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _written(tmp_path / "a.conll", "a N\n" * 10)
+    monkeypatch.setattr(lines, "MOST_LINES", 9)
+    with pytest.raises(CorpusError, match="has 10 lines and the most is 9"):
+        lines.read_lines(file)
+    with (tmp_path / "huge.conll").open("wb") as sparse:
+        sparse.truncate(lines.MOST_BYTES + 1)  # takes no disk
+    with pytest.raises(CorpusError, match="holds 2,000 MB"):
+        lines.read_lines(tmp_path / "huge.conll")
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    """A device or a pipe among the files would be read for ever."""
+    os.mkfifo(tmp_path / "train.conll")
+    with pytest.raises(CorpusError, match="is not a file"):
+        lines.read_lines(tmp_path / "train.conll")
+    with pytest.raises(CorpusError, match="is not a file"):
+        lines.read_lines(Path("/dev/zero"))
+    with pytest.raises(ConfigError, match="is no mapping"):
+        read_mapping(Path("/dev/zero"))
+
+
+def test_many_labels(tmp_path: Path) -> None:
+    rows = "\n".join(f"w L{number}\n" for number in range(assembly.MOST_LABELS + 1))
+    _written(tmp_path / "train.conll", rows)
+    _written(tmp_path / "test.conll", "w L1\n")
+    with pytest.raises(CorpusError, match="has 10,001 different labels"):
+        read_folder(tmp_path, ("tokens", "pos"))
+
+
+def test_large_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MOST_MEGABYTES", 1)
+    with pytest.raises(CorpusError, match="the most is 1 MB"):
+        save_upload({"train.conll": b"a N\n" * 300_000, "test.conll": b"a N\n"}, "large")
+
+
+def test_large_mappings(tmp_path: Path) -> None:
+    with (tmp_path / "m.csv").open("wb") as sparse:
+        sparse.truncate(MOST_BYTES + 1)
+    with pytest.raises(ConfigError, match="up to 5 MB"):
+        read_mapping(tmp_path / "m.csv")
+    # A cell without end is refused by the reader of CSV.
+    with pytest.raises(ConfigError, match="not proper CSV"):
+        read_mapping(_written(tmp_path / "n.csv", '"' + "a" * 200_000))
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b", "~nobody-here/x", "\ud800", "/" * 300])
+def test_names_that_can_be_no_folder(name: str) -> None:
+    with pytest.raises(MRNLabError):
+        load(name)
+    with pytest.raises(MRNLabError):
+        sources.check_available(name)
+
+
+def test_a_laboratory_may_read_in_named_folders_only(
+    tmp_path: Path, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, outside = tmp_path / "data" / "inside", tmp_path / "outside"
+    inside.parent.mkdir()
+    for folder in (inside, outside):
+        conll_folder(folder)
+    (laboratory / "uploads").mkdir()
+    conll_folder(laboratory / "uploads" / "mine")
+    encoder = tiny_bert(tmp_path / "encoder")
+    mapping = _written(tmp_path / "secret.csv", "a,secret,header\n")
+    link = tmp_path / "data" / "link"
+    link.symlink_to(outside)
+    assert find_folder(str(outside)) == outside  # whoever sets nothing reads everywhere
+
+    monkeypatch.setenv("MRNLAB_DATA_ROOTS", str(inside.parent))
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path / "data"))
+    for allowed in (str(inside), "inside", str(laboratory / "uploads" / "mine")):
+        assert locate(allowed).is_dir()
+    for refused in (outside, link, inside / ".." / ".." / "outside", tmp_path / "not there"):
+        with pytest.raises(CorpusError, match="outside of the folders that this laboratory reads"):
+            locate(str(refused))
+    with pytest.raises(CorpusError, match="outside of the folders"):
+        locate("../outside")
+    with pytest.raises(EncoderError, match="outside of the folders"):
+        sources.locate(str(encoder))
+    assert Path(sources.locate("minilm")).is_dir()
+    with pytest.raises(ConfigError, match="outside of the folders") as told:
+        read_mapping(mapping)
+    assert "secret,header" not in str(told.value)

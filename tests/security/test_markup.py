@@ -1,0 +1,114 @@
+"""Hostile text everywhere in a store, and a real browser on every page: nothing of it is read as markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, Request
+
+from tests.journeys.browser import browser_page, browser_path, running_app
+from tests.pages.conftest import Open
+from tests.pages.filled_store import Filled
+from tests.security.hostile import MARKUP, TAG, fill_hostile
+
+_PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
+
+# What must not have come of it. A page of ours has none of these, nor has Streamlit.
+_TRACES = """() => ({
+  owned: window.owned ?? 0,
+  images: document.querySelectorAll('img[src="x"], img[src*="evil.example"]').length,
+  links: [...document.querySelectorAll('a')].filter((a) =>
+    /evil\\.example|javascript:/i.test(a.href.baseVal ?? a.href)).length,
+  bold: [...document.querySelectorAll('b, strong, tspan')].filter((b) =>
+    /^(bold|strong)$/.test(b.textContent) && Number(getComputedStyle(b).fontWeight) > 500).length,
+  formulas: [...document.querySelectorAll('.katex')].filter((k) => k.textContent.includes('x^2')).length,
+  coloured: [...document.querySelectorAll('span.stMarkdownColoredText')]
+    .filter((s) => s.textContent === 'red').length,
+})"""
+_UNESCAPED = re.compile(r"(?<!\\)<img|\]\(https|(?<!\\)\$x")
+_NOTHING = {"owned": 0, "images": 0, "links": 0, "bold": 0, "formulas": 0, "coloured": 0}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Filled]]:
+    browser_path()  # skips where there is none
+    home = tmp_path_factory.mktemp("hostile")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        filled = fill_hostile(f"sqlite:///{home / 'runs.db'}")
+    with running_app(home) as address:
+        yield address, filled
+
+
+def _links(filled: Filled) -> Iterator[tuple[str, str]]:
+    """A page by its name, and the query it is opened with."""
+    several = ",".join(map(str, filled.finished[:4]))
+    yield "runs", f"run={filled.mrn[0]}"
+    yield "runs", f"run={filled.failed[0]}"
+    yield "launch", f"clone={filled.mrn[0]}"
+    yield "curves", f"run={several}"
+    yield "compare", f"run={','.join(map(str, filled.finished[:12]))}"
+    yield "relations", f"run={filled.mrn[0]}&mode=label"
+    yield "tag", f"run={filled.mrn[0]}"
+
+
+@pytest.mark.journey
+def test_no_page_reads_a_name_as_markup(hostile: tuple[str, Filled]) -> None:
+    address, filled = hostile
+    asked: list[str] = []
+    seen = {}
+    with browser_page() as (page, elsewhere, errors):
+        page.on("dialog", lambda dialog: dialog.dismiss() or pytest.fail("a page opened a dialog"))
+        page.on("request", lambda request: asked.append(_path(request)))
+        for name, query in _links(filled):
+            page.goto(f"{address}/{name}?{query}")
+            page.get_by_role("heading", level=1).wait_for()
+            _settled(page)
+            # The test means something only where the text is there to be read.
+            if name not in ("tag", "launch"):
+                page.get_by_text("script>", exact=False).first.wait_for(state="attached")
+            _hover(page)
+            seen[f"{name}?{query}"] = page.evaluate(_TRACES)
+        assert seen == dict.fromkeys(seen, _NOTHING)
+        assert not errors
+        assert not elsewhere
+        assert "/x" not in asked
+
+
+def _path(request: Request) -> str:
+    return urlsplit(request.url).path
+
+
+def _settled(page: Page) -> None:
+    """Until the script has run and its elements are drawn."""
+    page.wait_for_function("() => !document.querySelector('[data-testid=stStatusWidget]')")
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+
+
+def _hover(page: Page) -> None:
+    """Over the charts, so that what is told of their points is drawn too."""
+    for plot in page.locator(".js-plotly-plot .nsewdrag").all()[:3]:
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        if box is not None:
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            page.mouse.move(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3)
+
+
+@pytest.mark.usefixtures("workers")
+@pytest.mark.parametrize("page", _PAGES)
+def test_no_page_stumbles_over_hostile_text(page: str, laboratory: Path, open_page: Open) -> None:
+    """Without a browser too: each page draws, and says no user's text as Markdown."""
+    filled = fill_hostile(f"sqlite:///{laboratory / 'runs.db'}", seeds=(1,))
+    app = open_page(page, run=",".join(map(str, filled.finished[:6])))
+    drawn = [
+        str(getattr(one, "value", ""))
+        for kind in (app.markdown, app.caption, app.warning, app.info)
+        for one in kind
+    ]
+    assert not [text for text in drawn if _UNESCAPED.search(text)]
+    assert not [text for text in drawn if TAG in text or MARKUP in text]
