@@ -106,6 +106,7 @@ def _end_by_force(store: Store, run: Run, end: Callable[[Owner], bool], grace_s:
     assert run.owner is not None  # checked by the caller
     # While this lasts the worker cannot finish the run and claim another, which we would then kill.
     with store.transaction():
+        store.state(run.id)  # a server holds this run alone, from here on
         current = store.run(run.id)
         if current.state is not RunState.CANCELLING or current.owner != run.owner:
             return
@@ -122,6 +123,7 @@ def _end_by_force(store: Store, run: Run, end: Callable[[Owner], bool], grace_s:
 def _end_hung(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float) -> bool:
     assert run.owner is not None  # checked by the caller
     with store.transaction():  # for the same reason
+        store.state(run.id)
         current = store.run(run.id)
         ended_or_moved = (current.owner, current.progress_at) != (run.owner, run.progress_at)
         if ended_or_moved or current.state is not run.state or not end(run.owner):

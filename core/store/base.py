@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Table, select, update
+from sqlalchemy import URL, Connection, Engine, Select, Table, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import NotOwner, RunNotFound, StoreError
@@ -198,12 +198,24 @@ class StoreBase:
         """Inserts rows; one with the same keys (the primary ones) is replaced, or kept as it is."""
         if not rows:
             return
-        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-        statement = dialect.insert(table)
+        statement: postgresql.Insert | sqlite.Insert = sqlite.insert(table)
+        if connection.dialect.name == "postgresql":
+            statement = postgresql.insert(table).from_select(list(rows[0]), _as_arrays(table, rows))
         keys = keys or [column.name for column in table.primary_key]
         if replace:
             changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
             statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
         else:
             statement = statement.on_conflict_do_nothing(index_elements=keys)
-        connection.execute(statement, list(rows))
+        if connection.dialect.name == "postgresql":
+            connection.execute(statement)
+        else:
+            connection.execute(statement, list(rows))
+
+
+def _as_arrays(table: Table, rows: Sequence[Mapping[str, Any]]) -> Select[Any]:
+    """The rows as one statement with an array per column: PostgreSQL takes them many times as fast."""
+    columns = (
+        bindparam(name, [row[name] for row in rows], postgresql.ARRAY(table.c[name].type)) for name in rows[0]
+    )
+    return select(*(func.unnest(column) for column in columns))
