@@ -11,7 +11,7 @@ from typing import TypeVar
 import psutil
 
 from core.errors import MRNLabError, StoreError
-from core.store import Owner, RunState, Store
+from core.store import Owner, Run, RunState, Store
 from jobs.engines.local import LocalEngine
 from jobs.processes import ending, hostname, is_alive, process
 from jobs.reaper import give_up, reap
@@ -36,6 +36,7 @@ class Supervision:
         self._watch = Watch()
         self._look_s = min(_LOOK_S, hang_limit() / 4)
         self._owner: Owner | None = None
+        self._has_trained = False
         self._problem = ""
 
     def wait(self, worker: psutil.Process) -> int | None:
@@ -47,6 +48,7 @@ class Supervision:
             self._owner = process(worker.pid)
         except psutil.NoSuchProcess:
             self._owner = None
+        self._has_trained = False
         while True:
             try:
                 return worker.wait(timeout=self._look_s)
@@ -57,30 +59,36 @@ class Supervision:
                 return None
 
     def bury(self, worker: psutil.Process, code: int | None, *, forced: bool) -> bool:
-        """Marks what the worker trained as lost; whether its death has cost a run.
+        """Marks what the worker trained as lost; whether it was seen to train anything.
 
         `forced`: this process has ended it, on a second signal. Raises StoreError where the store stays away.
         """
         how = "was ended by force, for it was told to end a second time" if forced else ending(code)
 
-        def mark() -> int:
-            trained = self._store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
-            lost = [run for run in trained if run.owner == self._owner]
-            for run in lost:
+        def mark() -> None:
+            for run in self._trained():
                 message = f"The worker of run {run.id} is gone: its process {worker.pid} {how}."
                 give_up(self._store, run, message, exit_code=code)
                 _log.error("%s", message)
-            return len(lost)
 
-        return self._patiently(mark) > 0
+        self._patiently(mark)
+        return self._has_trained
 
     def runs_wait(self) -> bool:
         """Whether runs wait that a worker here may claim. Raises StoreError where the store stays away."""
         return self._patiently(lambda: self._store.claimable(hostname())) > 0
 
+    def _trained(self) -> list[Run]:
+        """What the worker trains now."""
+        trained = self._store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
+        own = [run for run in trained if run.owner == self._owner]
+        self._has_trained = self._has_trained or bool(own)
+        return own
+
     def _look(self) -> None:
         """Finds the dead among all workers of the store, and sees to the runs that wait again for it."""
         try:
+            self._trained()
             if reap(self._store, self._watch):
                 self._engine.ensure_workers(self._store)
             self._problem = ""

@@ -92,10 +92,10 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
             supervision = Supervision(store, given.module)
             while True:
                 code = supervision.wait(worker)
-                cost = supervision.bury(worker, code, forced=told.times > 1)
+                trained = supervision.bury(worker, code, forced=told.times > 1)
                 if told.times or code == 0 or not supervision.runs_wait():
                     return 0
-                vain = vain + 1 if code is not None and not cost else 0
+                vain = vain + 1 if code is not None and not trained else 0
                 if vain == _MOST_VAIN_STARTS:
                     _log.error(
                         "%d workers ended one after another before they had claimed a run; what they said "

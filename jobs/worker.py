@@ -281,6 +281,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
             while not ended:
                 with free_slot(store.url) as slot:
                     if slot is None:
+                        _log.info("As many workers as may train here do so already.")
                         return 0
                     current = make(store, slot)
                     if ended:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from jobs.cli.app import Chosen, app
+from jobs.watching import hang_limit
 
 __all__ = ["worker"]
 
@@ -17,5 +18,6 @@ def worker(ctx: typer.Context) -> None:
     """
     from jobs.supervisor import main as work
 
+    hang_limit()  # the supervisor would end at once where it is wrong
     chosen: Chosen = ctx.obj
     raise typer.Exit(work([], chosen.url))

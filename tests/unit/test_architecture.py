@@ -80,6 +80,23 @@ def test_pages_import_nothing_heavy() -> None:
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
+def test_supervisors_and_waiting_workers_are_light() -> None:
+    """A supervisor stays as long as its worker, and a worker imports torch with its first run."""
+    heavy = (*HEAVY, "streamlit", "plotly", "ray", "submitit", "psycopg", "typer")
+    modules = ("jobs.supervisor", "jobs.supervision", "jobs.worker")
+    script = (
+        f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert told.stdout.split() == ["[]"]
+    first = "import sys, jobs.supervisor\nprint('core.store' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", first], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert told.stdout.split() == ["False"], "the worker is to start before the store is imported"
+
+
 def test_no_folder_called_pages() -> None:
     """Streamlit takes a `pages` folder beside main.py for an old kind of app.
 
