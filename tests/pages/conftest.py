@@ -80,6 +80,7 @@ def _copied(template: tuple[Path, Filled], laboratory: Path) -> Filled:
     home, made = template
     for path in home.glob("runs.db*"):
         shutil.copy(path, laboratory / path.name)
+    shutil.copytree(home / "logs", laboratory / "logs")
     return made
 
 

@@ -156,7 +156,7 @@ def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
     shown = words(app)
     (live,) = filled.live
     assert f"**Run {live}**" in shown
-    assert "2 more runs wait for a free worker." in shown
+    assert "**1 training, 2 waiting**" in shown
     assert any("epoch 4 of 8" in one.value for one in app.caption)
     runs = table(open_page("runs", order="Each run"), "Run")
     assert list(runs["Run"]) == sorted(runs["Run"], reverse=True)
@@ -189,7 +189,7 @@ def test_lost_run_offers_the_next_step(open_page: Open, filled: Filled) -> None:
     app = open_page("runs", run=str(filled.lost[0]))
     said = " ".join(one.value for one in app.warning)
     assert "stopped answering" in said
-    assert "Resume or retry it" in said
+    assert "Retry it" in said
 
 
 def test_delete_asks_first_and_removes(open_page: Open, filled: Filled) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.config import RunConfig, kind_key
-from core.store import Store
+from core.store import RunState, Store
 from dashboard.published import PUBLISHED, matching
 from dashboard.queries import runs as run_views
 from dashboard.queries.naming import differing, kind_name, run_name
@@ -44,11 +44,16 @@ def test_differing_names_what_differs_and_nothing_else() -> None:
 
 def test_cards(filled: Filled) -> None:
     store = Store.open()
-    cards = run_views.cards(store)
-    assert [card.id for card in cards] == [*filled.live, *filled.queued]
-    assert cards[0].eta == "12 s left"  # 340 steps at 0.035 s
-    assert len(cards[0].dev_scores) == 3
-    assert cards[1].progress == "Waiting for a free worker"
+    (live,) = run_views.cards(store, most_waiting=3)
+    assert [live.id] == filled.live
+    assert live.eta == "12 s left"  # 340 steps at 0.035 s
+    assert len(live.dev_scores) == 3
+    store.finish(live.id, RunState.FAILED)
+    store.set_priority(filled.queued[1:], 1)
+    store.pause_queue()
+    (waiting,) = run_views.cards(store, most_waiting=1)
+    assert waiting.id == filled.queued[1]
+    assert waiting.progress == "The queue is paused: it starts when the queue is resumed."
 
 
 def test_tasks_keep_their_colour_as_runs_are_added(finished: Filled) -> None:
