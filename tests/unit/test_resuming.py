@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from core.artefacts import Artefacts
 from core.checkpoints import Checkpoint
+from core.checkpoints.sealed import opened, seal
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.errors import TrainingError
 from core.mrn.registry import PRIORS
 from core.training.events import (
     EpochMetrics,
@@ -26,7 +30,7 @@ from core.training.events import (
 )
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
-from tests.toys import corpus
+from tests.toys import corpus, sentences
 
 STEPS = 15
 
@@ -200,6 +204,71 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     states = tmp_path / "pieces.states"
     assert len(list(states.glob("step-*"))) == 2
     assert len(list(states.iterdir())) <= 4
+
+
+def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
+    """Also in the middle of an epoch, and long before a state is due."""
+    config = toy(encoder, dropout=0.3)
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    whole.attempt()
+    pieces = Laboratory(config, tmp_path / "pieces", corpus(), every=1e9)
+    stopped = pieces.attempt(stop_at=8)
+    assert (stopped.stopped, stopped.best_epoch, stopped.steps) == (True, 1, 7)
+    assert [(saved.step, saved.epoch) for saved in pieces.record.saved] == [(7, 1.4)]
+    assert pieces.record.saved[0].size == sum(
+        len(content)
+        for name, content in files(tmp_path / "pieces.states" / "step-00000007").items()
+        if name != "manifest.json"
+    )
+    assert pieces.attempt().steps == STEPS
+    assert pieces.record.notes == [Note("Resumed from step 7.")]
+    assert_same(pieces, whole)
+
+
+def test_a_stop_before_the_first_step_saves_nothing(encoder: str, tmp_path: Path) -> None:
+    pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
+    assert pieces.attempt(stop_at=1).steps == 0
+    assert not (tmp_path / "pieces.states").exists()
+
+
+def test_data_that_changed_are_refused(encoder: str, tmp_path: Path) -> None:
+    pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
+    assert pieces.attempt(stop_at=8).stopped
+    pieces.data = corpus(train=sentences(40, 9))
+    with pytest.raises(TrainingError, match="The data or the description of this run is not what it was"):
+        pieces.attempt()
+
+
+def test_other_conditions_are_told(encoder: str, tmp_path: Path) -> None:
+    pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
+    assert pieces.attempt(stop_at=8).stopped
+    pieces.config = toy(encoder, device="auto")  # the device may be another
+    threads = torch.get_num_threads()
+    state = tmp_path / "pieces.states" / "step-00000007"
+    rest = json.loads((state / "state.json").read_text())
+    rest["conditions"] |= {"threads": "64", "torch": "2.0.0"}
+    about = dict(opened(state).about)
+    tensors = (state / "state.safetensors").read_bytes()
+
+    def rewrite(folder: Path) -> None:
+        (folder / "state.json").write_text(json.dumps(rest))
+        (folder / "state.safetensors").write_bytes(tensors)
+
+    seal(state, about, 0, rewrite)
+    assert pieces.attempt().steps == STEPS
+    assert (
+        f"(threads 64, now {threads}; torch 2.0.0, now {torch.__version__})" in pieces.record.notes[1].message
+    )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_gone_on_from_every_state_on_a_gpu(encoder: str, tmp_path: Path) -> None:
+    config = toy(encoder, device="cuda", paradigm="mrn", update_every=2, dropout=0.3)
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    whole.attempt()
+    pieces = Laboratory(config, tmp_path / "pieces", corpus(), every=4)
+    pieces.until_done(cut_at(Saved))
+    assert_same(pieces, whole)
 
 
 def test_another_machine_goes_on(encoder: str, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from sqlalchemy import text
 
 from core.config import RunConfig
 from core.corpora.types import Corpus
-from core.errors import CorpusError, StoreError, TrainingError
+from core.errors import CorpusError, NotOwner, StoreError, TrainingError
 from core.paths import checkpoint_dir
 from core.store import MetricKey, RunState, Store
-from core.training.events import Sink, SplitResult, StepMetrics
+from core.training.events import Note, Saved, Sink, SplitResult, StepMetrics
 from jobs.heartbeat import Heartbeat
 from jobs.logs import tail
 from jobs.sink import StoreSink
@@ -393,6 +393,35 @@ class TestSink:
         with pytest.raises(Exception, match="ck_scores_split"):
             tell()
         assert store.last_metric_steps([run_id]) == {}
+
+    def test_settles_what_was_told(self, store: Store) -> None:
+        run_id = claimed(store)
+        sink = StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60)
+        sink(step_metrics(3))
+        sink.settle()
+        assert store.last_metric_steps([run_id]) == {run_id: 3}
+        sink(Saved(3, 0.3, 0.1, 1000))
+        store.mark_lost(run_id, "It went away.")
+        with pytest.raises(NotOwner):
+            sink.settle()
+        assert store.run(run_id).saved_step is None
+
+    def test_a_saved_state_is_on_record(self, store: Store) -> None:
+        run_id = claimed(store)
+        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
+            sink(Saved(3, 0.3, 0.1, 1000))
+        assert store.run(run_id).saved_step == 3
+
+    def test_a_note_of_the_trainings_course_is_told_once(self, store: Store) -> None:
+        """A resumed training makes the steps after its state again, and says again what they were worth."""
+        run_id = claimed(store)
+        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
+            for _ in range(2):
+                sink(Note("The penalty has vanished.", 7))
+                sink(Note("Resumed from step 5."))
+                sink.settle()
+        told = [event.message for event in store.events(run_id) if event.kind == "note"]
+        assert sorted(told) == ["Resumed from step 5."] * 2 + ["The penalty has vanished."]
 
     def test_reads_that_the_run_shall_stop(self, store: Store) -> None:
         run_id = claimed(store)
