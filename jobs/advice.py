@@ -40,7 +40,7 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
     told = f"{run.error.type}: {run.error.message}" if run.error else ""
     if run.state is RunState.CANCELLED and (noted := _last_note(history)):
         happened, told = f"{happened} {noted}", noted
-    if run.saved_step:
+    if run.saved_step and f"step {run.saved_step:,}." not in told:
         happened = f"{happened} Its state is saved at step {run.saved_step:,}."
     for pattern, cause, steps in _CAUSES:
         if re.search(pattern, told, re.IGNORECASE):
@@ -149,8 +149,8 @@ def _store_busy(run: Run) -> tuple[str, ...]:
 
 def _store_gone(run: Run) -> tuple[str, ...]:
     return (
-        "Put the store's file back: a copy named runs.db.rescued beside its place is what was saved of it, "
-        "else a backup.",
+        "Put back the store that you want: what it held is saved beside its place, in a file whose name has "
+        "`rescued` in it; else a backup.",
         _again(run, "then "),
     )
 
@@ -159,6 +159,21 @@ def _store_away(run: Run) -> tuple[str, ...]:
     return (
         "See that the store's server runs and can be reached from the machine that trains.",
         _again(run, "then "),
+    )
+
+
+def _shared_away(run: Run) -> tuple[str, ...]:
+    return (
+        "See that the place of shared files can be reached from the machine that trains; `mrnlab doctor` "
+        "tries it.",
+        _again(run, "then "),
+    )
+
+
+def _other_data(_run: Run) -> tuple[str, ...]:
+    return (
+        "Retry it: it starts from its beginning, on the data as they are now.",
+        "Or put the data back as they were, and resume it.",
     )
 
 
@@ -216,8 +231,8 @@ def _node_lost(run: Run) -> tuple[str, ...]:
 def _out_of_time(run: Run) -> tuple[str, ...]:
     return (
         _again(run),
-        "If one job is too short for the rest, ask the cluster for longer ones, or clone it with fewer "
-        f"epochs (now {run.config.epochs}).",
+        "Most often a job ends at its time limit. Where the rest does not fit into one, ask the cluster for "
+        f"longer jobs, or clone it with fewer epochs (now {run.config.epochs}).",
     )
 
 
@@ -232,19 +247,21 @@ def _stopped(run: Run) -> tuple[str, ...]:
 # What the error's type and message (of a stopped run, its last note) say, the cause in words, the steps; the
 # first that fits counts.
 _CAUSES: tuple[tuple[str, str, Callable[[Run], tuple[str, ...]]], ...] = (
-    (r"time ?limit|timed? ?out by the cluster|DUE TO TIME", "the cluster's time limit", _out_of_time),
+    (r"time ?limit|Slurm job .* has ended|Slurm started", "its cluster job was ended", _out_of_time),
     (r"out[ _]?of[ _]?memory|MemoryError|can't allocate memory", "out of memory", _no_memory),
     (r"not a number|not finite|\bnan\b", "the loss is not a number", _no_number),
     (r"^CorpusError", "the corpus cannot be read", _no_corpus),
     (r"^EncoderError", "the encoder cannot be loaded", _no_encoder),
-    (r"no space left|disk quota|disk (is|was) full", "the disk is full", _no_room),
-    (r"^StoreError.*\b(busy|locked|held)\b", "the store was held by another program", _store_busy),
-    (r"^StoreError.*(lost its tables|deleted|rescued|gone)", "the store was taken away", _store_gone),
-    (r"^StoreError.*(connection|server|reach)", "the store could not be reached", _store_away),
+    (r"^NoRoom|no space left|disk quota|disk (of its server )?is full", "the disk is full", _no_room),
+    (r"not what it was when it was begun", "its data have changed", _other_data),
+    (r"^ArtefactError", "the shared files could not be reached", _shared_away),
+    (r"^StoreError.*\b(busy|locked)\b", "the store was held by another program", _store_busy),
+    (r"^Store.*(lost its tables|deleted|replaced)", "the store was taken away", _store_gone),
+    (r"^StoreError.*(connection|server|reach|answer)", "the store could not be reached", _store_away),
     (r"^ConfigError", "the description does not hold", _wrong_description),
     (r"started anew|restarted|rebooted|\bboot\b|switched off", "its machine was restarted", _restarted),
     (r"stood still|no progress|\bhung\b|\bhangs\b|not got on", "its worker hung", _hung),
-    (r"(node|machine)\b.*\b(lost|gone|left|silent|down|died|failed)", "its machine was lost", _node_lost),
+    (r"(node|machine) .*\b(lost|gone)\b|taken from its machine", "its machine was lost", _node_lost),
     (r"told to end|SIGTERM|signal 15|SIGINT|Ctrl-C|interrupt", "its worker was told to end", _told_to_end),
     (r"SIG(SEGV|BUS|ABRT|ILL|FPE)", "its worker crashed", _crashed),
     (r"exit code -9|was killed|SIGKILL|signal 9", "its worker was ended from outside", _killed),

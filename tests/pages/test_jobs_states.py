@@ -200,7 +200,7 @@ def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, q
     lost = words(open_page("runs", run=str(queue.saved_and_lost)))
     assert "Its state is saved at step 120.\n\n- Resume it: it goes on from step 120." in lost
     ended = words(open_page("runs", run=str(queue.stopped)))
-    assert "told to end. Its state is saved at step 120. Resume it: it goes on from step 120." in ended
+    assert "Its worker was told to end. It can be resumed from step 120. Resume it: it goes on" in ended
     app = open_page("runs", run=str(queue.saved_and_failed))
     assert "Clone it with batch_size 8 (now 32)." in words(app)
     (clone,) = (one.proto for one in app.get("page_link") if one.proto.label == "Clone it with batch_size 8")

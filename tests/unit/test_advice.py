@@ -64,10 +64,20 @@ def _sound(told: Advice | None, message: str) -> Advice:
          "disk is full", "Make room"),
         ("StoreError", "The store runs.db is busy: another program has held it for 30 s; try again.",
          "held by another program", "mrnlab backup"),
+        ("NoRoom", "The model of epoch 3, the best so far, could not be saved. Make room there.",
+         "disk is full", "Make room"),
+        ("StoreError", "The store x cannot be written, because the disk of its server is full; free some.",
+         "disk is full", "Make room"),
+        ("StoreReplaced", "The file runs.db was replaced by another while the store was open. All that it "
+         "held is saved in runs.db.rescued-1; choose between the two.", "taken away", "`rescued` in it"),
         ("StoreError", "The store runs.db has lost its tables (was the file deleted or replaced?).",
-         "taken away", "Put the store's file back"),
-        ("StoreError", "The connection to the store x broke; check that its server runs.",
+         "taken away", "`rescued` in it"),
+        ("StoreError", "The store x does not answer; check that its server runs and can be reached.",
          "could not be reached", "server runs"),
+        ("StoreError", "The store x cannot be reached any more: the connection broke.",
+         "could not be reached", "server runs"),
+        ("ArtefactError", "The shared artefacts at s3://x cannot be written.",
+         "shared files", "mrnlab doctor"),
         ("KeyError", "'B-PER'", "unexpected", "end of the log"),
     ],
 )  # fmt: skip
@@ -94,7 +104,12 @@ def test_of_failures_from_outside(store: Store, kind: str, message: str, cause: 
         ("The worker of run 12 is gone: its machine box was started anew.", "was restarted"),
         ("The worker of run 12 made no progress for 600 s although its process lived; it was ended.", "hung"),
         ("The node of run 12 was lost.", "machine was lost"),
-        ("Its job 4711 ended at the cluster's time limit.", "time limit"),
+        ("The machine that trained run 12 is gone.", "machine was lost"),
+        ("Run 12 was taken from its machine.", "machine was lost"),
+        ("The process that trained run 12 died.", "ended from outside"),
+        ("The Slurm job 4711 that trained run 12 has ended.", "cluster job was ended"),
+        ("Slurm started the job anew that trained run 12.", "cluster job was ended"),
+        ("Its job 4711 ended at the cluster's time limit.", "cluster job was ended"),
         ("Its job 4711 ended: OUT_OF_MEMORY.", "out of memory"),
     ],
 )  # fmt: skip
@@ -113,18 +128,26 @@ def test_of_runs_that_were_lost(store: Store, message: str, cause: str) -> None:
         assert told[1].steps[0].startswith("Retry it: it starts from its beginning")
 
 
+def test_of_data_that_changed_under_a_saved_state(store: Store) -> None:
+    message = "The data or the description of this run is not what it was when it was begun. Retry it."
+    told = _failed(store, "TrainingError", message, 120)
+    assert told.cause == "its data have changed"
+    assert told.steps[0].startswith("Retry it: it starts from its beginning")
+
+
 def test_of_runs_that_were_stopped(store: Store) -> None:
     before = _sound(advice(store.run(claimed(store, RunState.CANCELLED))), "It was stopped before it began.")
     assert before.cause == "stopped"
     run_id = claimed(store)
     store.set_progress(run_id, 130, 1.3, 200)
     store.set_saved_step(run_id, 130)
-    store.add_event(run_id, "note", "The worker's process was told to end.")
+    store.add_event(run_id, "note", "Its worker was told to end. It can be resumed from step 130.")
     store.request_stop(run_id)
     store.finish(run_id, RunState.CANCELLED)
     stopped = _sound(advice(store.run(run_id)), "It was stopped at step 130. Its state is saved at step 130.")
     assert stopped.steps == ("To have its scores, resume it: it goes on from step 130.",)
-    ended = _sound(advice(store.run(run_id), store.events(run_id)), "The worker's process was told to end.")
+    ended = _sound(advice(store.run(run_id), store.events(run_id)), "Its worker was told to end.")
+    assert ended.happened.count("130") == 2  # where it was stopped, and from where it can be resumed
     assert ended.cause == "its worker was told to end"
     assert ended.steps[0] == "Resume it: it goes on from step 130."
     store.requeue(run_id, resume=True)
