@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from core.artefacts import shared_artefacts
 from core.paths import own_checkpoint
 from core.store import Run, RunState, Store
 from jobs.doctor.finding import Finding, Fix, problem, remark
@@ -102,9 +103,14 @@ def cards(store: Store) -> Iterator[Finding]:
 
 
 def checkpoints_gone(store: Store) -> Iterator[Finding]:
-    """Runs that succeeded and whose model is not there any more."""
+    """Runs that succeeded and whose model is neither here nor in the shared place.
+
+    Raises ArtefactError where that cannot be read.
+    """
+    shared = shared_artefacts()
+    fetched = set(shared.names("models/") if shared is not None else ())
     done = store.runs(states={RunState.SUCCEEDED}, archived=None)
-    gone = [run.id for run in done if not _is_there(run)]
+    gone = [run.id for run in done if not _is_there(run) and f"models/{run.id}" not in fetched]
     if gone:
         yield remark(
             "checkpoints",

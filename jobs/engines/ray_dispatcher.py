@@ -97,6 +97,7 @@ class Dispatcher:
 
     def __init__(self, url: str, settings: Settings) -> None:
         set_up_logging()
+        settings.apply()
         self._url, self._settings = url, settings
         self._store = Store.open(url)
         self._store.note_scheduler(SCHEDULER)

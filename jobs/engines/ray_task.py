@@ -14,13 +14,12 @@ import ray
 
 from core.errors import MRNLabError
 from core.store import Store
+from jobs.engines.environment import handed_on
 from jobs.engines.ray_engine import JOB
 from jobs.logs import set_up_logging
 from jobs.processes import this_process
 
 __all__ = ["Settings", "train_run"]
-
-_HANDED_ON = ("MRNLAB_HOME", "MRNLAB_DATA", "MRNLAB_ARTEFACTS")
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,12 @@ class Settings:
         """As the environment of this process says. Raises MRNLabError where a number is none."""
         cpus = _number("MRNLAB_RAY_CPUS", "how many cores a run takes")
         shared_by = _number("MRNLAB_RUNS_PER_GPU", "how many runs may share a GPU")
-        handed_on = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
-        return cls(cpus, shared_by, worker, handed_on)
+        return cls(cpus, shared_by, worker, handed_on())
+
+    def apply(self) -> None:
+        """Sets in this process what its machine does not set."""
+        for name, value in self.environment.items():
+            os.environ.setdefault(name, value)
 
 
 def _number(name: str, meaning: str) -> int:
@@ -55,8 +58,7 @@ def train_run(url: str, run_id: int, settings: Settings) -> bool:
 
     Raises StoreError where the store cannot be reached from here.
     """
-    for name, value in settings.environment.items():
-        os.environ.setdefault(name, value)
+    settings.apply()
     context = ray.get_runtime_context()
     job = f"{JOB}{context.get_task_id()} on node {context.get_node_id()}"
     module, _, name = settings.worker.partition(":")

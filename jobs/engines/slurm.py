@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.errors import MRNLabError
 from core.paths import home
 from core.store import Run, RunState, Store
+from jobs.engines.environment import handed_on
 from jobs.engines.slurm_job import JOB, SlurmWorker
 from jobs.reaper import GRACE_S, give_up
 from jobs.watching import Watch
@@ -34,7 +35,6 @@ _LOOK_EVERY_S = 15.0
 _ANSWER_S = 30.0
 # Slurm warns this long before it takes the place, which is the time to save a training state.
 _WARNING_S = 90
-_HANDED_ON = ("MRNLAB_HOME", "MRNLAB_DATA", "MRNLAB_ARTEFACTS", "MRNLAB_CHECKPOINT_S")
 
 _WORDS = {
     "Resources": "no machine has room for it",
@@ -173,8 +173,6 @@ class SlurmEngine:
         folder = home() / "slurm"
         # submitit keeps there what it calls in the job: the store's URL, and so its password.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        environment = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
-        environment.setdefault("MRNLAB_HOME", str(home()))
         asked = {
             "job_name": _name(store),
             "time": settings.minutes,
@@ -197,7 +195,7 @@ class SlurmEngine:
             )
             with executor.batch():
                 for _ in range(count):
-                    executor.submit(SlurmWorker(store.url, self._worker, settings.linger_s, environment))
+                    executor.submit(SlurmWorker(store.url, self._worker, settings.linger_s, handed_on()))
         except (RuntimeError, OSError, submitit.core.utils.FailedJobError) as error:
             raise MRNLabError(
                 f"The runs are queued, but Slurm took no job: {' '.join(str(error).split())}"

@@ -38,13 +38,13 @@ class Laboratory:
     """Two nodes, a store, and the engine under test."""
 
     def __init__(self, cluster: Any, store: Store, folder: Path) -> None:
-        self.cluster, self.store, self._folder = cluster, store, folder
+        self.cluster, self.store, self.folder = cluster, store, folder
         self.engine = RayEngine(WORKER)
         self._seeds = itertools.count(1)
 
     def add_node(self, name: str, **resources: int) -> Any:
         """A node with a laboratory folder of its own."""
-        home = {"MRNLAB_HOME": str(self._folder / name)}
+        home = {"MRNLAB_HOME": str(self.folder / name)}
         return self.cluster.add_node(env_vars=home, include_dashboard=False, **resources)
 
     def launch(self, number: int, *, retries: int = 0, priority: int = 0, **values: Any) -> list[int]:
@@ -121,6 +121,10 @@ def test_a_node_dies(lab: Laboratory) -> None:
     (killed,) = on_second
     told = lab.told(killed)
     assert "Queued again after it was lost, to be resumed." in told
+    # The other node has a folder of its own: the state came by the shared artefacts, and so did the model.
+    assert "/head" in next(message for message in reversed(told) if message.startswith("On "))
+    assert lab.resumed_after(killed) in (10, 20)
+    assert (lab.folder / "shared" / "models" / str(killed)).is_dir()
     assert {run.id: run.attempt for run in lab.store.runs(ids=ids)} == {
         run_id: 2 if run_id == killed else 1 for run_id in ids
     }

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from core.artefacts import Artefacts
 from core.paths import checkpoint_dir, home, log_path, upload_dir
 from core.store import Owner, RunState, Store
 from jobs.cli import app
@@ -348,6 +349,16 @@ class TestQueue:
         run_id = succeeded(store)
         (found,) = told("checkpoints")
         assert f"The models of run {run_id} are not on this machine" in found
+
+    def test_models_that_can_be_fetched(
+        self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_id = succeeded(store)
+        monkeypatch.setenv("MRNLAB_ARTEFACTS", str(tmp_path / "shared"))
+        (tmp_path / "model").mkdir()
+        (tmp_path / "model" / "run.json").write_text("{}")
+        Artefacts(str(tmp_path / "shared")).push(tmp_path / "model", f"models/{run_id}")
+        assert told("checkpoints") == []
 
 
 class TestOrphans:
