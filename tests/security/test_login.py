@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.journeys.browser import browser_page
 from tests.pages.conftest import APP, words
-from tests.pages.filled_store import fill
 from tests.security.provider import CLIENT, SECRET, Provider, running_provider
 from tests.serving import Server, free_port, running_server
 
@@ -42,9 +41,6 @@ server_metadata_url = "{provider.metadata}"
 def server(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterator[Server]:
     """Open to the network, as a laboratory's is, with one address and one domain on its list."""
     home = tmp_path_factory.mktemp("guarded")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(home))
-        fill(f"sqlite:///{home / 'runs.db'}", seeds=(1,), active=False)
     port = free_port()
     _secrets(home, port, provider)
     with running_server(
@@ -125,7 +121,7 @@ def _open(page: str, auth: dict[str, str] | None) -> AppTest:
     return app.run()
 
 
-@pytest.mark.usefixtures("finished", "workers")
+@pytest.mark.usefixtures("hostile_store", "workers")
 @pytest.mark.parametrize("page", _PAGES)
 def test_no_page_shows_anything_without_login(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_ALLOWED", "ada@example.org")

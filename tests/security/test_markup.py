@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Request
 from tests.journeys.browser import browser_page, browser_path, running_app
 from tests.pages.conftest import Open
 from tests.pages.filled_store import Filled
-from tests.security.hostile import MARKUP, TAG, fill_hostile
+from tests.security.hostile import MARKUP, TAG
 
 _PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
@@ -34,12 +34,9 @@ _NOTHING = {"owned": 0, "images": 0, "links": 0, "bold": 0, "formulas": 0, "colo
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Filled]]:
+def hostile(hostile_home: tuple[Path, Filled]) -> Iterator[tuple[str, Filled]]:
     browser_path()  # skips where there is none
-    home = tmp_path_factory.mktemp("hostile")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(home))
-        filled = fill_hostile(f"sqlite:///{home / 'runs.db'}")
+    home, filled = hostile_home
     with running_app(home) as address:
         yield address, filled
 
@@ -101,10 +98,9 @@ def _hover(page: Page) -> None:
 
 @pytest.mark.usefixtures("workers")
 @pytest.mark.parametrize("page", _PAGES)
-def test_no_page_stumbles_over_hostile_text(page: str, laboratory: Path, open_page: Open) -> None:
+def test_no_page_stumbles_over_hostile_text(page: str, hostile_store: Filled, open_page: Open) -> None:
     """Without a browser too: each page draws, and says no user's text as Markdown."""
-    filled = fill_hostile(f"sqlite:///{laboratory / 'runs.db'}", seeds=(1,))
-    app = open_page(page, run=",".join(map(str, filled.finished[:6])))
+    app = open_page(page, run=",".join(map(str, hostile_store.finished[:6])))
     drawn = [
         str(getattr(one, "value", ""))
         for kind in (app.markdown, app.caption, app.warning, app.info)

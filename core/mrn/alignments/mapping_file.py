@@ -63,14 +63,14 @@ def read_mapping(path: str | Path) -> MappingFile:
             "names them.",
         )
     try:
-        size = path.stat().st_size
-        if size > MOST_BYTES or not path.is_file():
+        # Reading a device or a pipe might never end.
+        if path.stat().st_size > MOST_BYTES or not (path.is_file() or path.is_dir()):
             raise ConfigError("alignment", f"{path} is no mapping: those are files of up to 5 MB.")
         content = path.read_bytes()
     except FileNotFoundError:
         raise ConfigError("alignment", f"There is no file {path}; check the name of the mapping.") from None
-    except (OSError, ValueError) as error:
-        raise ConfigError("alignment", f"{path} cannot be read: {error}.") from error
+    except OSError as error:
+        raise ConfigError("alignment", f"{path} cannot be read: {error.strerror}.") from error
     return parse_mapping(content, path.name)
 
 
