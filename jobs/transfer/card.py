@@ -166,6 +166,7 @@ def _use(run: Run, file: RunFile) -> Iterator[str]:
     if file.no_folders_because:
         yield file.no_folders_because
         yield ""
+    if not file.folders:
         yield from _own_example()
         return
     yield "Each task is a folder that Transformers loads by itself:"

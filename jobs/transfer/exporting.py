@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -23,6 +24,9 @@ from core.store.transfer import RunRecord
 from jobs.transfer.card import card
 from jobs.transfer.run_file import FORMAT, RunFile
 from jobs.transfer.tables import write_tables
+
+if TYPE_CHECKING:
+    from core.models.saved_tagger import SavedTagger
 
 __all__ = ["Exported", "export_run"]
 
@@ -65,6 +69,7 @@ def export_run(
         raise MRNLabError(f"Run {run_id} has no task '{unknown[0]}'; it has {', '.join(known)}.")
     folders = _folder_names([task for task in known if tasks is None or task in tasks])
     carries_encoder = not (checkpoint / "encoder").is_dir() and not _comes_with_program(record)
+    copies = len(folders) + carries_encoder
     because: str | None = None
 
     def write(beside: Path) -> None:
@@ -90,7 +95,7 @@ def export_run(
         (beside / "README.md").write_text(card(record, file, tagger.schemes), encoding="utf-8")
 
     try:
-        sealed = seal(folder, {"export": FORMAT, "run": run_id}, _needs(checkpoint, len(folders)), write)
+        sealed = seal(folder, {"export": FORMAT, "run": run_id}, _needs(checkpoint, tagger, copies), write)
     except OSError as error:
         raise MRNLabError(f"{folder} cannot be written: {error.strerror}.") from error
     return Exported(folder, sealed.size, {} if because else folders, because)
@@ -157,10 +162,10 @@ def _folder_names(tasks: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _needs(checkpoint: Path, folders: int) -> int:
-    """About how many bytes the export takes: the checkpoint, and the encoder again for each task."""
+def _needs(checkpoint: Path, tagger: SavedTagger, copies: int) -> int:
+    """About how many bytes the export takes: the checkpoint, and the encoder so many times more."""
     size = sum(path.stat().st_size for path in checkpoint.rglob("*") if path.is_file())
-    return size * (1 + folders)
+    return size + copies * sum(weight.nbytes for weight in tagger.model.parameters())
 
 
 def _write_relations(record: RunRecord, path: Path) -> None:
