@@ -76,7 +76,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
         _reuse_toggle(len(runs), sum(one is not None for one in there))
     if new:
         _button(draft, configs, new=len(new), reuse=reuse, ready=True)
-        _before(spent, room)
+        _before(spent, room, draft.priority)
     else:
         _way_to(view)
     _launched(configs)
@@ -118,9 +118,11 @@ def _reuse_toggle(number: int, there: int) -> None:
     )
 
 
-def _before(spent: Cost, room: Disk) -> None:
+def _before(spent: Cost, room: Disk, priority: int) -> None:
+    store = resources.store()
+    paused = store.paused_since() is not None
     with st.container(gap="xsmall"):
-        for warning in launch_warnings(spent, room, resources.store().counts()):
+        for warning in launch_warnings(spent, room, store.counts(), paused=paused, priority=priority):
             st.caption(warning)
 
 

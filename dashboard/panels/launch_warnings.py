@@ -15,9 +15,13 @@ _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes
 
 
-def launch_warnings(spent: Cost, room: Disk, counts: Mapping[RunState, int]) -> list[str]:
-    """Markdown of our own, the weightiest first."""
+def launch_warnings(
+    spent: Cost, room: Disk, counts: Mapping[RunState, int], *, paused: bool = False, priority: int = 0
+) -> list[str]:
+    """Markdown of our own, the weightiest first. `paused`: the queue is; `priority` is that of the runs."""
     told = []
+    if paused:
+        told.append(":orange[:material/pause_circle: The queue is paused: they wait until it is resumed.]")
     if room.short:
         told.append(
             f":orange[:material/warning: The disk is short: these runs will keep about {size(room.needed)}, "
@@ -29,7 +33,8 @@ def launch_warnings(spent: Cost, room: Disk, counts: Mapping[RunState, int]) -> 
             "can be stopped at any time. Fewer seeds, a smaller share or frozen features answer sooner."
         )
     if before := _before(counts):
-        told.append(f":material/schedule: {before} before them.")
+        then = "; higher priorities start first" if priority else " before them"
+        told.append(f":material/schedule: {before}{then}.")
     if not room.short and room.needed > _WORTH_TELLING:
         told.append(f":material/hard_drive: They will keep about {size(room.needed)} on disk.")
     return told

@@ -73,6 +73,7 @@ def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
     assert "Pause queue" not in buttons(app)
     launch = open_page("launch")
     assert "The queue was paused just now. Runs you launch wait until it is resumed." in words(launch)
+    assert "The queue is paused: they wait until it is resumed." in words(launch)  # beside the button
     for page in ("curves", "tag"):
         assert "The queue is paused" in words(open_page(page))
     asked = len(workers)
