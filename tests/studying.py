@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.store import RunState, Store
@@ -61,13 +61,13 @@ def finished(store: Store, run: RunConfig, sweep: str | None = None) -> int:
 
 
 def train(
-    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Path
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
 ) -> Ended:
     """Scores, and nothing else."""
     sink(run_facts())
     for split in ("dev", "test"):
         sink(scored(config, split))
-    checkpoint.mkdir(parents=True)
+    checkpoint.folder.mkdir(parents=True)
     return Ended(False, 1, 1)
 
 
