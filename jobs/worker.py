@@ -198,7 +198,9 @@ class Worker:
         if run.config_problem is not None:
             raise ConfigError("configuration", run.config_problem)
         config = run.config
-        if config.device == "auto" and self._device != "auto":
+        # A scheduler that places runs chooses the GPU, whichever number was asked for.
+        placed = self._engine_job is not None and config.device.startswith("cuda")
+        if (config.device == "auto" or placed) and self._device != "auto":
             config = config.with_(device=self._device)
         corpus = self._prepare(config)
         if should_stop():

@@ -282,6 +282,18 @@ class TestWorker:
         worker(store, prepare=note_device, device="cuda:1").work(linger_s=0.01)
         assert used == ["cuda:1", "cpu"]
 
+    def test_a_scheduler_chooses_the_gpu(self, store: Store) -> None:
+        store.add_runs([config(device=device) for device in ("auto", "cpu", "cuda", "cuda:3")])
+        used = []
+
+        def note_device(config: RunConfig) -> Corpus:
+            used.append(config.device)
+            return CORPUS
+
+        placed = worker(store, prepare=note_device, device="cuda:1", engine_job="ray task 1")
+        placed.work(linger_s=0.01)
+        assert used == ["cuda:1", "cpu", "cuda:1", "cuda:1"]
+
     def test_log_files(self, tmp_path: Path) -> None:
         path = tmp_path / "run.log"
         # In a process of its own, for pytest has its hands on the descriptors of this one.
