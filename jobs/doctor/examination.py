@@ -65,7 +65,9 @@ def examine(url: str | None = None) -> Iterator[Examination]:
         else:
             findings += _told(lambda: facts.update(_store_facts(store)))
             findings += of_store(store)
-        yield Examination(facts, tuple(dict.fromkeys(findings)))
+        # A wrong setting is met wherever it is read: told once, where it belongs.
+        once = {finding.message: finding for finding in reversed(findings)}
+        yield Examination(facts, tuple(reversed(once.values())))
 
 
 def of_store(store: Store) -> list[Finding]:

@@ -105,6 +105,8 @@ class RunFile(BaseModel):
                 _FACTS.validate_python(read.facts)
         except ValidationError as error:
             first = error.errors()[0]
+            if first["loc"] == ("format",):
+                raise ValueError("a newer MRN Lab made it; update this one") from error
             raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from error
         if odd := [line.kind for line in read.history if line.kind not in EVENT_KINDS]:
             raise ValueError(f"'{odd[0][:40]}' is no kind of event")

@@ -167,6 +167,11 @@ class TestInstallation:
         assert any(words in one.message for one in found)
         assert {one.severity for one in found} == {Severity.PROBLEM}
 
+    def test_a_wrong_setting_is_told_once(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MRNLAB_ENGINE", "steam")
+        assert len([line for line in examined() if "steam" in line]) == 1
+        assert len(examined("settings")) == 1
+
     def test_all_settings_are_known(self) -> None:
         used = {
             name

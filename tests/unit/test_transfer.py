@@ -521,7 +521,7 @@ def _snapshot_bomb(folder: Path) -> None:
         (_other_encoder, "lacks the encoder someone/else"),
         (_other_labels, "other tasks or labels"),
         (_zero_heads, "cannot be loaded"),
-        (_newer_format, "format"),
+        (_newer_format, "a newer MRN Lab made it"),
         (_odd_description, "epochs"),
         (_odd_facts, "tasks"),
         (_odd_time, "started_at"),
