@@ -47,10 +47,10 @@ class Laboratory:
         home = {"MRNLAB_HOME": str(self.folder / name)}
         return self.cluster.add_node(env_vars=home, include_dashboard=False, **resources)
 
-    def launch(self, number: int, *, retries: int = 0, priority: int = 0, **values: Any) -> list[int]:
+    def launch(self, number: int, *, priority: int = 0, **values: Any) -> list[int]:
         """Queues runs and sees to it that there is a dispatcher."""
         configs = [config(seed=next(self._seeds), **values) for _ in range(number)]
-        ids = self.store.add_runs(configs, retries=retries, priority=priority)
+        ids = self.store.add_runs(configs, priority=priority)
         self.engine.ensure_workers(self.store)
         return ids
 
@@ -105,7 +105,7 @@ def lab(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactor
 def test_a_node_dies(lab: Laboratory) -> None:
     """Every run ends well, the one that was trained there resumed from its last state, with nothing twice."""
     second = lab.add_node("second", num_cpus=1)
-    ids = lab.launch(5, epochs=3)
+    ids = lab.launch(4, epochs=3)
     on_second: list[int] = []
 
     def one_is_half_done() -> bool:
@@ -136,17 +136,15 @@ def test_a_node_dies(lab: Laboratory) -> None:
 
 
 def test_a_worker_dies(lab: Laboratory) -> None:
-    """Its process alone, not its node: the run is lost, unless it has retries left; others go on."""
-    (lost,), (retried, other) = lab.launch(1, epochs=3), lab.launch(2, epochs=3, retries=1)
-    for run_id in (lost, retried):
-        lab.until(lambda run_id=run_id: lab.store.run(run_id).step >= 12)
-        owner = lab.store.run(run_id).owner
-        assert owner is not None
-        psutil.Process(owner.pid).kill()
-        lab.until(lambda run_id=run_id: lab.store.state(run_id) is not RunState.RUNNING)
-    lab.until_ended([retried, other])
-    assert lab.store.state(lost) is RunState.LOST
-    assert lab.store.run(retried).attempt == 2
+    """Its process alone, not its node: the run is lost where it has no retries left; others go on."""
+    lost, other = lab.launch(2, epochs=3)
+    lab.until(lambda: lab.store.run(lost).step >= 12)
+    owner = lab.store.run(lost).owner
+    assert owner is not None
+    psutil.Process(owner.pid).kill()
+    lab.until(lambda: lab.store.state(lost) is RunState.LOST)
+    lab.until_ended([other])
+    assert lab.store.run(lost).attempt == 1
 
 
 def test_the_dispatcher_dies(lab: Laboratory) -> None:
