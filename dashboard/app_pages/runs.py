@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import actions, resources
 from dashboard.live import live
-from dashboard.panels.queue_panel import queue_panel
+from dashboard.panels.queue_panel import held_banner, queue_panel
 from dashboard.panels.run_actions import run_actions
 from dashboard.panels.run_cards import MOST_CARDS, run_cards
 from dashboard.panels.run_detail import focus_picker, run_detail
@@ -25,6 +25,7 @@ title("Runs", "What runs now, what has run, and how it ended.")
 store = resources.store()
 
 if not any(store.counts().values()):
+    held_banner(queue_view(store))
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 

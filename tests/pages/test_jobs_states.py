@@ -84,6 +84,15 @@ def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
     assert "The queue was paused" not in words(open_page("runs"))
 
 
+def test_a_paused_queue_is_seen_before_there_is_any_run(open_page: Open, store: Store) -> None:
+    store.pause_queue()
+    app = open_page("runs")
+    assert "What is launched cannot start until it is resumed." in words(app)
+    assert "Try it" in buttons(app)
+    press(app, "Resume queue")
+    assert store.paused_since() is None
+
+
 def test_machines_are_drained_and_take_runs_again(open_page: Open, store: Store, queue: Queue) -> None:
     app = open_page("runs")
     told = words(app)
