@@ -10,14 +10,17 @@ from sqlalchemy import inspect
 from core.store import Store
 from tests.pages.filled_store import Filled, fill
 
-__all__ = ["MARKUP", "TAG", "fill_hostile"]
+__all__ = ["COMMANDS", "MARKUP", "TAG", "fill_hostile"]
+
+COMMANDS = "\x1b]0;owned\x07\x9b2J"
+"""What a terminal would obey."""
 
 MARKUP = (
-    "<img src=x onerror=window.owned=1><script>window.owned=1</script><b>bold</b>"
+    f"{COMMANDS}<img src=x onerror=window.owned=1><script>window.owned=1</script><b>bold</b>"
     "<a href='https://evil.example/a'>a</a> **strong** [link](https://evil.example/m) "
     "![picture](https://evil.example/p.png) $x^2$ :material/delete: :red[red] %{x} https://evil.example/u"
 )
-"""HTML, Markdown, LaTeX, Streamlit's directives and Plotly's templates, free of what JSON excludes."""
+"""Commands, HTML, Markdown, LaTeX, directives of Streamlit, templates of Plotly."""
 
 TAG = "<img/src=x/onerror=window.owned=1>"
 _JSON = frozenset(["config", "facts", "report", "tags"])
@@ -25,9 +28,9 @@ _TASK, _LABEL = "chunk", "MISC"
 """A task and a type of spans of the store, to whose names MARKUP is added wherever they stand."""
 
 
-def fill_hostile(url: str, seeds: Sequence[int] = (1, 2), markup: str = MARKUP, tag: str = TAG) -> Filled:
-    """The store of the pages' tests, with `markup` in every text that is a user's."""
-    in_json = json.dumps(markup)[1:-1]
+def fill_hostile(url: str, seeds: Sequence[int]) -> Filled:
+    """The store of the pages' tests, with MARKUP in every text that is a user's."""
+    in_json = json.dumps(MARKUP)[1:-1]
     filled = fill(url, seeds=seeds, active=False, broken=True)
     store = Store.open(url)
     try:
@@ -42,13 +45,13 @@ def fill_hostile(url: str, seeds: Sequence[int] = (1, 2), markup: str = MARKUP, 
                     for word in (_TASK, _LABEL):
                         connection.exec_driver_sql(
                             f'UPDATE "{table}" SET "{name}" = replace("{name}", ?, ?)',
-                            (word, f"{word} {in_json if name in _JSON else markup}"),
+                            (word, f"{word} {in_json if name in _JSON else MARKUP}"),
                         )
-            connection.exec_driver_sql("UPDATE runs SET sweep = ?, note = ?", (markup, markup))
+            connection.exec_driver_sql("UPDATE runs SET sweep = ?, note = ?", (MARKUP, MARKUP))
         ids = [run.id for run in store.runs(archived=None)]
-        store.add_tags(ids, [tag])
+        store.add_tags(ids, [TAG])
         for run_id in ids:
-            store.add_event(run_id, "note", markup)
+            store.add_event(run_id, "note", MARKUP)
     finally:
         store.close()
     return filled

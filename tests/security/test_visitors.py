@@ -95,11 +95,13 @@ def test_a_server_on_the_network_without_login_says_so_loudly(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     home = tmp_path_factory.mktemp("open")
-    with running_server(home, "--server.address", "0.0.0.0") as server:
+    names = ("--server.allowedHosts", "127.0.0.1", "--server.allowedHosts", "lab.example.org")
+    with running_server(home, "--server.address", "0.0.0.0", *names) as server:
         assert "ANYBODY WHO CAN REACH THIS MACHINE CAN USE THIS LABORATORY" in server.printed
         assert reachable_dashboards()[server.process.pid] == [f"0.0.0.0:{server.port}"]
         # Even then it answers only to names that it was told.
-        assert server.ask("/", {"Host": "lab.example.org"})[0] == 421
+        assert server.ask("/", {"Host": "lab.example.org"})[0] == 200
+        assert server.ask("/", {"Host": "other.example.org"})[0] == 421
 
 
 def test_a_server_for_this_machine_alone_warns_of_nothing(server: Server) -> None:
