@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from core.errors import IllegalMove, RunNotFound
 from core.paths import log_path
@@ -49,6 +49,13 @@ _UNTOUCHED: dict[str, Any] = {
 }
 # What a run that is resumed keeps of its former attempt besides all that was recorded.
 _KEPT_BY_RESUME = ("step", "total_steps", "epoch", "best_epoch", "saved_step")
+# Made once, as it is long; what else changes comes with its parameters.
+_TAKE = (
+    update(runs)
+    .where(runs.c.id == bindparam("queued_id"), runs.c.state == RunState.QUEUED.value)
+    .values(revision=runs.c.revision + 1)
+    .returning(*RUN_COLUMNS)
+)
 
 
 class LifePart(QueuePart):
@@ -103,11 +110,8 @@ class LifePart(QueuePart):
                 "log": str(log_path(run_id)),
                 "waiting_for": None,
                 "engine_job": engine_job,
-                "revision": runs.c.revision + 1,
             }
-            queued = (runs.c.id == run_id, runs.c.state == RunState.QUEUED.value)
-            changed = update(runs).where(*queued).values(values).returning(*RUN_COLUMNS)
-            row = connection.execute(changed).one_or_none()
+            row = connection.execute(_TAKE, {"queued_id": run_id, **values}).one_or_none()
             if row is None:
                 return None  # another worker was faster, on a database that locks no rows
             message = f"Started by process {owner.pid} on {owner.host}."
