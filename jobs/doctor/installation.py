@@ -6,7 +6,6 @@ import difflib
 import importlib.metadata
 import os
 import platform
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from packaging.requirements import Requirement
@@ -36,7 +35,7 @@ SETTINGS = (
     *("MRNLAB_RAY_ADDRESS", "MRNLAB_RAY_CPUS", "MRNLAB_SLURM", "MRNLAB_DATA_ROOTS"),
 )
 """The variables that the program reads; a test compares them with its source."""
-_OF_TESTS = re.compile(r"MRNLAB_TEST_\w+")
+_OURS, _OF_TESTS = "MRNLAB_", "TEST_"
 
 
 def versions() -> dict[str, str]:
@@ -87,7 +86,8 @@ def encoder() -> Iterator[Finding]:
 def settings(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """Variables that nobody reads, and values that mean nothing."""
     for name in sorted(environment):
-        if name.startswith("MRNLAB_") and name not in SETTINGS and not _OF_TESTS.fullmatch(name):
+        own = name.removeprefix(_OURS)
+        if own != name and name not in SETTINGS and not own.startswith(_OF_TESTS):
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             yield problem("settings", f"{name} is set, which MRN Lab does not know.{meant}")

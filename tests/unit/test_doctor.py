@@ -179,7 +179,7 @@ class TestInstallation:
             for path in (_ROOT / package).rglob("*.py")
             for name in re.findall(r"MRNLAB_[A-Z_]+[A-Z]", path.read_text(encoding="utf-8"))
         }
-        assert used - {"MRNLAB_SLOT", "MRNLAB_TEST"} <= set(installation.SETTINGS)
+        assert used - {"MRNLAB_TEST_DATA"} <= set(installation.SETTINGS)
 
 
 class TestMachine:
