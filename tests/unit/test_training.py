@@ -13,7 +13,7 @@ import torch
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.corpora.types import Corpus, Sentence, Task
+from core.corpora.types import Corpus, Sentence
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import checkpoint as checkpoints
 from core.models.encoders import Transformer
@@ -35,32 +35,8 @@ from core.training.events import (
 from core.training.setup import set_up
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
-
-WORDS = ["EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", "."]
-POS = ["N", "V", "J", "N", "T", "V", "J", "N", "."]
-NER = ["B-ORG", "O", "B-MISC", "O", "O", "O", "B-MISC", "O", "O"]
-
-
-def _sentences(
-    count: int, seed: int, tasks: tuple[str, ...] = ("pos", "ner"), longest: int = 9
-) -> list[Sentence]:
-    rng = np.random.default_rng(seed)
-    made = []
-    for _ in range(count):
-        picked = rng.integers(0, len(WORDS), rng.integers(2, longest))
-        columns = {"pos": tuple(POS[i] for i in picked), "ner": tuple(NER[i] for i in picked)}
-        made.append(Sentence(tuple(WORDS[i] for i in picked), {task: columns[task] for task in tasks}))
-    return made
-
-
-def _corpus(train_sentences: list[Sentence] | None = None, test: list[Sentence] | None = None) -> Corpus:
-    return Corpus(
-        "toy",
-        (Task("pos", "plain", (".", "J", "N", "T", "V")), Task("ner", "iob2", ("O", "B-MISC", "B-ORG"))),
-        tuple(train_sentences or _sentences(40, 0)),
-        tuple(_sentences(10, 1)),
-        tuple(test or _sentences(12, 2)),
-    )
+from tests.toys import corpus as _corpus
+from tests.toys import sentences as _sentences
 
 
 @pytest.fixture(scope="module")
