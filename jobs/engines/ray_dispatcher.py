@@ -51,6 +51,7 @@ _log = logging.getLogger(__name__)
 @dataclass
 class _Task:
     ref: Any
+    kind: str
     number: int
     given_up: bool = False
 
@@ -179,6 +180,7 @@ class Dispatcher:
         store = self._store
         try:
             with store.transaction():
+                store.state(run_id)  # holds the run's row: others find the dead too
                 run = store.run(run_id)
                 if not (run.engine_job or "").startswith(job):
                     return  # it had ended, or waits again, or is another's
@@ -254,7 +256,7 @@ class Dispatcher:
 
     def _hand_over(self, wanted: list[Run], cluster: _Cluster) -> None:
         """Makes tasks of these runs. Ray takes them as they come: one that is to go later is withdrawn, and
-        made anew at the next look.
+        made anew at the next look; so is one that asks for a GPU where the cluster has none any more.
         """
         newest = {"GPU": 0, "CPU": 0}
         for run in wanted:
@@ -262,8 +264,8 @@ class Dispatcher:
             kind = cluster.kind(run)
             if task is None:
                 self._made += 1
-                task = self._tasks[run.id] = _Task(self._submitted(run, cluster), self._made)
-            elif task.number < newest[kind]:
+                task = self._tasks[run.id] = _Task(self._submitted(run, kind, cluster), kind, self._made)
+            elif task.number < newest[kind] or task.kind != kind:
                 self._withdraw(run.id)
             newest[kind] = max(newest[kind], task.number)
 
@@ -289,10 +291,10 @@ class Dispatcher:
                 room[cluster.kind(run)] -= 1
         return room
 
-    def _submitted(self, run: Run, cluster: _Cluster) -> Any:
+    def _submitted(self, run: Run, kind: str, cluster: _Cluster) -> Any:
         drained = self._store.drained()
         avoided = [node for node, host in cluster.nodes.items() if host in drained]
-        on_gpu = cluster.kind(run) == "GPU"
+        on_gpu = kind == "GPU"
         return _TRAIN.options(
             name=f"run {run.id}",
             num_cpus=self._settings.cpus,
