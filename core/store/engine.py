@@ -117,7 +117,7 @@ def _server_engine(url: URL, patience_s: float) -> Engine:
         given["options"] = f"{url.query.get('options', '')} -c lock_timeout={patience_s * 1000:.0f}".strip()
     try:
         # Asked first whether it still lives, a connection survives a restart of its server.
-        return create_engine(
+        engine = create_engine(
             url,
             pool_pre_ping=True,
             pool_size=_KEPT,
@@ -127,6 +127,20 @@ def _server_engine(url: URL, patience_s: float) -> Engine:
         )
     except ImportError as error:
         raise _no_driver(url, error) from error
+    if engine.driver == "psycopg":
+        event.listen(engine, "connect", _replace_nul)
+    return engine
+
+
+def _replace_nul(connection: Any, _record: Any) -> None:
+    """PostgreSQL refuses U+0000 in a text, and a traceback must never keep a run from being told failed."""
+    from psycopg.types.string import StrDumper
+
+    class WithoutNul(StrDumper):
+        def dump(self, obj: str) -> Any:
+            return super().dump(obj.replace("\0", "�"))
+
+    connection.adapters.register_dumper(str, WithoutNul)
 
 
 def _configure_sqlite(patience_s: float, connection: Any, _record: Any) -> None:

@@ -283,6 +283,16 @@ class TestLife:
         assert run.seconds == 60
         assert store.events(run_id)[-1].message == error.message
 
+    def test_a_cause_may_hold_any_character(self, store: Store) -> None:
+        run_id = claimed(store)
+        error = ErrorInfo("ValueError", "null \0 byte", "line\0\n'\"\\ \x1b λ 🙂")
+        store.finish(run_id, RunState.FAILED, error=error, owner=OWNER)
+        found = store.run(run_id).error
+        assert found is not None
+        # PostgreSQL has no U+0000 in a text.
+        assert found.message in ("null \0 byte", "null � byte")
+        assert found.traceback.replace("�", "\0") == error.traceback
+
     def test_success_keeps_its_best_epoch(self, store: Store) -> None:
         run_id = claimed(store)
         store.finish(run_id, RunState.SUCCEEDED, best_epoch=3, checkpoint="checkpoints/1", owner=OWNER)
