@@ -43,7 +43,7 @@ class Laboratory:
         self.engine = RayEngine(WORKER)
         self._seeds = itertools.count(1)
 
-    def add_node(self, name: str, **resources: int) -> Any:
+    def add_node(self, name: str, **resources: Any) -> Any:
         """A node with a laboratory folder of its own."""
         home = {"MRNLAB_HOME": str(self.folder / name)}
         return self.cluster.add_node(env_vars=home, include_dashboard=False, **resources)
@@ -99,7 +99,8 @@ def lab(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactor
         try:
             with contextlib.closing(Store.open(url)) as store:
                 made = Laboratory(cluster, store, folder)
-                made.add_node("head", num_cpus=1)
+                # A dead node is found in a third of the usual time.
+                made.add_node("head", num_cpus=1, _system_config={"health_check_period_ms": 1000})
                 made.second = made.add_node("second", num_cpus=2, num_gpus=2)
                 patch.setenv("MRNLAB_RAY_ADDRESS", cluster.address)
                 yield made
