@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,24 @@ from tests.postgres import postgres_url as postgres_url
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Tests run side by side, one a core: threads that wait for one another would make each several times slower.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+# Files with long tests come first, so that no core is left with one of them at the end.
+_LONG = ("journeys", "clusters", "test_killed_workers", "test_faults_processes", "test_many_processes")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the long files first, in that order."""
+
+    def rank(item: pytest.Item) -> int:
+        parts = (*item.path.parent.parts, item.path.stem)
+        return next((place for place, name in enumerate(_LONG) if name in parts), len(_LONG))
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +38,8 @@ def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty MRNLAB_HOME for this test alone."""
     folder = tmp_path / "laboratory"
     folder.mkdir()
+    # A page under test takes the name of the main module, which processes that a later test starts would run.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setenv("MRNLAB_HOME", str(folder))
     monkeypatch.delenv("MRNLAB_DB", raising=False)
     monkeypatch.delenv("MRNLAB_DATA", raising=False)

@@ -10,9 +10,7 @@ processor time). The last line is JSON.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +25,7 @@ from scipy import stats
 
 from core.config import RunConfig
 from core.evaluation.band import band
-from core.store import Owner, Store
+from core.store import Store
 from core.store.records import MetricSeries
 from core.training.events import TOTAL, StepMetrics
 from dashboard.caches.curves import SeriesCache
@@ -37,6 +35,7 @@ from dashboard.queries.curve_numbers import side_by_side
 from dashboard.queries.curve_views import Reading
 from dashboard.queries.curves import curves
 from dashboard.theme import colours
+from jobs.processes import this_process
 from tests.journeys.browser import BROWSERS, browser_page, running_app
 
 TASKS = ("pos", "chunk", "ner", "dep")
@@ -90,8 +89,7 @@ def steps_of(run: int, first: int, last: int) -> list[StepMetrics]:
 
 def live_runs(store: Store) -> list[int]:
     """Twenty claimed runs, five seeds of four configurations, one update short of their points."""
-    process = psutil.Process(os.getpid())
-    owner = Owner(socket.gethostname(), process.pid, process.create_time(), "curves-benchmark")
+    owner = this_process()
     made = []
     for number in range(LIVE_RUNS):
         prior = {"alignment": "cooccurrence", "lambda": 0.01 * 10 ** (number % 4)} if number % 4 else {}

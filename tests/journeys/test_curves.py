@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 from playwright.sync_api import Download, Page, expect
 
-from core.store import MetricKey, Owner, RunState, Store
+from core.store import MetricKey, RunState, Store
 from core.training.events import TOTAL, StepMetrics
+from jobs.processes import this_process
 from tests.journeys.browser import browser_path, picture, running_app
 from tests.pages.filled_store import TASKS, fill
 
@@ -70,8 +68,7 @@ def laboratory(tmp_path: Path) -> Iterator[Live]:
     store = Store.open(url)
     mtl = [run.id for run in store.runs() if run.config.paradigm == "mtl"]
     (run_id,) = store.add_runs([store.run(mtl[0]).config.model_copy(update={"seed": 4})])
-    process = psutil.Process(os.getpid())
-    assert store.claim(Owner(socket.gethostname(), process.pid, process.create_time(), "x"), due_in=3600)
+    assert store.claim(this_process(), due_in=3600)
     with running_app(tmp_path) as address:
         yield Live(address, store, mtl, run_id)
     store.close()

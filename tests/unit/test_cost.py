@@ -11,6 +11,7 @@ import pytest
 
 from core.config import RunConfig
 from core.errors import CorpusError
+from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.training.events import TOTAL, StepMetrics, TaskFacts
 from jobs.cost import cost
@@ -144,17 +145,17 @@ def test_a_corpus_that_is_not_there(store: Store) -> None:
         cost(store, [conll_config(Path("nowhere"))])
 
 
-def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path, clock: Clock, tmp_path: Path) -> None:
+def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(3)]
     rough = disk(store, configs)
     assert rough.needed == pytest.approx(3 * 90e6)
     assert rough.free > 0
     run_id = store.add_runs([conll_config(corpus, seed=9)])[0]
     assert store.claim(OWNER, 15) is not None
-    folder = tmp_path / "checkpoint" / "encoder"
-    folder.mkdir(parents=True)
-    (folder / "weights").write_bytes(b"x" * 1000)
-    store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(folder.parent))
+    folder = checkpoint_dir(run_id)
+    (folder / "encoder").mkdir(parents=True)
+    (folder / "encoder" / "weights").write_bytes(b"x" * 1000)
+    store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(folder))
     assert disk(store, configs).needed == pytest.approx(3000)
     frozen = [conll_config(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
     # Three seeds read the same features: 384 numbers of two bytes for each of 1.4 subwords a word.
