@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, Route, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, Route, ViewportSize, expect, sync_playwright
 
 from core.store import ACTIVE, Store
 
@@ -25,6 +25,7 @@ ARTEFACTS = Path(__file__).parent / "artefacts"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEWPORT: ViewportSize = {"width": 1440, "height": 1000}
 _START_S = 60.0
+_PATIENCE_MS = 60_000  # where many journeys share a machine; what is there is found at once
 _LOG, _LOG_LINES = "app.log", 60
 _OPTIONS = (
     "--no-sandbox",
@@ -115,10 +116,13 @@ def _end_workers(home: Path) -> None:
 
 
 @contextlib.contextmanager
-def browser_page(*, dark: bool = False) -> Iterator[tuple[Page, list[str], list[str]]]:
+def browser_page(
+    program: Browser | None = None, *, dark: bool = False
+) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page of the real browser, with the addresses it asked for elsewhere and the errors it threw.
 
-    A request to any other machine is noted and refused: nothing leaves this one.
+    Of that running browser, with nothing kept of its other pages, or of one of its own. A request to any
+    other machine is noted and refused: nothing leaves this one.
     """
     elsewhere: list[str] = []
     errors: list[str] = []
@@ -130,10 +134,14 @@ def browser_page(*, dark: bool = False) -> Iterator[tuple[Page, list[str], list[
             elsewhere.append(route.request.url)
             route.abort()
 
-    with chromium() as program:
+    with contextlib.ExitStack() as stack:
+        program = program or stack.enter_context(chromium())
         context = program.new_context(viewport=VIEWPORT, color_scheme="dark" if dark else "light")
+        stack.callback(context.close)
         context.route("**/*", guard)
         page = context.new_page()
+        page.set_default_timeout(_PATIENCE_MS)
+        expect.set_options(timeout=_PATIENCE_MS)
         page.on("pageerror", lambda error: errors.append(str(error)))
         try:
             yield page, elsewhere, errors

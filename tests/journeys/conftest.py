@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
-from tests.journeys.browser import browser_page, browser_path, last_words, picture, running_app
+from tests.journeys.browser import (
+    browser_page,
+    browser_path,
+    chromium,
+    last_words,
+    picture,
+    running_app,
+)
 from tests.pages.filled_store import Filled, fill
 
 
@@ -57,10 +64,17 @@ def pytest_runtest_makereport(
     return (yield)
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for the journeys of a file: starting it takes longer than many of them."""
+    with chromium() as program:
+        yield program
+
+
 @pytest.fixture
-def page() -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """A page of the real browser. It fails the test for errors in scripts and for requests elsewhere."""
-    with browser_page() as (page, elsewhere, errors):
+    with browser_page(browser) as (page, elsewhere, errors):
         yield page
         assert not errors
         assert not elsewhere, "the pages asked another machine for something"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import Browser, Page, WebSocket, expect
 
 from tests.journeys.browser import browser_page, picture
 from tests.journeys.conftest import Laboratory
@@ -34,8 +34,8 @@ PAGES = tuple(LINKS)
 
 
 @pytest.fixture(params=["light", "dark"])
-def themed(request: pytest.FixtureRequest) -> Iterator[Page]:
-    with browser_page(dark=request.param == "dark") as (page, _, _errors):
+def themed(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    with browser_page(browser, dark=request.param == "dark") as (page, _, _errors):
         yield page
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Download, Locator, Page, expect
+from playwright.sync_api import Browser, Download, Locator, Page, expect
 
 from core.store import Store
 from core.store.records import SnapshotKey
@@ -206,9 +206,11 @@ def test_zoom_into_features_gives_the_stored_values(
     page.wait_for_url(lambda url: "zoom=" not in url, timeout=_LOOK_MS)
 
 
-def test_what_cannot_be_learned_is_hatched_in_the_dark_too(filled_laboratory: Laboratory) -> None:
+def test_what_cannot_be_learned_is_hatched_in_the_dark_too(
+    filled_laboratory: Laboratory, browser: Browser
+) -> None:
     run = filled_laboratory.filled.disjoint[0]
-    with browser_page(dark=True) as (page, elsewhere, errors):
+    with browser_page(browser, dark=True) as (page, elsewhere, errors):
         root = opened(page, filled_laboratory, run=str(run), mode="Labels")
         expect(root.get_by_text("cannot be learned").first).to_be_visible()
         assert root.locator("path.impossible").count() == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from core.store import Store
 from tests.journeys.browser import browser_page, browser_path, picture, running_app
@@ -180,8 +180,8 @@ def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     picture(page, "tag-file")
 
 
-def test_any_text_is_drawn_and_none_is_run(lab: Laboratory) -> None:
-    with browser_page(dark=True) as (page, elsewhere, errors):
+def test_any_text_is_drawn_and_none_is_run(lab: Laboratory, browser: Browser) -> None:
+    with browser_page(browser, dark=True) as (page, elsewhere, errors):
         page.set_viewport_size({"width": 1100, "height": 900})
         page.goto(lab.link(run="1,2", text=f"{_EVIL}\nمرحبا بالعالم EU", split="yes"))
         _words(page).first.wait_for(timeout=_LOOK_MS)
