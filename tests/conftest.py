@@ -19,26 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
-# What drives a browser comes first and stays on one core: two browsers would make each other's journeys slow.
-# Other files with long tests follow, so that no core is left with one of them at the end.
-_BROWSER = ("journeys", "test_login", "test_markup")
-_LONG = (*_BROWSER, "clusters", "test_killed_workers", "test_faults_processes", "test_many_processes")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the long files first, in that order; the tests of a file stay together."""
-
-    def rank(item: pytest.Item) -> int:
-        parts = (*item.path.parent.parts, item.path.stem)
-        return next((place for place, name in enumerate(_LONG) if name in parts), len(_LONG))
-
-    for item in items:
-        group = "browser" if rank(item) < len(_BROWSER) else f"{item.path.parent.name}/{item.path.stem}"
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=rank)
-
-
 @pytest.fixture(autouse=True)
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty MRNLAB_HOME for this test alone."""
