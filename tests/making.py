@@ -26,6 +26,20 @@ OWNER = Owner(host="here", pid=4242, process_started=1000.25, boot_id="boot-1")
 OTHER = Owner(host="here", pid=4243, process_started=1001.5, boot_id="boot-1")
 
 
+class NoWorkers:
+    """An engine that starts none, and counts how often it is asked for them."""
+
+    def __init__(self, name: str = "none") -> None:
+        self.name, self.asked = name, 0
+
+    def ensure_workers(self, store: Store) -> int:
+        self.asked += 1
+        return 0
+
+    def live_workers(self, store: Store) -> int:
+        return 0
+
+
 class Clock:
     """Seconds since 1970 that stand still until a test moves them."""
 

@@ -8,26 +8,12 @@ import pytest
 
 from core.store import RunState, Store
 from jobs import queueing
-from tests.making import OWNER, claimed, config
-
-
-class _Engine:
-    """Counts how often it is asked for workers."""
-
-    name = "local"
-    asked = 0
-
-    def ensure_workers(self, store: Store) -> int:
-        self.asked += 1
-        return 0
-
-    def live_workers(self, store: Store) -> int:
-        return 0
+from tests.making import OWNER, NoWorkers, claimed, config
 
 
 @pytest.fixture
-def engine() -> _Engine:
-    return _Engine()
+def engine() -> NoWorkers:
+    return NoWorkers("local")
 
 
 @pytest.fixture
@@ -37,7 +23,7 @@ def store() -> Iterator[Store]:
     opened.close()
 
 
-def test_pause_and_go_on(store: Store, engine: _Engine) -> None:
+def test_pause_and_go_on(store: Store, engine: NoWorkers) -> None:
     (run,) = store.add_runs([config()])
     (said,) = queueing.pause(store)
     assert "paused" in said.message
@@ -49,7 +35,7 @@ def test_pause_and_go_on(store: Store, engine: _Engine) -> None:
     assert claim.id == run
 
 
-def test_drain_and_back(store: Store, engine: _Engine) -> None:
+def test_drain_and_back(store: Store, engine: NoWorkers) -> None:
     store.add_runs([config()])
     (said,) = queueing.drain(store, OWNER.host)
     assert "what it trains goes on" in said.message
@@ -63,7 +49,7 @@ def test_drain_and_back(store: Store, engine: _Engine) -> None:
     assert store.claim(OWNER, due_in=15)
 
 
-def test_a_launch_is_stopped_and_resumed_as_one(store: Store, engine: _Engine) -> None:
+def test_a_launch_is_stopped_and_resumed_as_one(store: Store, engine: NoWorkers) -> None:
     ids = store.add_runs([config(seed=seed) for seed in range(3)], "mine")
     (other,) = store.add_runs([config()], "other")
     failed = store.add_runs([config(seed=8)], "mine")

@@ -12,21 +12,9 @@ from core.config import RunConfig
 from core.errors import CorpusError
 from core.store import RunState, Store
 from jobs.reuse import same_runs, submit_missing
-from tests.making import claimed, config
+from tests.making import NoWorkers, claimed, config
 
 _CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
-
-
-class NoEngine:
-    """Starts nothing."""
-
-    name = "none"
-
-    def ensure_workers(self, store: Store) -> int:
-        return 0
-
-    def live_workers(self, store: Store) -> int:
-        return 0
 
 
 @pytest.fixture
@@ -73,12 +61,12 @@ def test_only_what_is_missing_is_queued_in_the_order_asked_for(store: Store) -> 
     second = claimed(store, RunState.SUCCEEDED, seed=2)
     waiting = claimed(store, RunState.QUEUED, seed=4)
     wanted = [config(seed=seed) for seed in (1, 2, 3, 4)]
-    ids, used = submit_missing(store, wanted, "again", engine=NoEngine())
+    ids, used = submit_missing(store, wanted, "again", engine=NoWorkers())
     assert set(used) == {second, waiting}
     assert [store.run(run_id).config.seed for run_id in ids] == [1, 2, 3, 4]
     assert (ids[1], ids[3]) == (second, waiting)
     assert len(store.runs()) == 4
-    assert submit_missing(store, wanted, engine=NoEngine()) == (ids, ids)
+    assert submit_missing(store, wanted, engine=NoWorkers()) == (ids, ids)
     assert len(store.runs()) == 4
 
 
@@ -91,13 +79,13 @@ def test_folders_are_the_same_by_whatever_path(
         (folder / f"{split}.conll").write_text(_CONLL * 10)
     monkeypatch.chdir(tmp_path)
     told: dict[str, Any] = {"columns": "tokens,ner,toy", "tasks": "ner,toy"}
-    first, _ = submit_missing(store, [config(corpus="corpus", **told)], engine=NoEngine())
-    again = submit_missing(store, [config(corpus=str(folder), **told)], engine=NoEngine())
+    first, _ = submit_missing(store, [config(corpus="corpus", **told)], engine=NoWorkers())
+    again = submit_missing(store, [config(corpus=str(folder), **told)], engine=NoWorkers())
     assert again == (first, first)
 
 
 def test_where_one_cannot_be_trained_none_is_queued(store: Store) -> None:
     claimed(store, RunState.SUCCEEDED)
     with pytest.raises(CorpusError):
-        submit_missing(store, [config(), config(tasks=("pos", "height"))], engine=NoEngine())
+        submit_missing(store, [config(), config(tasks=("pos", "height"))], engine=NoWorkers())
     assert len(store.runs()) == 1

@@ -15,21 +15,7 @@ from core.store import RunState, Store
 from jobs import submit as submission
 from jobs.estimate import eta
 from jobs.submit import check, submit
-from tests.making import Clock, claimed, conll_config, conll_folder, step_metrics
-
-
-class NoEngine:
-    """Counts how often workers were asked for."""
-
-    name = "none"
-    asked = 0
-
-    def ensure_workers(self, store: Store) -> int:
-        self.asked += 1
-        return 0
-
-    def live_workers(self, store: Store) -> int:
-        return 0
+from tests.making import Clock, NoWorkers, claimed, conll_config, conll_folder, step_metrics
 
 
 @pytest.fixture
@@ -92,7 +78,7 @@ def test_findings_are_told_once(corpus: Path) -> None:
     ],
 )
 def test_all_or_none(store: Store, corpus: Path, changes: dict[str, Any], error: type[Exception]) -> None:
-    engine = NoEngine()
+    engine = NoWorkers()
     with pytest.raises(error):
         submit(store, [conll_config(corpus), conll_config(corpus, **changes)], engine=engine)
     assert store.runs() == []
@@ -101,7 +87,7 @@ def test_all_or_none(store: Store, corpus: Path, changes: dict[str, Any], error:
 
 def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corpus.parent)
-    engine, told = NoEngine(), list[str]()
+    engine, told = NoWorkers(), list[str]()
     ids = submit(
         store,
         [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)],
@@ -123,20 +109,20 @@ def test_a_mapping_is_kept_as_it_was(
     monkeypatch.chdir(corpus.parent)
     told: list[str] = []
     (first,) = submit(
-        store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoEngine(), tell=told.append
+        store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoWorkers(), tell=told.append
     )
-    (again,) = submit(store, [conll_config(corpus, alignment=f"mapping:{own}", seed=2)], engine=NoEngine())
+    (again,) = submit(store, [conll_config(corpus, alignment=f"mapping:{own}", seed=2)], engine=NoWorkers())
     assert any("2 labels of this run, which keep general rows" in note for note in told)
     run, same = store.run(first).config, store.run(again).config
     assert run.configuration_id == same.configuration_id
     own.write_text("task,label,general\nner,B-ORG,other\ntoy,X,other\n")
-    (changed,) = submit(store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoEngine())
+    (changed,) = submit(store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoWorkers())
     assert store.run(changed).config.configuration_id != run.configuration_id
     kept = Path(str(run.alignment).removeprefix("mapping:"))
     assert kept.parent == laboratory / "uploads" / "mappings"
     assert "thing" in kept.read_text()
     # A run's description can be submitted again as it stands.
-    (third,) = submit(store, [run], engine=NoEngine())
+    (third,) = submit(store, [run], engine=NoWorkers())
     assert store.run(third).config == run
 
 
@@ -158,7 +144,7 @@ def test_a_mapping_that_does_not_fit_is_refused(
         submit(
             store,
             [conll_config(corpus), conll_config(corpus, alignment=f"mapping:{file}")],
-            engine=NoEngine(),
+            engine=NoWorkers(),
         )
     assert store.runs() == []
 
