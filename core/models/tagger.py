@@ -22,9 +22,7 @@ class MultiTaskTagger(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits (n, r) of the batch's n words, all tasks' labels side by side."""
-        states = self.encoder(batch)
-        words = states.reshape(-1, states.shape[-1])[batch.rows]
-        logits: Tensor = self.heads(words)
+        logits: Tensor = self.heads(self.encoder.words(batch))
         return logits
 
     def losses(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -35,6 +37,19 @@ def test_the_same_words_are_read_once_and_others_anew(folder: str) -> None:
         batch = _batch(folder, *sentences)
         torch.testing.assert_close(shared(batch), plain(batch))
     assert len(reads) == 2
+
+
+@torch.inference_mode()
+def test_words_are_kept_apart_from_all_subwords(folder: str) -> None:
+    plain = load_transformer(folder, half=False).eval()
+    shared = Remembering(load_transformer(folder, half=False).eval())
+    batch = _batch(folder, "EU unwanted lamb", "a call")
+    for _ in range(2):
+        torch.testing.assert_close(shared(batch), plain(batch))
+        torch.testing.assert_close(shared.words(batch), plain(batch).flatten(0, 1)[batch.rows])
+    # The same subwords, of which other ones begin words.
+    other = dataclasses.replace(batch, rows=batch.rows[:2])
+    torch.testing.assert_close(shared.words(other), plain.words(other))
 
 
 @torch.inference_mode()

@@ -173,6 +173,7 @@ def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> N
         looked_up, computed = frozen.model.encoder(batch), live.model.encoder(batch)
         mask = batch.mask.bool()
         torch.testing.assert_close(looked_up[mask], computed[mask], rtol=2e-3, atol=2e-3)
+        torch.testing.assert_close(frozen.model.encoder.words(batch), looked_up.flatten(0, 1)[batch.rows])
     assert [group["name"] for group in frozen.optimiser.param_groups] == ["heads"]
 
 

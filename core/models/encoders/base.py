@@ -8,12 +8,23 @@ from torch import Tensor
 
 from core.encoding.batches import Batch
 
-__all__ = ["Encoder"]
+__all__ = ["Encoder", "at_words"]
 
 
 class Encoder(Protocol):
-    """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32."""
+    """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.
+
+    `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that
+    need not compute the others does not.
+    """
 
     features: int
 
     def __call__(self, batch: Batch) -> Tensor: ...
+
+    def words(self, batch: Batch) -> Tensor: ...
+
+
+def at_words(states: Tensor, batch: Batch) -> Tensor:
+    """Of the states of all subwords (B, L, D) those of each word's first one: (n, D)."""
+    return states.flatten(0, 1)[batch.rows]

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from core.encoding.batches import Batch
-from core.models.encoders.base import Encoder
+from core.models.encoders.base import Encoder, at_words
 
 __all__ = ["BiLSTM"]
 
@@ -28,3 +28,7 @@ class BiLSTM(nn.Module):
         read, _ = self.lstm(packed)
         unpacked: Tensor = pad_packed_sequence(read, batch_first=True, total_length=states.shape[1])[0]
         return unpacked
+
+    def words(self, batch: Batch) -> Tensor:
+        """The states (n, D) of words' first subwords; the others are read to know them."""
+        return at_words(self(batch), batch)

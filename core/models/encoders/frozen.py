@@ -39,6 +39,11 @@ class FrozenFeatures(nn.Module):
         states: Tensor = self.table[batch.places].float()
         return states
 
+    def words(self, batch: Batch) -> Tensor:
+        """The states (n, D) of words' first subwords, the only ones looked up."""
+        states: Tensor = self.table[batch.places.flatten()[batch.rows]].float()
+        return states
+
 
 class FeatureTables:
     """The states of whole splits, computed once by a frozen encoder and kept on disk in float16.

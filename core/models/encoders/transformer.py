@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 from core.errors import EncoderError
+from core.models.encoders.base import at_words
 from core.models.harmless import INDEX, check_description, check_index
 from core.models.registry import ENCODERS, base_name
 from core.models.sources import locate, verify_packaged_weights
@@ -35,6 +36,10 @@ class Transformer(nn.Module):
         with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.half_precision):
             states: Tensor = self.inner(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         return states.float()
+
+    def words(self, batch: Batch) -> Tensor:
+        """The states (n, D) of words' first subwords."""
+        return at_words(self(batch), batch)
 
 
 def load_transformer(encoder: str, *, half: bool) -> Transformer:
