@@ -31,6 +31,8 @@ class Batch:
 
     ids, mask (B, L)   subwords; 1 where there is one
     places (B, L)      where each subword stands among all subwords of the split (0 for padding)
+    real (S,)          the subwords that are no padding, in the flattened (B·L)
+    lengths (B,)       each window's number of subwords, in the processor's memory wherever the others are
     rows (n,)          each word's first subword in the flattened (B·L)
     words (n,)         each word's number in the split
     labels (n, T)      label numbers, IGNORED where a task has none for the word
@@ -39,6 +41,8 @@ class Batch:
     ids: Tensor
     mask: Tensor
     places: Tensor
+    real: Tensor
+    lengths: Tensor
     rows: Tensor
     words: Tensor
     labels: Tensor
@@ -47,7 +51,12 @@ class Batch:
         """This batch on a device."""
         if device.type == "cpu":
             return self
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in vars(self).values()))
+        moved = {
+            name: tensor.to(device, non_blocking=True)
+            for name, tensor in vars(self).items()
+            if name != "lengths"
+        }
+        return Batch(**moved, lengths=self.lengths)
 
 
 class Batches:
@@ -99,14 +108,17 @@ class Batches:
         mask = column < lengths[:, None]
         places = np.where(mask, text.offsets[windows][:, None] + column, 0)
         ids = np.where(mask, text.ids[places], self._pad).astype(np.int64)
-        counts = text.words[windows + 1] - text.words[windows]
-        words = np.concatenate([np.arange(text.words[w], text.words[w + 1]) for w in windows])
-        rows = np.repeat(np.arange(len(windows)), counts) * width + text.firsts[words]
+        starts = text.words[windows]
+        counts = text.words[windows + 1] - starts
+        words = np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+        rows = np.repeat(np.arange(len(windows)) * width, counts) + text.firsts[words]
         word_numbers = torch.from_numpy(words)
         return Batch(
             ids=torch.from_numpy(ids),
             mask=torch.from_numpy(mask.astype(np.int64)),
             places=torch.from_numpy(places),
+            real=torch.from_numpy(np.flatnonzero(mask)),
+            lengths=torch.from_numpy(lengths),
             rows=torch.from_numpy(rows),
             words=word_numbers,
             labels=self._labels[word_numbers],

@@ -109,6 +109,8 @@ def test_every_word_is_in_one_batch_with_its_own_label(bert: SubwordTokenizer) -
             first = batch.ids.flatten()[batch.rows]
             assert first.tolist() == text.ids[batch.places.flatten()[batch.rows]].tolist()
             assert batch.mask.flatten()[batch.rows].all()
+            assert batch.real.tolist() == batch.mask.flatten().nonzero().flatten().tolist()
+            assert batch.lengths.tolist() == batch.mask.sum(dim=1).tolist()
         assert sorted(seen) == list(range(len(text.firsts)))
         assert count == len(batches)
 

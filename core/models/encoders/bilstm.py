@@ -23,8 +23,7 @@ class BiLSTM(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         states = self.below(batch)
         # Packed, so that the backward direction starts at each window's last subword, not in the padding.
-        lengths = batch.mask.sum(dim=1).cpu()
-        packed = pack_padded_sequence(states, lengths, batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(states, batch.lengths, batch_first=True, enforce_sorted=False)
         read, _ = self.lstm(packed)
         unpacked: Tensor = pad_packed_sequence(read, batch_first=True, total_length=states.shape[1])[0]
         return unpacked
