@@ -7,12 +7,14 @@ import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.encoding.tokenizer import SubwordTokenizer
+from core.encoding.stretches import offsets, places
+from core.encoding.tokenizer import Pieces, SubwordTokenizer
 from core.encoding.windows import cut
 
 __all__ = ["EncodedText", "encode", "encode_cached", "text_key"]
@@ -58,38 +60,53 @@ def encode(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_
         raise ValueError(
             f"max_length must exceed the {tokenizer.frame} framing subwords, not be {max_length}"
         )
-    all_ids, all_lengths = tokenizer.split(sentences)
-    prefix = np.asarray(tokenizer.prefix, dtype=np.int32)
-    suffix = np.asarray(tokenizer.suffix, dtype=np.int32)
-    pieces: list[NDArray[np.int32]] = []
-    firsts: list[NDArray[np.int64]] = []
-    for ids, lengths in zip(all_ids, all_lengths, strict=True):
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        for window in cut(lengths.tolist(), budget):
-            begin = starts[window.start]
-            body = ids[begin : min(int(starts[window.stop]), int(begin) + budget)]
-            pieces.append(np.concatenate([prefix, body, suffix]))
-            firsts.append(starts[window.own_start : window.own_stop] - begin + len(prefix))
+    pieces = tokenizer.split(list(chain.from_iterable(sentences)))
+    ends = offsets(pieces.counts)  # of words, in subwords without frames
+    words = offsets(np.fromiter(map(len, sentences), np.int64, len(sentences)))
+    own, start, stop = _windows(words, pieces, ends, budget).T
+    lengths = np.minimum(stop - start, budget)  # a word longer than a window loses its end
+    begins = offsets(lengths + tokenizer.frame)
+    body = places(begins[:-1] + len(tokenizer.prefix), lengths)
+    ids = np.empty(begins[-1], dtype=np.int32)
+    ids[begins[:-1, None] + np.arange(len(tokenizer.prefix))] = tokenizer.prefix
+    ids[body] = pieces.ids[places(start, lengths)]
+    ids[begins[1:, None] - np.arange(len(tokenizer.suffix), 0, -1)] = tokenizer.suffix
     return EncodedText(
-        ids=np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int32),
-        offsets=_offsets(pieces),
-        firsts=np.concatenate(firsts).astype(np.int32) if firsts else np.zeros(0, dtype=np.int32),
-        words=_offsets(firsts),
-        sentences=_offsets(all_lengths),
+        ids=ids,
+        offsets=begins,
+        firsts=(ends[:-1] - np.repeat(start, own) + len(tokenizer.prefix)).astype(np.int32),
+        words=offsets(own),
+        sentences=words,
     )
 
 
-def _offsets(parts: Sequence[NDArray[np.integer]]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+def _windows(
+    words: NDArray[np.int64], pieces: Pieces, ends: NDArray[np.int64], budget: int
+) -> NDArray[np.int64]:
+    """(n, 3) for each window how many words belong to it, and which subwords it reads, from and to.
+
+    A sentence is a window, but for those that are too long for one. Sentence k has words words[k] to
+    words[k+1], word i subwords ends[i] to ends[i+1].
+    """
+    sentences = np.stack([np.diff(words), ends[words[:-1]], ends[words[1:]], words[:-1]], axis=1)
+    sentences = sentences[sentences[:, 0] > 0]
+    parts: list[NDArray[np.int64]] = []
+    done = np.int64(0)
+    for long in np.flatnonzero(sentences[:, 2] - sentences[:, 1] > budget):
+        count, first = sentences[long, 0], sentences[long, 3]
+        windows = cut(pieces.counts[first : first + count].tolist(), budget)
+        cuts = [(one.own_stop - one.own_start, first + one.start, first + one.stop) for one in windows]
+        own, start, stop = np.asarray(cuts).T
+        parts += [sentences[done:long, :3], np.stack([own, ends[start], ends[stop]], axis=1)]
+        done = long + 1
+    return np.concatenate([*parts, sentences[done:, :3]])
 
 
 def text_key(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_length: int) -> str:
     """Fingerprint of what `encode` would return: words, tokenizer, limit and format."""
-    digest = hashlib.sha256(f"{_FORMAT}\0{tokenizer.fingerprint}\0{max_length}\0".encode())
-    for words in sentences:
-        digest.update("\x1f".join(words).encode("utf-8", "surrogatepass"))
-        digest.update(b"\x1e")
-    return digest.hexdigest()[:32]
+    text = "".join("\x1f".join(words) + "\x1e" for words in sentences)
+    about = f"{_FORMAT}\0{tokenizer.fingerprint}\0{max_length}\0"
+    return hashlib.sha256((about + text).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def encode_cached(

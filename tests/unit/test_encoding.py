@@ -66,9 +66,9 @@ def test_a_word_longer_than_a_window_is_cut_not_lost(bert: SubwordTokenizer) -> 
 
 def test_roberta_reads_every_word_with_a_space_before_it(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(str(tiny_roberta(tmp_path)))
-    (ids,), (lengths,) = tokenizer.split([["EU", "EU"]])
-    assert lengths.tolist() == [1, 1]
-    assert tokenizer.inner.convert_ids_to_tokens(ids.tolist()) == ["ĠEU", "ĠEU"]
+    pieces = tokenizer.split(["EU", "EU"])
+    assert pieces.counts.tolist() == [1, 1]
+    assert tokenizer.inner.convert_ids_to_tokens(pieces.ids.tolist()) == ["ĠEU", "ĠEU"]
 
 
 def test_cache_returns_what_was_encoded(bert: SubwordTokenizer, tmp_path: Path) -> None:
