@@ -19,7 +19,15 @@ from core.checkpoints.shared import model_folder
 from core.config import RunConfig
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import MRNLabError
-from core.models.encoders import BiLSTM, Encoder, Transformer, load_transformer, shared_transformer
+from core.models.encoders import (
+    BiLSTM,
+    Encoder,
+    Transformer,
+    join_rows,
+    load_transformer,
+    shared_transformer,
+    whole_vocabulary,
+)
 from core.models.heads import Heads
 from core.models.saved_tagger import SavedTagger
 from core.models.sources import locate
@@ -46,7 +54,8 @@ def save(
     save_file(weights, folder / "weights.safetensors")
     if config.encoder_training == "full":
         transformer = _transformer(model.encoder)
-        transformer.inner.save_pretrained(folder / "encoder")
+        with whole_vocabulary(transformer.inner):
+            transformer.inner.save_pretrained(folder / "encoder")
         tokenizer.inner.save_pretrained(folder / "encoder")
     description = {
         "format": _FORMAT,
@@ -61,7 +70,9 @@ def restore(folder: Path, model: MultiTaskTagger) -> None:
     trained = folder / "encoder"
     if trained.is_dir():
         saved = load_transformer(str(trained), half=False)
-        _transformer(model.encoder).inner.load_state_dict(saved.inner.state_dict())
+        inner = _transformer(model.encoder).inner
+        join_rows(inner)
+        inner.load_state_dict(saved.inner.state_dict())
     _load_own(model, load_file(folder / "weights.safetensors"))
 
 

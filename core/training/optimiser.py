@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from core.config import RunConfig
+from core.models.encoders import TrainedRows
 
 __all__ = ["make_optimiser", "part_of"]
 
@@ -35,5 +36,8 @@ def make_optimiser(
     optimiser = torch.optim.AdamW(
         groups, betas=_BETAS, eps=_EPSILON, weight_decay=config.weight_decay, fused=True
     )
+    for module in model.modules():
+        if isinstance(module, TrainedRows):
+            module.decay_with(optimiser)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: max(0.0, 1 - step / total_steps))
     return optimiser, schedule

@@ -18,7 +18,7 @@ from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
-from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, load_transformer
+from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, load_transformer, train_rows
 from core.models.encoders.frozen import FeatureTables
 from core.models.heads import Heads
 from core.models.sources import check_max_length, locate
@@ -109,6 +109,8 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             "other data."
         )
 
+    if config.encoder_training == "full":
+        train_rows(transformer.inner, np.append(splits["train"].text.ids, tokenizer.pad))
     encoder: Encoder = transformer.to(device)
     features = None
     if config.encoder_training == "frozen":

@@ -4,6 +4,7 @@ from core.models.encoders.base import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.frozen import FrozenFeatures
 from core.models.encoders.remembering import Remembering, shared_transformer
+from core.models.encoders.trained_rows import TrainedRows, join_rows, train_rows, whole_vocabulary
 from core.models.encoders.transformer import Transformer, load_transformer
 
 __all__ = [
@@ -11,7 +12,11 @@ __all__ = [
     "Encoder",
     "FrozenFeatures",
     "Remembering",
+    "TrainedRows",
     "Transformer",
+    "join_rows",
     "load_transformer",
     "shared_transformer",
+    "train_rows",
+    "whole_vocabulary",
 ]
