@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.span_counts import flat_spans
+from core.evaluation.gold import Ints, Labels, numbered
+from core.evaluation.seqeval_spans import seqeval_spans
+from core.evaluation.span_counts import FlatSpans, Notation
 
 __all__ = ["Counts", "score_of_counts", "sentence_counts"]
 
-Labels = Sequence[Sequence[str]]
 Counts = NDArray[np.int64]
 
 
@@ -22,20 +22,31 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
     Items are spans (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). The score
     of any set of sentences is `score_of_counts` of their sum. Raises ValueError where lengths differ.
     """
-    lengths = np.array([len(labels) for labels in gold], dtype=np.int64)
-    if list(lengths) != [len(labels) for labels in predicted]:
+    if [len(labels) for labels in gold] != [len(labels) for labels in predicted]:
         raise ValueError("gold and predicted labels have different lengths")
+    known, guess = numbered(gold, predicted)
     if score_name == "accuracy":
-        return _words(lengths, gold, predicted)
+        right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
+        return np.stack([known.lengths, known.lengths, right], axis=1)
     if score_name == "seqeval_f1":
-        return _seqeval(gold, predicted)
-    types, true, guess = flat_spans(gold, predicted)
-    words = int(lengths.sum())
-    sentence = np.repeat(np.arange(len(lengths)), lengths)
-    there, found = (spans.keys(words, len(types)) for spans in (true, guess))
-    right = true.start[np.isin(there, found, assume_unique=True)]
-    starts = (true.start, guess.start, right)
-    return np.stack([np.bincount(sentence[one], minlength=len(lengths)) for one in starts], axis=1)
+        return _by_sentence(
+            seqeval_spans(known, known.numbers), seqeval_spans(known, guess), known.lengths + 1
+        )
+    notation = Notation.of(known.names)
+    true, found = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
+    return _by_sentence(true, found, known.lengths)
+
+
+def _sentences(lengths: Ints) -> Ints:
+    """(N,): the sentence of each word."""
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def _by_sentence(true: FlatSpans, found: FlatSpans, lengths: Ints) -> Counts:
+    """Annotated, predicted and common spans of each sentence: the one that a span ends in."""
+    sentence = _sentences(lengths)
+    ends = (true.end, found.end, found.end[found.among(true)])
+    return np.stack([np.bincount(sentence[one - 1], minlength=len(lengths)) for one in ends], axis=1)
 
 
 def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -44,25 +55,3 @@ def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
     score = np.zeros(items.shape)
     np.divide(2.0 * counts[..., 2], items, out=score, where=items > 0)
     return score
-
-
-def _words(lengths: Counts, gold: Labels, predicted: Labels) -> Counts:
-    right = [
-        sum(map(str.__eq__, true, guess)) for true, guess in zip(gold, predicted, strict=True)
-    ]  # every word is annotated and predicted
-    return np.stack([lengths, lengths, np.array(right, dtype=np.int64)], axis=1)
-
-
-def _seqeval(gold: Labels, predicted: Labels) -> Counts:
-    """What seqeval takes for spans in labels that are none (see `core.evaluation.scores`)."""
-    import warnings
-
-    from seqeval.metrics.sequence_labeling import get_entities
-
-    rows = []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* seems not to be NE tag", category=UserWarning)
-        for true, guess in zip(gold, predicted, strict=True):
-            there, found = set(get_entities(list(true))), set(get_entities(list(guess)))
-            rows.append((len(there), len(found), len(there & found)))
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)

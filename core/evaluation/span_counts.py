@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FlatSpans", "SpanCounts", "f1_of", "flat_spans", "span_counts"]
+from core.evaluation.gold import Ints, Labels, numbered
 
-Labels = Sequence[Sequence[str]]
-Ints = NDArray[np.int64]
+__all__ = ["FlatSpans", "Notation", "SpanCounts", "counts_by_type", "f1_of", "flat_spans", "span_counts"]
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,67 @@ class FlatSpans(NamedTuple):
     end: Ints
     type: Ints
 
-    def keys(self, words: int, types: int) -> Ints:
-        """Each span as one number, so that equal spans are equal numbers."""
-        return (self.start * (words + 1) + self.end) * types + self.type
+    def only(self, which: Flags) -> FlatSpans:
+        """Those of them that are flagged."""
+        return FlatSpans(*(part[which] for part in self))
+
+    def among(self, others: FlatSpans) -> Flags:
+        """For each span, whether it is one of the others too. No two spans of a side end at the same word."""
+        if not len(self.end) or not len(others.end):
+            return np.zeros(len(self.end), dtype=bool)
+        last = max(int(self.end[-1]), int(others.end[-1])) + 1
+        start, type_ = np.full(last, -1), np.full(last, -1)
+        start[others.end], type_[others.end] = others.start, others.type
+        flags: Flags = (start[self.end] == self.start) & (type_[self.end] == self.type)
+        return flags
+
+
+@dataclass(frozen=True, eq=False)
+class Notation:
+    """What labels say of spans, each by its number: `begins` (L,) where it is a B-, `kind` (L,) the number of
+    its type in `types`, -1 for O.
+    """
+
+    types: tuple[str, ...]
+    begins: Flags
+    kind: Ints
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Notation:
+        """Raises ValueError for a label that is not O, B- or I- and a type."""
+        split = [name.partition("-") for name in names]
+        for name, (prefix, _, type_) in zip(names, split, strict=True):
+            if name != "O" and (prefix not in ("B", "I") or not type_):
+                raise ValueError(f"'{name}' is not O, B- or I- and a type")
+        types = sorted({type_ for _, _, type_ in split} - {""})
+        number = {type_: place for place, type_ in enumerate(types)} | {"": -1}
+        return cls(
+            tuple(types),
+            np.array([prefix == "B" for prefix, _, _ in split], dtype=bool),
+            np.array([number[type_] for _, _, type_ in split], dtype=np.int64),
+        )
+
+    def spans(self, numbers: Ints, first: Flags, *, strict: bool = False) -> FlatSpans:
+        """The spans of words with these labels (N,), `first` (N,) where a sentence begins.
+
+        Where `strict`, only those that begin with B- count: those that IOB2 allows.
+        """
+        kind, begins = self.kind[numbers], self.begins[numbers]
+        inside = kind >= 0
+        before = np.concatenate([[-1], kind[:-1]])
+        # An I- that continues nothing opens a span, and so does a change of type.
+        opens = inside & (begins | first | (before != kind))
+        starts = np.flatnonzero(opens)
+        goes_on = np.append((inside & ~opens)[1:], False)
+        found = FlatSpans(starts, np.flatnonzero(inside & ~goes_on) + 1, kind[starts])
+        return found.only(begins[starts]) if strict else found
+
+
+def counts_by_type(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> Mapping[str, SpanCounts]:
+    """Annotated, predicted and common spans of each of these types."""
+    both = guess.type[guess.among(true)]
+    numbers = [np.bincount(one, minlength=len(types)).tolist() for one in (true.type, guess.type, both)]
+    return {type_: SpanCounts(*own) for type_, *own in zip(types, *numbers, strict=True)}
 
 
 def flat_spans(
@@ -60,51 +119,15 @@ def flat_spans(
 ) -> tuple[list[str], FlatSpans, FlatSpans]:
     """The types' names, the annotated spans and the predicted ones. Both must have the same lengths.
 
-    Where `strict`, only spans that begin with B- count: those that IOB2 allows.
+    Where `strict`, only spans that begin with B- count.
     Raises ValueError for a label that is not O, B- or I- and a type.
     """
-    flat = [label for column in (gold, predicted) for labels in column for label in labels]
-    place = {label: number for number, label in enumerate(dict.fromkeys(flat))}
-    codes = np.fromiter(map(place.__getitem__, flat), dtype=np.int64, count=len(flat))
-    types, prefix, kind = _parts(list(place))
-    lengths = np.array([len(labels) for labels in gold], dtype=np.int64)
-    first = np.zeros(int(lengths.sum()), dtype=bool)
-    first[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
-    half = len(first)
-    true = _spans(prefix[codes[:half]], kind[codes[:half]], first, strict)
-    guess = _spans(prefix[codes[half:]], kind[codes[half:]], first, strict)
-    return types, true, guess
+    known, guess = numbered(gold, predicted)
+    notation = Notation.of(known.names)
+    true, found = (notation.spans(numbers, known.first, strict=strict) for numbers in (known.numbers, guess))
+    return list(notation.types), true, found
 
 
 def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Mapping[str, SpanCounts]:
     """Counts by type, in the order of the types' names. Arguments and errors as `flat_spans`."""
-    types, true, guess = flat_spans(gold, predicted, strict=strict)
-    words, count = sum(map(len, gold)), len(types)
-    there, found = (spans.keys(words, count) for spans in (true, guess))
-    both = np.intersect1d(there, found, assume_unique=True) % max(count, 1)
-    numbers = [np.bincount(one, minlength=count) for one in (true.type, guess.type, both)]
-    return {type_: SpanCounts(*(int(one[place]) for one in numbers)) for place, type_ in enumerate(types)}
-
-
-def _parts(names: Sequence[str]) -> tuple[list[str], NDArray[np.str_], Ints]:
-    """All types, and for each label its prefix and the number of its type (-1 for O)."""
-    split = [name.partition("-") for name in names]
-    for name, (prefix, _, type_) in zip(names, split, strict=True):
-        if name != "O" and (prefix not in ("B", "I") or not type_):
-            raise ValueError(f"'{name}' is not O, B- or I- and a type")
-    types = sorted({type_ for _, _, type_ in split} - {""})
-    number = {type_: place for place, type_ in enumerate(types)} | {"": -1}
-    prefixes = np.array([prefix for prefix, _, _ in split], dtype=str)
-    return types, prefixes, np.array([number[type_] for _, _, type_ in split], dtype=np.int64)
-
-
-def _spans(prefix: NDArray[np.str_], kind: Ints, first: NDArray[np.bool_], strict: bool) -> FlatSpans:
-    inside = kind >= 0
-    before = np.concatenate([[-1], kind[:-1]])
-    # An I- that continues nothing opens a span, and so does a change of type.
-    opens = inside & ((prefix == "B") | first | (before != kind))
-    starts = np.flatnonzero(opens)
-    goes_on = np.append((inside & ~opens)[1:], False)
-    ends = np.flatnonzero(inside & ~goes_on) + 1
-    kept = prefix[starts] == "B" if strict else np.ones(len(starts), dtype=bool)
-    return FlatSpans(starts[kept], ends[kept], kind[starts[kept]])
+    return counts_by_type(*flat_spans(gold, predicted, strict=strict))

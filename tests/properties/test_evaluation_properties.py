@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.corpora.schemes import convert, notation, violations
 from core.evaluation import Span, score_task, spans, summary
+from core.evaluation.gold import Gold
+from core.evaluation.scores import score_numbers
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 
@@ -66,6 +69,60 @@ def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance
         columns = precision_recall_fscore_support(gold, predicted, average=None, zero_division=0)
         for row, (p, r, f1, n) in zip(score.report.values(), zip(*columns, strict=True), strict=True):
             assert list(row.values()) == pytest.approx([p, r, f1, n])
+
+
+@given(st.permutations(LABELS), st.lists(st.integers(0, 6), max_size=6), st.data())
+def test_numbers_score_as_the_labels_that_they_stand_for(
+    names: list[str], lengths: list[int], data: st.DataObject
+) -> None:
+    """Whatever the order of the head's labels, and where it knows some that no word has."""
+    row = st.lists(st.integers(0, len(names) - 1), min_size=sum(lengths), max_size=sum(lengths))
+    numbers = [np.array(data.draw(row), dtype=np.int64) for _ in range(2)]
+    known = Gold(tuple(names), numbers[0], np.array(lengths, dtype=np.int64))
+    ends = np.cumsum(lengths)[:-1]
+    gold, predicted = (
+        [[names[number] for number in one.tolist()] for one in np.split(flat, ends)] if lengths else []
+        for flat in numbers
+    )
+    for scheme in ("iob2", "plain"):
+        for details in (True, False):
+            told = score_numbers("task", scheme, known, numbers[1], details=details)
+            assert told == score_task("task", scheme, gold, predicted, details=details)
+
+
+ODD = [
+    "NN",
+    "NNP",
+    "N",
+    ".",
+    ",",
+    "-LRB-",
+    "PRP$",
+    "O",
+    "B",
+    "I",
+    "B-X",
+    "I-X",
+    "E-X",
+    "S-X",
+    "E",
+    "S",
+    "A-",
+    "B-X-Y",
+]
+
+
+@given(st.lists(st.lists(st.sampled_from(ODD), max_size=8), max_size=6), st.randoms(use_true_random=False))
+@pytest.mark.filterwarnings("ignore:.*seems not to be NE tag:UserWarning")
+def test_the_seqeval_f1_of_plain_labels_is_that_of_seqeval(gold: list[list[str]], chance: object) -> None:
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+
+    predicted = [[chance.choice(ODD) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    score = score_task("pos", "plain", gold, predicted, plain_score="seqeval_f1")
+    expected = (0, 0, 0)
+    if any(gold):
+        expected = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)[:3]
+    assert (score.precision, score.recall, score.seqeval_f1) == expected
 
 
 @st.composite
