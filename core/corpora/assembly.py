@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
@@ -29,6 +30,7 @@ def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Seque
     columns: dict[str, dict[Split, list[tuple[str, ...]]]] = {}
     said = list(notes)
     schemes: dict[str, Scheme] = {}
+    others: dict[Split, list[str]] = {split: [] for split in splits}  # tasks written in other schemes
     for task in names:
         columns[task] = {}
         for split, sentences in splits.items():
@@ -36,11 +38,12 @@ def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Seque
             written = notation(column)
             if written not in ("IOB2", "plain"):
                 said.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
+                others[split].append(task)
             columns[task][split] = convert(column, written)
         schemes[task] = _common_scheme(name, task, columns[task])
         _check_number(name, task, columns[task])
     converted = {
-        split: _with_labels(sentences, {task: columns[task][split] for task in names})
+        split: _with_labels(sentences, {task: columns[task][split] for task in others[split]})
         for split, sentences in splits.items()
     }
     return describe(
@@ -56,7 +59,7 @@ def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Seque
 
 
 def _check_number(name: str, task: str, columns: Mapping[Split, Sequence[tuple[str, ...]]]) -> None:
-    number = len({label for column in columns.values() for labels in column for label in labels})
+    number = len(set(chain.from_iterable(chain.from_iterable(columns.values()))))
     if number > MOST_LABELS:
         raise CorpusError(
             f"{name}: the column {task} has {number:,} different labels and the most is {MOST_LABELS:,}; "
@@ -90,7 +93,7 @@ def _described(corpus: Corpus, task: Task) -> Task:
         split: [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
         for split in SPLITS
     }
-    labels = {split: {label for labels in column for label in labels} for split, column in columns.items()}
+    labels = {split: set(chain.from_iterable(column)) for split, column in columns.items()}
     illegal: dict[str, int] = {}
     if task.scheme == "iob2":
         illegal = {split: violations(column) for split, column in columns.items() if column}
@@ -111,8 +114,8 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str,
 
     Where training has spans, no other split may have plain labels.
     """
-    training = {label for labels in columns.get("train", ()) for label in labels}
-    everything = {label for column in columns.values() for labels in column for label in labels}
+    training = set(chain.from_iterable(columns.get("train", ())))
+    everything = set(chain.from_iterable(chain.from_iterable(columns.values())))
     scheme = scheme_of(everything)
     if scheme == "plain" and scheme_of(training) == "iob2":
         for split, column in columns.items():
@@ -129,9 +132,16 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str,
 def _with_labels(
     sentences: Sequence[Sentence], columns: Mapping[str, Sequence[tuple[str, ...]]]
 ) -> tuple[Sentence, ...]:
-    """The sentences with the converted labels, which stand in the order of those that have the task."""
+    """The sentences with these converted labels, which stand in the order of those that have the task."""
+    if not columns:
+        return tuple(sentences)
     rest = {task: iter(column) for task, column in columns.items()}
     return tuple(
-        replace(sentence, labels={task: next(rest[task]) for task in sentence.labels})
+        replace(
+            sentence,
+            labels={
+                task: next(rest[task]) if task in rest else labels for task, labels in sentence.labels.items()
+            },
+        )
         for sentence in sentences
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import methodcaller
 from pathlib import Path
 from sys import intern
 
@@ -17,7 +19,7 @@ from core.corpora.types import Sentence
 from core.corpora.wording import counted
 from core.errors import CorpusError
 
-__all__ = ["IGNORED", "TOKENS", "Table", "read_columns", "read_table"]
+__all__ = ["IGNORED", "TOKENS", "Table", "named", "read_columns", "read_table"]
 
 TOKENS = "tokens"
 """The name of the column of words."""
@@ -31,11 +33,18 @@ _SPACES = re.compile(" +")
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file by sentence, all with `width` fields; `docstarts` document marks were left out."""
+    """The columns of a file from left to right, and its sentences: the k-th has the rows from bounds[k] on,
+    up to bounds[k+1]. `docstarts` document marks were left out.
+    """
 
-    sentences: tuple[tuple[tuple[str, ...], ...], ...]
-    width: int
+    columns: tuple[Sequence[str], ...]
+    bounds: Sequence[int]
     docstarts: int
+
+    def column(self, place: int) -> list[tuple[str, ...]]:
+        """One column, sentence by sentence."""
+        column = self.columns[place]
+        return [tuple(column[first:after]) for first, after in pairwise(self.bounds)]
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
@@ -43,85 +52,105 @@ def read_columns(path: Path, columns: Sequence[str]) -> tuple[tuple[Sentence, ..
 
     Raises CorpusError with file, line and what was expected.
     """
-    table = read_table(path, columns)
-    words = columns.index(TOKENS)
-    tasks = [
-        (name, place) for place, name in enumerate(columns) if name != TOKENS and not name.startswith(IGNORED)
-    ]
-    sentences = []
-    for rows in table.sentences:
-        fields = tuple(zip(*rows, strict=True))
-        sentences.append(
-            Sentence(fields[words], {name: tuple(map(intern, fields[place])) for name, place in tasks})
-        )
-    notes = (
-        (f"{path.name}: {counted(table.docstarts, '-DOCSTART- line')} left out.",) if table.docstarts else ()
+    return named(read_table(path, columns), columns, path.name)
+
+
+def named(table: Table, columns: Sequence[str], file: str) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
+    """The sentences of a table whose columns have these names, and notes on what was left out."""
+    tasks = [name for name in columns if name != TOKENS and not name.startswith(IGNORED)]
+    labels = [table.column(columns.index(name)) for name in tasks]
+    sentences = tuple(
+        Sentence(words, dict(zip(tasks, own, strict=True)))
+        for words, *own in zip(table.column(columns.index(TOKENS)), *labels, strict=True)
     )
-    return tuple(sentences), notes
+    notes = (f"{file}: {counted(table.docstarts, '-DOCSTART- line')} left out.",) if table.docstarts else ()
+    return sentences, notes
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
-    """The rows of a file, without names. `columns`, where given, says how many fields each row must have.
+    """The columns of a file, without names. `columns`, where given, says how many fields each row must have.
 
+    The file is taken apart as a whole; line by line only to say what is wrong with it.
     Raises CorpusError with file, line and what was expected.
     """
-    sentences: list[tuple[tuple[str, ...], ...]] = []
-    rows: list[tuple[str, ...]] = []
-    expected = len(columns) if columns else 0
-    decided_at = 0
+    lines = read_lines(path)
+    apart = _apart(lines)
+    rows: list[str] = []
+    bounds = [0]
     docstarts = 0
-    for number, fields, apart in _fields(path):
-        if fields is None or fields[0] == _DOCSTART:
-            docstarts += fields is not None
-            if rows:
-                sentences.append(tuple(rows))
-                rows = []
+    for line in lines:
+        if line and not (_DOCSTART in line and _fields(line, apart)[0] == _DOCSTART):
+            rows.append(line)
+            continue
+        docstarts += bool(line)
+        if len(rows) > bounds[-1]:
+            bounds.append(len(rows))
+    if not rows:
+        raise CorpusError(f"{path} holds no sentence; it must hold at least one.")
+    if len(rows) > bounds[-1]:
+        bounds.append(len(rows))
+    width = len(columns) if columns else len(_fields(rows[0], apart))
+    fields = _all_fields(rows, apart, width)
+    if fields is None:
+        raise CorpusError(f"{path}, line {next(_problems(lines, apart, columns))}")
+    return Table(tuple(fields[place::width] for place in range(width)), bounds, docstarts)
+
+
+def _apart(lines: list[str]) -> str:
+    """What sets the columns of these lines apart. Takes away the spaces around lines that mean nothing."""
+    first = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+    apart = "\t" if first < len(lines) and "\t" in lines[first] else " "
+    end = first if apart == "\t" else len(lines)
+    lines[:end] = [line.strip(" ") for line in lines[:end]]
+    return apart
+
+
+def _fields(line: str, apart: str) -> list[str]:
+    if apart == "\t":
+        return [field.strip(" ") for field in line.split("\t")]
+    return [field for field in line.split(" ") if field]
+
+
+def _all_fields(rows: Sequence[str], apart: str, width: int) -> list[str] | None:
+    """The fields of all rows, one after the other; None where a row has not so many, or one with nothing."""
+    text = "\n".join(rows)
+    if apart == " " and "  " in text:
+        text = _SPACES.sub(" ", text)
+        rows = text.split("\n")
+    fields = text.replace("\n", apart).split(apart)
+    if apart == "\t" and " " in text:
+        fields = [field.strip(" ") for field in fields]
+    widths = set(map(methodcaller("count", apart), rows))
+    is_regular = widths == {width - 1} and width <= _MOST_COLUMNS
+    if not is_regular or "" in fields or "\0" in text or not all(map(str.strip, rows)):
+        return None
+    # The same words and labels come again and again: each is kept once.
+    return list(map(intern, fields))
+
+
+def _problems(lines: Sequence[str], apart: str, columns: Sequence[str] | None) -> Iterator[str]:
+    """What is wrong with a file's lines, from the first on, each with its number."""
+    name = "tabs" if apart == "\t" else "spaces"
+    expected, expectation = (len(columns), f"({', '.join(columns)})") if columns else (0, "")
+    for number, line in enumerate(lines, start=1):
+        if line and not line.strip():
+            yield (
+                f"{number}: holds nothing but spaces or tabs in a file whose columns are set apart by tabs; "
+                "empty the line to end the sentence there, or delete it."
+            )
+        if "\0" in line:
+            yield f"{number}: holds a zero byte; save the file as UTF-8 text."
+        fields = _fields(line, apart)
+        if not line or fields[0] == _DOCSTART:
             continue
         if not expected:
-            expected, decided_at = len(fields), number
-            if expected > _MOST_COLUMNS:
-                raise CorpusError(
-                    f"{path}, line {number}: has {expected:,} columns and the most is {_MOST_COLUMNS}."
-                )
+            expected, expectation = len(fields), f"as on line {number}"
+        if columns is None and expected > _MOST_COLUMNS:
+            yield f"{number}: has {expected:,} columns and the most is {_MOST_COLUMNS}."
         if len(fields) != expected:
-            raise CorpusError(
-                f"{path}, line {number}: expected {_expectation(expected, columns, decided_at)} set apart by "
-                f"{apart}, but found {len(fields)}."
+            yield (
+                f"{number}: expected {expected} columns {expectation} set apart by {name}, but found "
+                f"{len(fields)}."
             )
         if not all(fields):
-            raise CorpusError(f"{path}, line {number}: column {fields.index('') + 1} is empty.")
-        rows.append(fields)
-    if rows:
-        sentences.append(tuple(rows))
-    if not sentences:
-        raise CorpusError(f"{path} holds no sentence; it must hold at least one.")
-    return Table(tuple(sentences), expected, docstarts)
-
-
-def _fields(path: Path) -> Iterator[tuple[int, tuple[str, ...] | None, str]]:
-    """Line number, fields (None for an empty line) and what sets the columns apart."""
-    tabs: bool | None = None
-    for number, line in enumerate(read_lines(path), start=1):
-        if tabs is None and line.strip():
-            tabs = "\t" in line
-        if tabs is None or not tabs:
-            line = line.strip(" ")
-        if not line:
-            yield number, None, ""
-        elif not line.strip():
-            raise CorpusError(
-                f"{path}, line {number}: holds nothing but spaces or tabs in a file whose columns are set "
-                "apart by tabs; empty the line to end the sentence there, or delete it."
-            )
-        elif "\0" in line:
-            raise CorpusError(f"{path}, line {number}: holds a zero byte; save the file as UTF-8 text.")
-        elif tabs:
-            yield number, tuple(field.strip(" ") for field in line.split("\t")), "tabs"
-        else:
-            yield number, tuple(_SPACES.split(line)), "spaces"
-
-
-def _expectation(expected: int, columns: Sequence[str] | None, decided_at: int) -> str:
-    if columns:
-        return f"{expected} columns ({', '.join(columns)})"
-    return f"{expected} columns as on line {decided_at}"
+            yield f"{number}: column {fields.index('') + 1} is empty."

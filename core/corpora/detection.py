@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from core.corpora.columns import IGNORED, TOKENS, Table, read_table
@@ -11,7 +12,7 @@ from core.corpora.files import CONLLU, find_splits
 from core.corpora.schemes import notation
 from core.errors import CorpusError
 
-__all__ = ["ColumnProposal", "detect_columns", "name_columns"]
+__all__ = ["ColumnProposal", "detect_columns", "name_columns", "name_several"]
 
 _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
 
@@ -42,18 +43,23 @@ def detect_columns(path: str | Path) -> ColumnProposal:
     if path.suffix.lower() == CONLLU:
         raise CorpusError(f"{path} is CoNLL-U, whose columns are fixed; there is nothing to name.")
     table = read_table(path)
-    if table.width < 2:
+    _, end = table.bounds[:2]
+    sample = zip(*(column[:end] for column in table.columns), strict=True)
+    return ColumnProposal(name_several(table, path), tuple(sample))
+
+
+def name_several(table: Table, path: Path) -> tuple[str, ...]:
+    """As `name_columns`. Raises CorpusError where the file of that path has but one column."""
+    if len(table.columns) < 2:
         raise CorpusError(
             f"{path}, line 1: has one column; expected words and at least one column of labels."
         )
-    return ColumnProposal(name_columns(table), table.sentences[0])
+    return name_columns(table)
 
 
 def name_columns(table: Table) -> tuple[str, ...]:
     """A name for each of two columns or more, from left to right, by what is in them; one is `tokens`."""
-    columns = [
-        [tuple(row[place] for row in rows) for rows in table.sentences] for place in range(table.width)
-    ]
+    columns = [table.column(place) for place in range(len(table.columns))]
     words = _words_place(columns)
     names: list[str] = []
     for place, column in enumerate(columns):
@@ -94,7 +100,7 @@ def _is_numbering(column: Sequence[Sequence[str]]) -> bool:
 
 
 def _values(column: Iterable[Sequence[str]]) -> set[str]:
-    return {value for labels in column for value in labels}
+    return set(chain.from_iterable(column))
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

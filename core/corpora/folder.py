@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import TOKENS, read_columns
+from core.corpora.columns import TOKENS, named, read_table
 from core.corpora.conllu import read_conllu
-from core.corpora.detection import detect_columns
+from core.corpora.detection import name_several
 from core.corpora.files import CONLLU, find_splits
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
@@ -34,12 +34,15 @@ def read_folder(folder: Path, columns: Sequence[str] | None = None, name: str | 
             splits[split], said = read_conllu(files[split])
             notes += said
     else:
+        if columns is not None:
+            _check_names(columns)
+        training = read_table(files["train"], columns)
         if columns is None:
-            columns = detect_columns(files["train"]).columns
+            columns = name_several(training, files["train"])
             notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
-        _check_names(columns)
         for split in order:
-            splits[split], said = read_columns(files[split], columns)
+            table = training if split == "train" else read_table(files[split], columns)
+            splits[split], said = named(table, columns, files[split].name)
             notes += said
     return assemble(name or folder.name, splits, notes)
 

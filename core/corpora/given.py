@@ -105,13 +105,13 @@ def _lines(path: Path, split: bool) -> GivenText:
 
 
 def _proposed(table: Table, tasks: Sequence[GivenTask]) -> tuple[str, ...]:
-    if table.width == 1:
+    if len(table.columns) == 1:
         return (TOKENS,)
     named = name_columns(table)
     free = list(tasks)
     names = []
     for place, name in enumerate(named):
-        column = [tuple(row[place] for row in rows) for rows in table.sentences]
+        column = table.column(place)
         best = None if name == TOKENS else _fitting(name, column, free)
         if best is not None:
             free.remove(best)

@@ -51,15 +51,18 @@ def read_lines(path: Path) -> list[str]:
     if not text.strip():
         raise CorpusError(f"{path} is empty; it must hold at least one sentence.")
     # Not str.splitlines: it also splits at characters that may stand inside a token (U+2028, U+0085).
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = text.split("\n")
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
     if not lines[-1]:
         lines.pop()
     if len(lines) > MOST_LINES:
         raise CorpusError(f"{path} has {len(lines):,} lines and the most is {MOST_LINES:,}.")
-    for number, own in enumerate(lines, start=1):
-        if len(own) > MOST_CHARACTERS:
-            raise CorpusError(
-                f"{path}, line {number}: has {len(own):,} characters and the most is {MOST_CHARACTERS:,}; is "
-                "it the text that you mean?"
-            )
+    longest = max(map(len, lines))
+    if longest > MOST_CHARACTERS:
+        number = next(number for number, line in enumerate(lines, start=1) if len(line) > MOST_CHARACTERS)
+        raise CorpusError(
+            f"{path}, line {number}: has {len(lines[number - 1]):,} characters and the most is "
+            f"{MOST_CHARACTERS:,}; is it the text that you mean?"
+        )
     return lines

@@ -38,10 +38,11 @@ def prepare(config: RunConfig) -> Corpus:
             raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.")
     corpus = _with_parts_for(corpus, [origins[name] for name in config.tasks])
     # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
-    corpus = _with_dev(_with_fraction(corpus, config.fraction, config.seed), config.seed)
+    drawn = _with_dev(_with_fraction(corpus, config.fraction, config.seed), config.seed)
     if recipe is not None:
-        corpus = recipe.make(corpus, config.seed)
-    corpus = _with_tasks(corpus, config.tasks)
+        drawn = recipe.make(drawn, config.seed)
+    # What the whole corpus's tasks are was found when it was read.
+    corpus = _with_tasks(drawn if drawn is corpus else describe(drawn), config.tasks)
     if config.truecase:
         corpus = _truecased(corpus)
     return replace(corpus, notes=corpus.notes + findings(corpus))
@@ -59,6 +60,8 @@ def check_scored(corpus: Corpus, tasks: Sequence[str]) -> None:
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     """Of a joined corpus, only the parts that annotate one of these tasks."""
     needed = {one.part for one in corpus.train if not one.labels.keys().isdisjoint(tasks)}
+    if all(one.part in needed for split in SPLITS for one in corpus.split(split)):
+        return corpus
     kept = {split: tuple(one for one in corpus.split(split) if one.part in needed) for split in SPLITS}
     return replace(corpus, train=kept["train"], dev=kept["dev"], test=kept["test"])
 
@@ -77,6 +80,8 @@ def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:
 def _with_dev(corpus: Corpus, seed: int) -> Corpus:
     """Sets a tenth of the training sentences aside as dev, for each part that has no dev split."""
     with_dev = {sentence.part for sentence in corpus.dev}
+    if all(sentence.part in with_dev for sentence in corpus.train):
+        return corpus
     train: list[Sentence] = []
     dev = list(corpus.dev)
     notes = []
@@ -108,10 +113,15 @@ def _with_dev(corpus: Corpus, seed: int) -> Corpus:
 
 def _with_tasks(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     """Only these tasks, in this order, and only sentences annotated for one of them at least."""
+    order = list(tasks)
 
     def kept(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
         chosen = (
-            replace(one, labels={task: one.labels[task] for task in tasks if task in one.labels})
+            one
+            if list(one.labels) == order
+            else Sentence(
+                one.tokens, {task: one.labels[task] for task in tasks if task in one.labels}, one.part
+            )
             for one in sentences
         )
         return tuple(sentence for sentence in chosen if sentence.labels)
@@ -134,7 +144,7 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
                     f"{corpus.name}: no sentence of the {split} split is annotated for {task.name}; "
                     "leave the task out or add such sentences."
                 )
-    return describe(corpus)
+    return corpus
 
 
 def _truecased(corpus: Corpus) -> Corpus:

@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 
 from core.corpora.types import Scheme
 
@@ -43,7 +45,7 @@ def scheme_of(labels: Iterable[str]) -> Scheme:
 
 def notation(column: Column) -> str:
     """How spans are written in this column: `IOB1`, `IOB2`, `IOBES`, `BILOU`, or `plain` for no spans."""
-    kinds = {label for labels in column for label in labels}
+    kinds = set(chain.from_iterable(column))
     if looks_like_spans(kinds):
         return "IOB1" if _is_iob1(column) else "IOB2"
     prefixes = {kind[0] for kind in kinds if kind != "O"}
@@ -68,9 +70,9 @@ def convert(column: Column, written: str) -> list[tuple[str, ...]]:
 def violations(column: Column) -> int:
     """How many I- continue nothing: IOB2 allows I-X only after B-X or I-X."""
     return sum(
-        label.startswith("I-") and not _continues(before, label)
-        for labels in column
-        for before, label in zip(("O", *labels), labels, strict=False)
+        times
+        for (before, label), times in _neighbours(column).items()
+        if label.startswith("I-") and not _continues(before, label)
     )
 
 
@@ -81,19 +83,24 @@ def label_order(labels: Iterable[str], scheme: Scheme) -> tuple[str, ...]:
     return tuple(sorted(set(labels), key=lambda label: (label != "O", label[2:], label[:2])))
 
 
+def _neighbours(column: Column) -> Counter[tuple[str, str]]:
+    """How often each label stands after each other one; before a sentence, and after it, stands O."""
+    flat = [*chain.from_iterable(("O", *labels) for labels in column), "O"]
+    return Counter(pairwise(flat))
+
+
 def _continues(before: str, label: str) -> bool:
     return before[:2] in ("B-", "I-") and before[2:] == label[2:]
 
 
 def _is_iob1(column: Column) -> bool:
     opened_by_i = opened_by_b = 0
-    for labels in column:
-        for before, label in zip(("O", *labels), labels, strict=False):
-            if label != "O" and not _continues(before, label):
-                if label.startswith("I-"):
-                    opened_by_i += 1
-                else:
-                    opened_by_b += 1
+    for (before, label), times in _neighbours(column).items():
+        if label != "O" and not _continues(before, label):
+            if label.startswith("I-"):
+                opened_by_i += times
+            else:
+                opened_by_b += times
     return opened_by_i > 0 and opened_by_b * _FORGIVEN <= opened_by_i
 
 

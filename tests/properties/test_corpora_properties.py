@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora import Sentence, load, prepare
-from core.corpora.columns import read_columns
+from core.corpora.columns import read_columns, read_table
+from core.errors import CorpusError
 
 # Any visible character: no blanks, line ends or control characters, which set columns and lines apart.
 fields = st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=6)
@@ -35,6 +38,72 @@ def test_columns_are_read_back(apart: str, line_end: str, rows: list[list[tuple[
         Sentence(tuple(tokens), {"a": tuple(a), "b": tuple(b)})
         for tokens, a, b in (zip(*sentence, strict=True) for sentence in rows)
     ]
+
+
+_PIECES = [
+    "a",
+    "b\u00a0",
+    "x-DOCSTART-",
+    "-DOCSTART-",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\u2028",
+    "\0",
+]
+
+
+@given(
+    text=st.lists(st.sampled_from(_PIECES), max_size=20).map("".join),
+    columns=st.sampled_from([None, ("tokens",), ("tokens", "a"), ("a", "tokens")]),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_file_is_read_as_its_lines_say(text: str, columns: tuple[str, ...] | None) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "train.conll"
+        path.write_bytes(text.encode())
+        try:
+            table = read_table(path, columns)
+            read = [
+                list(zip(*(column[first:after] for column in table.columns), strict=True))
+                for first, after in pairwise(table.bounds)
+            ]
+        except CorpusError as error:
+            told = re.search(r", line (\d+):", str(error))
+            assert _by_line(text, columns) == (int(told[1]) if told else "nothing")
+        else:
+            assert read == _by_line(text, columns)
+
+
+def _by_line(text: str, columns: tuple[str, ...] | None) -> list[list[tuple[str, ...]]] | int | str:
+    """The rows by sentence; or the number of the first line that is refused, or that there is nothing."""
+    if not text.strip():
+        return "nothing"
+    sentences: list[list[tuple[str, ...]]] = [[]]
+    expected = len(columns or ())
+    tabs = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        line = line.removesuffix("\r")
+        if tabs is None and line.strip():
+            tabs = "\t" in line
+        fields = [field.strip(" ") for field in line.split("\t")] if tabs else line.split(" ")
+        fields = fields if tabs else [field for field in fields if field]
+        if not (line if tabs else line.strip(" ")):
+            sentences.append([])
+        elif not line.strip() or "\0" in line:
+            return number
+        elif fields[0] == "-DOCSTART-":
+            sentences.append([])
+        else:
+            expected = expected or len(fields)
+            if len(fields) != expected or "" in fields:
+                return number
+            sentences[-1].append(tuple(fields))
+    return [rows for rows in sentences if rows] or "nothing"
 
 
 @given(fraction=st.floats(0.001, 1), seed=st.integers(0, 2**31 - 1))
