@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -14,27 +14,41 @@ from core.training.events import TOTAL, Sink, StepMetrics
 
 __all__ = ["StepLog"]
 
+_TELL_S = 1.0
+"""Slow steps are told after this time, however few: somebody may watch them."""
+
 
 class StepLog:
     """Collects step metrics on the device; `flush` reads them at once, checks them and tells the sink.
 
-    Reading a loss makes the processor wait for the device, so it is done once every `every` steps. `before`:
-    the seconds that a training which is resumed has taken so far.
+    Reading a loss makes the processor wait for the device, so it is done once every `every` steps, or every
+    second where those take longer; the first step is told at once. `before`: the seconds that a training
+    which is resumed has taken so far.
     """
 
-    def __init__(self, sink: Sink, tasks: Sequence[str], every: int = 10, before: float = 0.0) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        tasks: Sequence[str],
+        every: int = 10,
+        before: float = 0.0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._sink = sink
         self._tasks = tuple(tasks)
         self._every = every
         self._pending: list[tuple[int, float, float, float, Tensor]] = []
-        self._began = time.monotonic() - before
+        self._clock = clock
+        self._began = clock() - before
+        self._told_at = -math.inf
         self.last_penalty = 0.0
         self.last_loss = 0.0
 
     @property
     def seconds(self) -> float:
         """Seconds since training began."""
-        return time.monotonic() - self._began
+        return self._clock() - self._began
 
     def add(
         self,
@@ -51,7 +65,7 @@ class StepLog:
             [losses.detach(), counts.to(losses.dtype), penalty.detach()[None], total.detach()[None]]
         )
         self._pending.append((step, epoch, self.seconds, rate, values))
-        if len(self._pending) >= self._every:
+        if len(self._pending) >= self._every or self.seconds - self._told_at >= _TELL_S:
             self.flush()
 
     def flush(self) -> None:
@@ -63,6 +77,7 @@ class StepLog:
             return
         rows = torch.stack([entry[-1] for entry in self._pending]).double().cpu().tolist()
         pending, self._pending = self._pending, []
+        self._told_at = self.seconds
         for (step, epoch, seconds, rate, _), row in zip(pending, rows, strict=True):
             count = len(self._tasks)
             losses, words, (penalty, total) = row[:count], row[count : 2 * count], row[2 * count :]

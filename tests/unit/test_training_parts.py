@@ -39,20 +39,31 @@ def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> Non
     assert len(snapshot_steps(1000, 10, 7)) == 7
 
 
+def _log_step(log: StepLog, step: int) -> None:
+    losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
+    log.add(step, 0.1, 1e-3, losses, counts, torch.tensor(0.0), torch.tensor(0.25))
+
+
 def test_step_log_leaves_out_tasks_without_words() -> None:
     events: list[Event] = []
-    log = StepLog(events.append, ["a", "b"], every=2)
-    for step in (1, 2):
-        log.add(
-            step,
-            0.1,
-            1e-3,
-            torch.tensor([0.5, 0.0]),
-            torch.tensor([7, 0]),
-            torch.tensor(0.0),
-            torch.tensor(0.25),
-        )
-        assert len(events) == (0 if step == 1 else 2)
-    (first, _) = [event for event in events if isinstance(event, StepMetrics)]
+    _log_step(StepLog(events.append, ["a", "b"]), 1)
+    (first,) = [event for event in events if isinstance(event, StepMetrics)]
     assert ("b", "loss") not in first.values
     assert first.values["a", "loss"] == 0.5
+
+
+def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
+    told: list[int] = []
+    moment = 0.0
+    log = StepLog(
+        lambda event: told.append(event.step) if isinstance(event, StepMetrics) else None,
+        ["a", "b"],
+        every=3,
+        clock=lambda: moment,
+    )
+    for step in range(1, 7):
+        _log_step(log, step)
+        assert told == list(range(1, {1: 2, 2: 2, 3: 2}.get(step, 5)))
+    moment = 1.0
+    _log_step(log, 7)
+    assert told == [1, 2, 3, 4, 5, 6, 7]
