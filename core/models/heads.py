@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from core.models.dropout import Dropout
+
 __all__ = ["Heads"]
 
 
@@ -24,7 +26,7 @@ class Heads(nn.Module):
         self.slices = tuple(slice(start, start + own) for start, own in zip(starts, labels, strict=True))
         self.weight = nn.Parameter(torch.zeros(sum(labels), features))
         self.bias = nn.Parameter(torch.zeros(sum(labels)))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         if init == "default":
             # As nn.Linear starts: uniform within 1/√D, whatever the number of its rows.
             bound = 1 / math.sqrt(features)

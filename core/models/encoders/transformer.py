@@ -15,7 +15,10 @@ from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 from core.errors import EncoderError
+from core.models.dropout import use_quick_dropout
 from core.models.encoders.base import at_words
+from core.models.encoders.packed import packs, real_states, word_states
+from core.models.encoders.places import Places
 from core.models.harmless import INDEX, check_description, check_index
 from core.models.registry import ENCODERS, base_name
 from core.models.sources import locate, verify_packaged_weights
@@ -24,22 +27,40 @@ __all__ = ["Transformer", "load_transformer"]
 
 
 class Transformer(nn.Module):
-    """The last hidden states of a Transformers model, computed in bfloat16 where `half` asks for it."""
+    """The last hidden states of a Transformers model, computed in bfloat16 where `half` asks for it.
+
+    Of BERT's family without padding (`packed`), of any other model as Transformers does it.
+    """
 
     def __init__(self, inner: Any, *, half: bool) -> None:
         super().__init__()
         self.inner = inner
         self.features = int(inner.config.hidden_size)
         self.half_precision = half
+        self._packs = packs(inner)
+        use_quick_dropout(inner)
 
     def forward(self, batch: Batch) -> Tensor:
-        with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.half_precision):
+        with self._precision(batch):
+            if self._packs:
+                return _padded(real_states(self.inner, batch).float(), batch)
             states: Tensor = self.inner(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
-        return states.float()
+            return states.float()
 
     def words(self, batch: Batch) -> Tensor:
         """The states (n, D) of words' first subwords."""
-        return at_words(self(batch), batch)
+        if not self._packs:
+            return at_words(self(batch), batch)
+        with self._precision(batch):
+            return word_states(self.inner, batch).float()
+
+    def _precision(self, batch: Batch) -> torch.autocast:
+        return torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.half_precision)
+
+
+def _padded(states: Tensor, batch: Batch) -> Tensor:
+    """The states (S, D) of real subwords as (B, L, D), zeros for padding."""
+    return Places(batch.real, batch.ids.numel()).spread(states).view(*batch.ids.shape, -1)
 
 
 def load_transformer(encoder: str, *, half: bool) -> Transformer:

@@ -1,0 +1,217 @@
+"""Encoders computed on real subwords alone give what Transformers gives, and the same gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import (
+    AutoModel,
+    BertConfig,
+    CamembertConfig,
+    DebertaV2Config,
+    ElectraConfig,
+    ModernBertConfig,
+    PreTrainedConfig,
+    RobertaConfig,
+    XLMRobertaConfig,
+)
+
+from core.encoding.batches import IGNORED, Batch
+from core.models.encoders import Transformer
+from core.models.encoders.packed import packs
+from core.models.heads import Heads
+from core.models.tagger import MultiTaskTagger
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 60,
+    "hidden_size": 16,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 24,
+    "max_position_embeddings": 40,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+FAMILY: dict[str, PreTrainedConfig] = {
+    "bert": BertConfig(**SIZES),
+    "bert, one layer, relu": BertConfig(**SIZES | {"num_hidden_layers": 1, "hidden_act": "relu"}),
+    "roberta": RobertaConfig(**SIZES, pad_token_id=1),
+    "xlm-r": XLMRobertaConfig(**SIZES, pad_token_id=1),
+    "camembert": CamembertConfig(**SIZES, pad_token_id=1),
+    "electra": ElectraConfig(**SIZES, embedding_size=16),
+    "electra, projected": ElectraConfig(**SIZES, embedding_size=8),
+}
+LENGTHS = {"different": (5, 1, 9, 3), "alike": (6, 6), "single": (7,), "one subword": (1,)}
+
+
+def model(config: PreTrainedConfig, seed: int = 0) -> Any:
+    """With weights far from their small start: biases, position and type embeddings count."""
+    torch.manual_seed(seed)
+    inner = AutoModel.from_config(config)
+    with torch.no_grad():
+        for weight in inner.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return inner.train()
+
+
+def batch(lengths: Sequence[int], pad: int, *, seed: int = 0, labels: Sequence[int] = (3, 4)) -> Batch:
+    """Random subwords; about every second one begins a word."""
+    random = torch.Generator().manual_seed(seed)
+    sizes = torch.tensor(lengths)
+    mask = torch.arange(int(sizes.max())) < sizes[:, None]
+    ids = torch.randint(2, 60, mask.shape, generator=random)
+    real = mask.flatten().nonzero().flatten()
+    rows = real[torch.rand(len(real), generator=random) < 0.6]
+    rows = rows if len(rows) else real[:1]
+    return Batch(
+        ids=torch.where(mask, ids, pad),
+        mask=mask.long(),
+        places=torch.zeros_like(ids),
+        real=real,
+        lengths=sizes,
+        rows=rows,
+        words=torch.arange(len(rows)),
+        labels=torch.stack(
+            [torch.randint(0, size, (len(rows),), generator=random) for size in labels], dim=1
+        ),
+    )
+
+
+def plain(inner: Any, given: Batch) -> Tensor:
+    """What Transformers makes of it, padding and all: (B, L, D)."""
+    states: Tensor = inner(input_ids=given.ids, attention_mask=given.mask).last_hidden_state
+    return states
+
+
+def gradients(inner: Any) -> dict[str, Tensor]:
+    """Those there are, and none left behind."""
+    found = {name: weight.grad for name, weight in inner.named_parameters() if weight.grad is not None}
+    inner.zero_grad()
+    return found
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("name", FAMILY)
+def test_states_and_gradients_are_those_of_transformers(name: str, lengths: str) -> None:
+    config = FAMILY[name]
+    inner = model(config)
+    assert packs(inner)
+    given = batch(LENGTHS[lengths], config.pad_token_id)
+    encoder = Transformer(inner, half=False)
+    expected = plain(inner, given).flatten(0, 1)
+    outcomes = {"real": encoder(given).flatten(0, 1)[given.real], "words": encoder.words(given)}
+    for kind, at in (("real", given.real), ("words", given.rows)):
+        torch.testing.assert_close(outcomes[kind], expected[at], rtol=0, atol=1e-5)
+        towards = torch.randn_like(expected[at])
+        (expected[at] * towards).sum().backward(retain_graph=True)
+        right = gradients(inner)
+        (outcomes[kind] * towards).sum().backward()
+        found = gradients(inner)
+        assert found.keys() == right.keys()
+        for weight, gradient in right.items():
+            scale = max(1.0, gradient.abs().max().item())
+            torch.testing.assert_close(found[weight], gradient, rtol=0, atol=1e-5 * scale, msg=weight)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_attention_with_dropout_differs_by_the_dropout_alone(name: str) -> None:
+    """So small a share that nothing is dropped takes the way that is spelt out."""
+    config = type(FAMILY[name])(**FAMILY[name].to_dict() | {"attention_probs_dropout_prob": 1e-7})
+    inner, given = model(config), batch(LENGTHS["different"], config.pad_token_id)
+    words, expected = Transformer(inner, half=False).words(given), plain(inner, given).flatten(0, 1)
+    torch.testing.assert_close(words, expected[given.rows], rtol=0, atol=1e-5)
+    words.square().sum().backward()
+    found = gradients(inner)
+    expected[given.rows].square().sum().backward()
+    for weight, gradient in gradients(inner).items():
+        scale = max(1.0, gradient.abs().max().item())
+        torch.testing.assert_close(found[weight], gradient, rtol=0, atol=1e-5 * scale, msg=weight)
+
+
+@pytest.mark.parametrize("attention", [0.0, 1e-7])
+def test_no_window_sees_another(attention: float) -> None:
+    config = BertConfig(**SIZES | {"attention_probs_dropout_prob": attention})
+    encoder = Transformer(model(config), half=False)
+    given = batch((5, 2, 9, 3), 0)
+    other = given.ids.clone()
+    other[2] = torch.where(given.mask[2] == 1, (other[2] + 7) % 60, other[2])
+    before, after = encoder(given), encoder(dataclasses.replace(given, ids=other))
+    assert (before[2] - after[2]).abs().max() > 0.1
+    torch.testing.assert_close(after[[0, 1, 3]], before[[0, 1, 3]], rtol=0, atol=1e-6)
+
+
+def test_a_padding_subword_in_the_text_is_read() -> None:
+    config = FAMILY["roberta"]
+    inner, given = model(config), batch((5, 8), 1)
+    given.ids[0, 2] = 1
+    expected = plain(inner, given).flatten(0, 1)[given.rows]
+    torch.testing.assert_close(Transformer(inner, half=False).words(given), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "electra, projected"])
+def test_bfloat16_is_as_near_as_transformers_comes(name: str) -> None:
+    inner, given = model(FAMILY[name]).eval(), batch((5, 1, 9, 3), 0)
+    exact = plain(inner, given).flatten(0, 1)[given.rows]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        theirs = plain(inner, given).flatten(0, 1)[given.rows].float()
+    ours = Transformer(inner, half=True).words(given)
+    assert ours.dtype == torch.float32
+    assert 0 < (ours - exact).abs().mean() < 1.5 * (theirs - exact).abs().mean()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ModernBertConfig(
+            vocab_size=60,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=24,
+            pad_token_id=0,
+            cls_token_id=2,
+            sep_token_id=3,
+            bos_token_id=2,
+            eos_token_id=3,
+        ),
+        DebertaV2Config(**SIZES, relative_attention=True, pos_att_type=["p2c", "c2p"]),
+        BertConfig(**SIZES, is_decoder=True),
+    ],
+    ids=["modernbert", "deberta", "decoder"],
+)
+def test_others_are_computed_by_transformers(config: PreTrainedConfig) -> None:
+    inner, given = model(config).eval(), batch((5, 1, 9, 3), 0)
+    assert not packs(inner)
+    encoder = Transformer(inner, half=False)
+    assert torch.equal(encoder(given), plain(inner, given))
+    assert torch.equal(encoder.words(given), plain(inner, given).flatten(0, 1)[given.rows])
+
+
+def test_a_tagger_learns_as_the_plain_loop_does() -> None:
+    """Losses and gradients of encoder and heads, labels that are ignored among them."""
+    inner, given = model(FAMILY["bert"]), batch((5, 1, 9, 3), 0)
+    given.labels[1::3, 0] = IGNORED
+    heads = Heads(16, (3, 4), init="default", dropout=0.0)
+    tagger = MultiTaskTagger(Transformer(inner, half=False), heads)
+    sums, counts = tagger.losses(tagger(given), given.labels)
+    (sums / counts).mean().backward()
+    found, found_heads = gradients(inner), gradients(heads)
+
+    states = plain(inner, given)
+    total = torch.zeros(())
+    for task, (start, stop) in enumerate(((0, 3), (3, 7))):
+        labels = torch.full(given.ids.shape, IGNORED)
+        labels.view(-1)[given.rows] = given.labels[:, task]
+        logits = torch.nn.functional.linear(states, heads.weight[start:stop], heads.bias[start:stop])
+        total = total + torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten()) / 2
+    torch.testing.assert_close((sums / counts).mean(), total, rtol=0, atol=1e-5)
+    total.backward()
+    for own, right in ((found, gradients(inner)), (found_heads, gradients(heads))):
+        assert own.keys() == right.keys()
+        for weight, gradient in right.items():
+            torch.testing.assert_close(own[weight], gradient, rtol=0, atol=1e-5, msg=weight)
