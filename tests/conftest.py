@@ -7,14 +7,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres_server as postgres_server
 from tests.postgres import postgres_url as postgres_url
+from tests.side_by_side import pytest_collection_modifyitems as pytest_collection_modifyitems
+from tests.side_by_side import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Tests run side by side, one a core: threads that wait for one another would make each several times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# How long an example takes is the machine's business: on a busy one a property holds no less.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 

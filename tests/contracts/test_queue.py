@@ -34,7 +34,7 @@ def claim_all(store: Store) -> list[int]:
 
 class TestOrder:
     # The store is not emptied between examples: runs of former ones are being trained, and do not matter.
-    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.integers(-3, 3), min_size=1, max_size=12))
     def test_higher_priorities_first_then_the_oldest(self, store: Store, priorities: list[int]) -> None:
         ids = [store.add_runs([config()], priority=priority)[0] for priority in priorities]

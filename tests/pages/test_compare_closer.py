@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import NOTHING, confusion
@@ -88,7 +88,6 @@ class TestMistakes:
     def test_without_predictions_nothing_is_known(self) -> None:
         assert errors([]) is None
 
-    @settings(deadline=None)  # a busy machine is no error
     @given(columns)
     def test_every_mistake_has_its_sentences(self, made: list[list[tuple[str, str]]]) -> None:
         gold, predicted = sides(made)

@@ -38,7 +38,7 @@ def picture(values: np.ndarray, block: int = 1, limit: float = 1.0, mode: str = 
     return Picture(mode, one, other, (Panel("Learned", "correlation", limit, values, (Block(0, 1, 1, 2),)),))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32),
     rows=st.integers(2, 9),

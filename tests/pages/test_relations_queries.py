@@ -122,7 +122,7 @@ def test_shared_rows_are_found_by_name() -> None:
     assert shared.left_out == (("y",), ("w",))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(2, 5))
 def test_clusters_stand_together(seed: int, groups: int) -> None:
     """Rows of planted groups, shuffled: each group is one stretch of the order."""
@@ -222,7 +222,7 @@ def test_a_part_zoomed_into_is_exact(finished: Filled) -> None:
     assert (wide.rows.block, wide.columns.block, len(wide.columns.first)) == (3, 1, 4)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), size=st.integers(3, 40), top=st.integers(0, 39), tall=st.integers(1, 40))
 def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top: int, tall: int) -> None:
     random = np.random.default_rng(seed)

@@ -61,7 +61,7 @@ _PIECES = [
     text=st.lists(st.sampled_from(_PIECES), max_size=20).map("".join),
     columns=st.sampled_from([None, ("tokens",), ("tokens", "a"), ("a", "tokens")]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_file_is_read_as_its_lines_say(text: str, columns: tuple[str, ...] | None) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "train.conll"
@@ -107,7 +107,7 @@ def _by_line(text: str, columns: tuple[str, ...] | None) -> list[list[tuple[str,
 
 
 @given(fraction=st.floats(0.001, 1), seed=st.integers(0, 2**31 - 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_fraction_is_a_share_of_each_part_in_the_corpus_order(fraction: float, seed: int) -> None:
     config = RunConfig.build(
         corpus="demo-both-pos", tasks="pos-a,pos-b", paradigm="mtl", fraction=fraction, seed=seed

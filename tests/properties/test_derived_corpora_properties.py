@@ -31,7 +31,7 @@ def assert_apart(corpus: Corpus) -> None:
 
 
 @given(seed=seeds, alpha=st.floats(0, 1), labels=st.integers(2, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_labels_follow_the_matrix(seed: int, alpha: float, labels: int) -> None:
     draw = np.random.default_rng(seed)
     real = draw.integers(0, labels, 30_000)
@@ -46,7 +46,7 @@ def test_labels_follow_the_matrix(seed: int, alpha: float, labels: int) -> None:
 
 
 @given(seed=seeds, low=st.floats(0, 1), high=st.floats(0, 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_larger_alpha_keeps_what_a_smaller_keeps(seed: int, low: float, high: float) -> None:
     low, high = sorted((low, high))
     real = np.random.default_rng(seed).integers(0, 5, 500)
@@ -55,7 +55,7 @@ def test_a_larger_alpha_keeps_what_a_smaller_keeps(seed: int, low: float, high: 
 
 
 @given(seed=seeds, labels=st.integers(2, 9))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_relatedness_at_both_ends(seed: int, labels: int) -> None:
     draw = np.random.default_rng(seed)
     real = draw.choice(labels, 10_000, p=draw.dirichlet(np.full(labels, 5.0)))
@@ -67,7 +67,7 @@ def test_relatedness_at_both_ends(seed: int, labels: int) -> None:
 
 
 @given(seed=seeds, few=st.integers(1, 1500), more=st.integers(0, 1500))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_apart_is_disjoint_and_a_smaller_budget_a_prefix(seed: int, few: int, more: int) -> None:
     small = made(f"apart:demo?tokens={few},100,{few}", "pos,chunk,ner", seed)
     large = made(f"apart:demo?tokens={few + more},{few},{few}", "ner,pos,chunk", seed)
@@ -78,7 +78,7 @@ def test_apart_is_disjoint_and_a_smaller_budget_a_prefix(seed: int, few: int, mo
 
 
 @given(seed=seeds, alpha=st.floats(0, 1), tasks=st.integers(1, 4))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_simulated_draws_do_not_depend_on_alpha(seed: int, alpha: float, tasks: int) -> None:
     name = f"simulated:demo?task=pos&tasks={tasks}&samples=300&tokens=200&dev=5"
     one, other = (made(f"{name}&alpha={value}", "pos,sim-1", seed) for value in (alpha, 0.5))
@@ -90,7 +90,7 @@ def test_simulated_draws_do_not_depend_on_alpha(seed: int, alpha: float, tasks: 
 
 
 @given(seed=seeds, few=st.integers(1, 300), more=st.integers(0, 300))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_smaller_sample_is_part_of_a_larger_one(seed: int, few: int, more: int) -> None:
     small, large = (made(f"demo?train={number}", "ner", seed).train for number in (few, few + more))
     assert len(small) == few

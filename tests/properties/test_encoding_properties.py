@@ -45,7 +45,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return load_tokenizer(str({"bert": tiny_bert, "roberta": tiny_roberta}[request.param](folder)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(_WORDS, max_size=25), max_size=6), st.sampled_from([8, 13, 40]))
 def test_words_read_once_give_the_subwords_of_whole_sentences(
     tokenizer: SubwordTokenizer, sentences: list[list[str]], max_length: int

@@ -87,7 +87,7 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         raise
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(sweeps())
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),))
 def test_a_sweep_comes_back_from_its_runs(runs: tuple[RunConfig, ...]) -> None:
@@ -96,7 +96,7 @@ def test_a_sweep_comes_back_from_its_runs(runs: tuple[RunConfig, ...]) -> None:
     assert sentences == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject) -> None:
     runs = [run for _ in range(2) for run in data.draw(sweeps())]
@@ -108,7 +108,7 @@ def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject
         assert any("not among those it makes" in sentence for sentence in sentences)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(sweeps(), _PRIORITY, _RETRIES)
 def test_a_link_makes_the_same_runs(runs: tuple[RunConfig, ...], priority: int, retries: int) -> None:
     draft = replace(cloned(runs)[0], priority=priority, retries=retries)
@@ -119,7 +119,7 @@ def test_a_link_makes_the_same_runs(runs: tuple[RunConfig, ...], priority: int, 
     assert (again.priority, again.retries) == (priority, retries)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(sweeps(), st.booleans(), _PRIORITY, _RETRIES)
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
 def test_the_command_makes_the_same_runs(

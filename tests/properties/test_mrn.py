@@ -91,7 +91,7 @@ problems = st.tuples(
 Case = tuple[int, tuple[int, ...], int, str]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems, st.sampled_from(LEARNING))
 def test_penalty_is_the_dense_quadratic_form(case: Case, name: str) -> None:
     alignment, heads = problem(*case)
@@ -104,7 +104,7 @@ def test_penalty_is_the_dense_quadratic_form(case: Case, name: str) -> None:
     torch.testing.assert_close(prior.penalty(heads), expected, rtol=1e-8, atol=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems, st.sampled_from(LEARNING))
 def test_objective_is_the_dense_one(case: Case, name: str) -> None:
     alignment, heads = problem(*case)
@@ -115,7 +115,7 @@ def test_objective_is_the_dense_one(case: Case, name: str) -> None:
         prior.update(heads)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     problems,
     st.sampled_from([MODES, ("task",), ("label",), ("feature",), ("task", "feature")]),
@@ -133,7 +133,7 @@ def test_map_updates_never_raise_the_objective(case: Case, learn: tuple[str, ...
         before = after
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problems, st.sampled_from(LEARNING))
 def test_updates_are_the_shrunk_scatters(case: Case, name: str) -> None:
     """Feature, then label, then task: each from the newest others, against dense unfoldings."""
@@ -160,7 +160,7 @@ def test_updates_are_the_shrunk_scatters(case: Case, name: str) -> None:
         torch.testing.assert_close(learned, expected[mode], rtol=1e-7, atol=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problems, st.sampled_from(LEARNING), st.randoms(use_true_random=False))
 def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random: object) -> None:
     """Tasks, labels and features in another order: the same covariances in that order, J as before."""
@@ -217,7 +217,7 @@ def test_penalty_in_single_precision_is_that_in_double(name: str) -> None:
     torch.testing.assert_close(single, prior.penalty(heads), rtol=1e-4, atol=0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problems)
 def test_relational_covariances_are_positive_definite_with_trace_d(case: Case) -> None:
     alignment, heads = problem(*case)
@@ -299,7 +299,7 @@ def test_state_goes_round(name: str) -> None:
 low_rank = (st.integers(0, 10_000), st.integers(1, 8), st.integers(0, 10))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(*low_rank, st.floats(0.05, 10))
 def test_low_rank_equals_dense(seed: int, size: int, rank: int, diagonal: float) -> None:
     rng = np.random.default_rng(seed)
@@ -313,7 +313,7 @@ def test_low_rank_equals_dense(seed: int, size: int, rank: int, diagonal: float)
     torch.testing.assert_close(covariance.inverse_trace(), torch.trace(torch.linalg.inv(dense)), **close)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(*low_rank, st.floats(-12, -1))
 def test_low_rank_stays_exact_where_the_dense_inverse_does_not(
     seed: int, size: int, rank: int, exponent: float
@@ -332,7 +332,7 @@ def test_low_rank_stays_exact_where_the_dense_inverse_does_not(
     torch.testing.assert_close(covariance.logdet(), values.log().sum(), rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 10))
 def test_the_factor_of_a_scatter_gives_it_back(seed: int, size: int, columns: int) -> None:
     """Singular ones too, where there are fewer columns than rows."""

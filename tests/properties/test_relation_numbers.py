@@ -39,7 +39,7 @@ def dense(relations: Relations, mode: str) -> np.ndarray:
     return factor @ factor.T + relations.feature_diagonal * np.eye(len(factor))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(learned(), st.sampled_from(MODES))
 def test_numbers_are_those_of_the_dense_matrix(relations: Relations, mode: str) -> None:
     matrix = dense(relations, mode)
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_dense_matrix(relations: Relations, mode: str) 
     assert found.strongest == pytest.approx(off[np.argmax(np.abs(off))], abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(learned(), st.sampled_from(MODES))
 def test_correlations_do_not_depend_on_the_scale(relations: Relations, mode: str) -> None:
     tiny = Relations(
@@ -106,7 +106,7 @@ def test_what_is_no_finite_number_is_said(wrong: float) -> None:
         assert math.isnan(found.condition)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(learned(), st.integers(0, 40))
 def test_strongest_pairs_are_the_first_of_all_sorted(relations: Relations, top: int) -> None:
     matrix = relations.correlation("label")

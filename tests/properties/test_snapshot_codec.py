@@ -61,7 +61,7 @@ def worst_case() -> Relations:
     return Relations(np.eye(1), np.eye(1), factor, 0.5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(covariances())
 @example(worst_case())
 def test_correlations_are_kept(relations: Relations) -> None:
@@ -72,7 +72,7 @@ def test_correlations_are_kept(relations: Relations) -> None:
         np.testing.assert_array_equal(np.diagonal(kept), np.diagonal(original))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(covariances())
 def test_variances_are_kept(relations: Relations) -> None:
     stored = decode(encode(relations))
