@@ -16,9 +16,10 @@ from core.errors import TrainingError
 from core.models import checkpoint as models
 from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
 from core.training.memory import StepMemory, gauge_of
-from core.training.prediction import Predicted, predict, score
+from core.training.prediction import Predicted, predict
 from core.training.relation_metrics import relation_metrics
 from core.training.resuming import Resuming
+from core.training.scoring import Scorer
 from core.training.selection import DevMetrics, best_epoch
 from core.training.setup import Setup, set_up, snapshot_steps
 from core.training.step_log import StepLog
@@ -66,6 +67,7 @@ def train(
     total_steps, per_epoch = run.facts.total_steps, run.facts.steps_per_epoch
     update_every = config.update_every or total_steps
     moments = snapshot_steps(total_steps, update_every, config.snapshots or 1)
+    dev = Scorer(config, "dev", run.splits["dev"], run.tasks)
     best_on_dev: Predicted | None = None
 
     for epoch in range(len(at.history) + 1, config.epochs + 1):
@@ -88,7 +90,7 @@ def train(
                 objective = prior.objective(heads.weight)
                 sink(relation_metrics(at.step, at.step / per_epoch, log.seconds, relations, objective))
         log.flush()
-        metrics, predicted = _evaluate(run, sink, epoch, at.step, log.seconds)
+        metrics, predicted = _evaluate(run, dev, sink, epoch, at.step, log.seconds)
         at.history.append(metrics)
         if at.learns_relations and (vanished := _vanished(log)):
             sink(Note(vanished, at.step))
@@ -107,9 +109,9 @@ def train(
     models.restore(checkpoint.best, model)
     if best_on_dev is None:  # resumed after its best epoch
         best_on_dev = predict(model, run.enter("dev"), run.device)
-    sink(score(config, "dev", run.splits["dev"], run.tasks, best_on_dev, best))
-    on_test = predict(model, run.enter("test"), run.device)
-    sink(score(config, "test", run.splits["test"], run.tasks, on_test, best))
+    sink(dev.result(best_on_dev, best))
+    test = run.enter("test")
+    sink(Scorer(config, "test", test, run.tasks).result(predict(model, test, run.device), best))
     checkpoint.publish()
     return Outcome(False, best, at.step)
 
@@ -132,13 +134,14 @@ def _rate(run: Setup) -> float:
     return float(run.optimiser.param_groups[-1]["lr"])
 
 
-def _evaluate(run: Setup, sink: Sink, epoch: int, step: int, seconds: float) -> tuple[DevMetrics, Predicted]:
+def _evaluate(
+    run: Setup, dev: Scorer, sink: Sink, epoch: int, step: int, seconds: float
+) -> tuple[DevMetrics, Predicted]:
     """Predict and score the development sentences."""
     predicted = predict(run.model, run.enter("dev"), run.device)
-    result = score(run.config, "dev", run.splits["dev"], run.tasks, predicted, epoch, details=False)
     # A task that no development sentence is annotated for has nothing to say about epochs.
     losses = {task.name: value for task, value in zip(run.tasks, predicted.losses.tolist(), strict=True)}
-    scored = [(task, losses[task.task]) for task in result.scores if task.tokens]
+    scored = [(task, losses[task.task]) for task in dev.headlines(predicted) if task.tokens]
     values = {(task.task, "score"): task.score for task, _ in scored}
     values |= {(task.task, "loss"): loss for task, loss in scored}
     mean = sum(task.score for task, _ in scored) / len(scored)

@@ -1,0 +1,77 @@
+"""A split is scored from label numbers as it would be from the labels themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import RunConfig
+from core.corpora.types import Sentence
+from core.encoding.batches import Batches
+from core.encoding.encoded import EncodedText
+from core.evaluation import score_task
+from core.training.data import SplitData, label_numbers
+from core.training.events import TaskFacts
+from core.training.prediction import Predicted
+from core.training.scoring import Scorer
+
+TASKS = (
+    TaskFacts("pos", "plain", ("NN", "VB", "DT"), "accuracy", 1, 1),
+    TaskFacts("extra", "plain", ("x",), "accuracy", 1, 1, auxiliary=True),
+    TaskFacts("ner", "iob2", ("O", "I-PER", "B-LOC", "B-PER"), "f1_conll", 1, 1),
+)
+NEVER_SEEN = {"pos": ("UH",), "ner": ("B-NEW", "I-NEW"), "extra": ()}
+
+
+def _split(sentences: Sequence[Sentence]) -> SplitData:
+    """The sentences with a subword for each word."""
+    words = sum(len(one.tokens) for one in sentences)
+    ends = np.cumsum([0, *(len(one.tokens) for one in sentences)])
+    text = EncodedText(np.zeros(words, np.int32), ends, np.zeros(words, np.int32), ends, ends)
+    labels = label_numbers(sentences, [task.name for task in TASKS], [task.labels for task in TASKS])
+    return SplitData(tuple(sentences), text, "key", labels, Batches(text, labels, 4, 0))
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> list[Sentence]:
+    """Sentences that each have the labels of some tasks, some of which training never saw."""
+    made = []
+    for size in draw(st.lists(st.integers(1, 5), min_size=1, max_size=6)):
+        labels = {}
+        for task in TASKS:
+            if draw(st.booleans()):
+                known = st.sampled_from(task.labels + NEVER_SEEN[task.name])
+                labels[task.name] = tuple(draw(st.lists(known, min_size=size, max_size=size)))
+        made.append(Sentence(("w",) * size, labels))
+    return made
+
+
+@given(sentences(), st.randoms(use_true_random=False), st.sampled_from(["accuracy", "seqeval_f1"]))
+def test_scores_are_those_of_the_labels(given: list[Sentence], chance: object, plain: str) -> None:
+    words = [chance.randrange(3) for one in given for _ in one.tokens]  # type: ignore[attr-defined]  # a Random
+    numbers = np.array([words, [0] * len(words), words], dtype=np.int64).T
+    predicted = Predicted(numbers, np.zeros(3))
+    config = RunConfig.build(corpus="demo", tasks="pos,ner", pos_score=plain)
+    scorer = Scorer(config, "dev", _split(given), TASKS)
+    result, ends = scorer.result(predicted, epoch=3), np.cumsum([len(one.tokens) for one in given])[:-1]
+    by_sentence = [part.tolist() for part in np.split(np.array(words), ends)]
+    assert (result.split, result.epoch) == ("dev", 3)
+    assert list(result.gold) == list(result.predictions) == ["pos", "ner"]
+    for task, score, brief in zip(
+        (TASKS[0], TASKS[2]), result.scores, scorer.headlines(predicted), strict=True
+    ):
+        gold = [list(one.labels[task.name]) for one in given if task.name in one.labels]
+        guess = [
+            [task.labels[number] for number in part]
+            for one, part in zip(given, by_sentence, strict=True)
+            if task.name in one.labels
+        ]
+        assert result.gold[task.name] == gold
+        assert result.predictions[task.name] == guess
+        assert score == score_task(task.name, task.scheme, gold, guess, plain_score=config.pos_score)
+        assert brief == score_task(
+            task.name, task.scheme, gold, guess, plain_score=config.pos_score, details=False
+        )
