@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import streamlit as st
 
-from core.errors import StoreError
+from core.errors import MRNLabError, StoreError
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store import Store
@@ -15,12 +16,14 @@ from core.store.states import ACTIVE
 from core.studies import Study, load_study
 from core.studies.analysis import Result
 from dashboard.queries.runs import tasks_in_order
+from jobs.engines import default_engine
 from jobs.study_runs import StudyRuns, laid_out
 from jobs.tending import Tender
 
 __all__ = [
     "LIVE",
     "PATIENCE_S",
+    "expect_run",
     "get_ready",
     "keep_house",
     "learned",
@@ -69,6 +72,18 @@ def _keep_house(url: str) -> bool:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _tender(url: str) -> Tender:
     return Tender(_open(url))
+
+
+def expect_run() -> None:
+    """Somebody describes a run: have a worker ready for it. Asked for once in half a minute."""
+    _expect_run(database_url())
+
+
+@st.cache_data(ttl=30, max_entries=4, show_spinner=False)
+def _expect_run(url: str) -> bool:
+    with contextlib.suppress(MRNLabError):  # what is wrong is told where a run is launched
+        default_engine().expect_run(_open(url))
+    return True
 
 
 def reachable() -> StoreError | None:

@@ -31,6 +31,7 @@ from core.training.events import Sink
 from jobs.engines.slots import Slot, free_slot
 from jobs.guardian import Guardian
 from jobs.heartbeat import BEAT_S, DUE_IN_S, Heartbeat
+from jobs.lingering import Lingering, Program, linger_seconds, starts_ahead
 from jobs.logs import set_up_logging, to_log_file
 from jobs.narration import narrated
 from jobs.processes import hostname, this_process
@@ -40,9 +41,6 @@ from jobs.stopping import StopReason, StopSignal
 from jobs.wording import description_lines
 
 __all__ = ["Outcome", "Train", "Worker", "main"]
-
-LINGER_S = 2.0
-"""How long an idle worker waits for another run before it ends."""
 
 _POLL_S = 0.2
 _TRACEBACK_LINES = 40
@@ -106,10 +104,17 @@ class Worker:
         train: Train = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
         beat_s: float = BEAT_S,
+        lingering: Lingering | None = None,
     ) -> None:
         self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
+        self._lingering = lingering
         self._terminating: StopReason | None = None
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the program has changed since: another process has to train what waits."""
+        return self._lingering is not None and self._lingering.is_outdated
 
     def terminate(self, *, hand_back: bool = False) -> None:
         """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler.
@@ -118,16 +123,25 @@ class Worker:
         """
         self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
 
-    def work(self, linger_s: float = LINGER_S) -> int:
-        """Trains until no run has been queued for that long, or `terminate`; how many runs it took."""
+    def work(self, linger_s: float | None = None) -> int:
+        """Trains until no run has been queued for that long, or `terminate`; how many runs it took.
+
+        Unsaid it lingers as `MRNLAB_LINGER_S` has it. Raises StoreError, and MRNLabError where that is no
+        number.
+        """
+        linger_s = linger_seconds() if linger_s is None else linger_s
         taken = 0
         idle_since = time.monotonic()
-        while not self._terminating and time.monotonic() - idle_since < linger_s:
+        while not self._terminating:
             if self.train_next():
                 taken += 1
                 idle_since = time.monotonic()
-            else:
-                time.sleep(_POLL_S)
+                continue
+            if time.monotonic() - idle_since >= linger_s or not (
+                self._lingering is None or self._lingering()
+            ):
+                break
+            time.sleep(_POLL_S)
         return taken
 
     def train_next(self, run_id: int | None = None) -> bool:
@@ -144,6 +158,8 @@ class Worker:
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s What this worker still had is dropped.", error)
         reap(self._store)
+        if self._lingering is not None:
+            self._lingering.trained()
         return True
 
     def _train_run(self, run: Run) -> None:
@@ -253,11 +269,13 @@ def _described(error: Exception) -> ErrorInfo:
 
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
-    return Worker(store, this_process(), device=slot.device)
+    lingering = Lingering(store, Program(), ahead=starts_ahead())
+    return Worker(store, this_process(), device=slot.device, lingering=lingering)
 
 
 def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
-    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed.
+    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed, or another
+    process has to go on.
 
     `make` makes the worker (tests give one that trains something small); `url` is the store's.
     """
@@ -292,6 +310,8 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
                 # Whoever queued a run while this worker let go of its slot saw the slot taken.
                 if not store.claimable(hostname()):
                     return 0
+                if current.is_outdated:
+                    return 1
     except MRNLabError as error:
         _log.error("%s", error)
         return 1

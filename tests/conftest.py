@@ -18,6 +18,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Tests run side by side, one a core: threads that wait for one another would make each several times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Workers end soon after their last run, and none is started before there is one.
+os.environ.setdefault("MRNLAB_LINGER_S", "2")
 
 # How long an example takes is the machine's business: on a busy one a property holds no less.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -36,6 +36,9 @@ class NoWorkers:
         self.asked += 1
         return 0
 
+    def expect_run(self, store: Store) -> None:
+        """Nothing: no worker is started."""
+
     def live_workers(self, store: Store) -> int:
         return 0
 

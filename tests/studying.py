@@ -90,6 +90,9 @@ class Workers:
         worker = Worker(store, OWNER, **self._options)
         return sum(worker.train_next() for _ in range(self._at_once))
 
+    def expect_run(self, store: Store) -> None:
+        """Nothing: no worker is started."""
+
     def live_workers(self, store: Store) -> int:
         """None: they end with each call."""
         return 0

@@ -62,6 +62,11 @@ class StoreBase:
         """The store's URL as it may be shown."""
         return shown(self._url)
 
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the file that the store is kept in is gone. Whoever uses the store next puts it back."""
+        return self._path is not None and not self._path.exists()
+
     def now(self) -> float:
         """Seconds since 1970 by the store's clock, which all of its times are told by."""
         return self._clock()

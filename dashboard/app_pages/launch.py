@@ -15,6 +15,8 @@ from dashboard.panels.what_is_this import what_is_this
 from dashboard.queries.queue import queue_view
 from dashboard.states import title
 
+_SEEN = "launch_seen"
+
 title(
     "Launch",
     "Describe an experiment. MRN Lab trains it in the background, whether or not this page stays open.",
@@ -33,3 +35,8 @@ if planned.error and planned.field in slots:
     show_error(slots[planned.field], planned.error)
 with right, st.container(key="launch_plan"):
     launch_plan(draft, planned, shown_beside=planned.field in slots)
+
+# Who only opens the page may want something else; who changes something in it is about to launch.
+if st.session_state.get(_SEEN):
+    resources.expect_run()
+st.session_state[_SEEN] = True

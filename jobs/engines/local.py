@@ -7,16 +7,18 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
 
 from core.errors import MRNLabError
 from core.paths import home
-from core.store import Owner, Store
+from core.store import Owner, RunState, Store
 from jobs.apart import APART
 from jobs.engines.slots import gpu_count, slot_count, taken_slots
+from jobs.lingering import linger_seconds, starts_ahead
 from jobs.processes import hostname
 from jobs.watching import hang_limit
 
@@ -24,6 +26,8 @@ __all__ = ["LocalEngine", "start"]
 
 # The folder that holds our packages: `python -m` looks there first.
 _ROOT = Path(__file__).resolve().parents[2]
+# A worker starts within this time, even on a busy machine.
+_PATIENCE_S = 60.0
 
 
 class LocalEngine:
@@ -31,8 +35,14 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self, command: Sequence[str] = (sys.executable, "-m", "jobs.supervisor")) -> None:
+    def __init__(
+        self,
+        command: Sequence[str] = (sys.executable, "-m", "jobs.supervisor"),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._command = command
+        self._clock = clock
+        self._waiting_since: float | None = None
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
@@ -42,18 +52,38 @@ class LocalEngine:
         Raises MRNLabError where no process can be started or a setting is wrong; the runs stay queued then.
         """
         with self._lock:
-            hang_limit()  # a worker would end at once where it is wrong
+            hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
             # A child that has not taken its slot yet counts too; one that has is counted once.
-            free = slot_count() - len(self._live(store))
-            started = max(0, min(store.claimable(hostname()), free))
+            live = len(self._live(store))
+            waiting = store.claimable(hostname())
+            started = max(0, min(waiting - self._idle(store, live, waiting), slot_count() - live))
             for _ in range(started):
                 self._children.append(start(self._command, store))
             return started
+
+    def expect_run(self, store: Store) -> None:
+        """Starts a worker where none is alive and workers wait for runs long enough."""
+        with self._lock:
+            if starts_ahead() and not self._live(store):
+                self._children.append(start(self._command, store))
 
     def live_workers(self, store: Store) -> int:
         """How many workers of this store are alive on this machine."""
         with self._lock:
             return len(self._live(store))
+
+    def _idle(self, store: Store, live: int, waiting: int) -> int:
+        """How many of the living workers will take a waiting run. One that does not soon is not relied on."""
+        if not waiting:
+            self._waiting_since = None
+            return live
+        if self._waiting_since is None:
+            self._waiting_since = self._clock()
+        if self._clock() - self._waiting_since > _PATIENCE_S:
+            return 0
+        trained = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, archived=None, with_facts=False)
+        owners = {run.owner for run in trained}
+        return live - sum(owner in owners for owner in taken_slots(store.url).values())
 
     def _live(self, store: Store) -> set[int]:
         # Polling also reaps: a finished child that nobody asks for stays a zombie.

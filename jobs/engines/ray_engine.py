@@ -66,6 +66,9 @@ class RayEngine:
             self._problem = None
             return 1
 
+    def expect_run(self, store: Store) -> None:
+        """Nothing: what a scheduler holds for nobody, others wait for."""
+
     def live_workers(self, store: Store) -> int:
         """How many tasks of the cluster train, and at least 1 where the dispatcher waits for work."""
         states = {RunState.RUNNING, RunState.CANCELLING}

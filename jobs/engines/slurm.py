@@ -146,6 +146,9 @@ class SlurmEngine:
                 store.set_waiting_for(told)
             return started
 
+    def expect_run(self, store: Store) -> None:
+        """Nothing: what a scheduler holds for nobody, others wait for."""
+
     def live_workers(self, store: Store) -> int:
         """How many of the jobs run or wait."""
         return len(_jobs(store))

@@ -41,6 +41,9 @@ class _Nowhere:
     def ensure_workers(self, _store: Store) -> int:
         return 0
 
+    def expect_run(self, _store: Store) -> None:
+        """Nothing: no worker is started."""
+
     def live_workers(self, _store: Store) -> int:
         return 0
 

@@ -323,6 +323,9 @@ def test_a_run_from_end_to_end(tmp_path: Path, paradigm: str) -> None:
         def ensure_workers(self, store: Store) -> int:
             return 0
 
+        def expect_run(self, store: Store) -> None:
+            """Nothing: no worker is started."""
+
         def live_workers(self, store: Store) -> int:
             return 0
 
