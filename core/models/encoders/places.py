@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import Function
 
 __all__ = ["Places"]
@@ -14,50 +14,49 @@ __all__ = ["Places"]
 class Places:
     """Rows 0 … k-1 that lie at the different places `at` (k,) among `size`.
 
-    Both ways are a lookup, and so are their gradients: no two rows share a place.
+    Both ways are a lookup, and so are their gradients: no two rows share a place. What stands where no row
+    lies must not count: it is spread as the first row once more, and gets no gradient.
     """
 
     def __init__(self, at: Tensor, size: int) -> None:
         self.at = at
-        rows = torch.arange(len(at), device=at.device)
-        self.rows = at.new_full((size,), len(at)).index_copy_(0, at, rows)
-        """Which row lies at each place (size,); k where none does."""
+        self.rows = at.new_zeros(size)
+        """Which row lies at each place (size,); 0 where none does."""
+        self.rows.index_copy_(0, at, torch.arange(len(at), device=at.device))
 
     def spread(self, rows: Tensor) -> Tensor:
-        """The rows (k, d) at their places (size, d), zeros elsewhere."""
-        spread: Tensor = _Spread.apply(rows, self.at, self.rows)  # type: ignore[no-untyped-call] # torch's own
+        """The rows (k, d) at their places (size, d)."""
+        spread: Tensor = _Spread.apply(rows, self)  # type: ignore[no-untyped-call] # torch's own
         return spread
 
     def pick(self, everywhere: Tensor) -> Tensor:
         """The rows (k, d) that lie at their places (size, d)."""
-        picked: Tensor = _Pick.apply(everywhere, self.at, self.rows)  # type: ignore[no-untyped-call] # torch's own
+        picked: Tensor = _Pick.apply(everywhere, self)  # type: ignore[no-untyped-call] # torch's own
         return picked
 
 
 class _Spread(Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, at: Tensor, inverse: Tensor) -> Tensor:
-        ctx.save_for_backward(at)
-        return _spread(rows, inverse)
+    def forward(ctx: Any, rows: Tensor, places: Places) -> Tensor:
+        ctx.places = places
+        return rows.index_select(0, places.rows)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (at,) = ctx.saved_tensors
-        return gradient.index_select(0, at), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient.index_select(0, ctx.places.at), None
 
 
 class _Pick(Function):
     @staticmethod
-    def forward(ctx: Any, everywhere: Tensor, at: Tensor, inverse: Tensor) -> Tensor:
-        ctx.save_for_backward(inverse)
-        return everywhere.index_select(0, at)
+    def forward(ctx: Any, everywhere: Tensor, places: Places) -> Tensor:
+        ctx.places = places
+        return everywhere.index_select(0, places.at)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (inverse,) = ctx.saved_tensors
-        return _spread(gradient, inverse), None, None
-
-
-def _spread(rows: Tensor, inverse: Tensor) -> Tensor:
-    # A row of zeros more is what the empty places look up.
-    return nn.functional.pad(rows, (0, 0, 0, 1)).index_select(0, inverse)
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        places: Places = ctx.places
+        if len(places.at) == len(places.rows):
+            return gradient.index_select(0, places.rows), None
+        # What was not picked had no part in the result.
+        everywhere = gradient.new_zeros(len(places.rows), *gradient.shape[1:])
+        return everywhere.index_copy_(0, places.at, gradient), None
