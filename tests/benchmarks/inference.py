@@ -34,7 +34,7 @@ from core.training.trainer import train
 from tests.benchmarks.training_job import make_job
 from tests.benchmarks.training_trainer import quiet
 
-__all__ = ["agreement", "compare", "one_task", "trained"]
+__all__ = ["QUICK", "Effort", "agreement", "compare", "one_task", "trained"]
 
 BATCHES = (1, 4, 8, 16, 32, 64)
 OURS = 32
@@ -56,9 +56,8 @@ class Effort:
 QUICK = Effort(steps=4, blocks=2, sentences=16, single=4)
 
 
-def compare(config: RunConfig, quick: bool) -> dict[str, Any]:
+def compare(config: RunConfig, effort: Effort) -> dict[str, Any]:
     """Figures of each way to tag, turn by turn, and ratios of words a second or of waits, ours first."""
-    effort = QUICK if quick else Effort()
     with TemporaryDirectory() as folder:
         os.environ["MRNLAB_HOME"] = folder  # encoded text is cached there
         tagger = trained(config, effort.steps, Path(folder))

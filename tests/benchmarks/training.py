@@ -8,6 +8,8 @@ and they take turns of a few steps. Prints JSON; the last line has ratios alone,
 second of our MTL over Trainer at its best, over Trainer's defaults and over the published loop; the time of
 an MRN step over an MTL step; words a second of tagging one task over one pipeline at its best batch size;
 peak memory of our MTL process over Trainer's. OMP_NUM_THREADS sets the threads.
+
+`--grow` prints instead how a step and a run's set-up grow with the corpus, the length of sentences, T, C, D.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def measure(asked: argparse.Namespace) -> dict[str, float]:
         )
         training = training_compare.compare(make_job(config, QUICK_STEPS if asked.quick else asked.steps))
         print(json.dumps(training, indent=1), flush=True)
-        tagging = inference.compare(config, asked.quick)
+        tagging = inference.compare(config, inference.QUICK if asked.quick else inference.Effort())
         print(json.dumps(tagging, indent=1), flush=True)
     return last_line(training, tagging)
 
@@ -74,7 +76,12 @@ def main() -> None:
 
     asked = arguments(sys.argv[1:])
     try:
-        print(json.dumps(measure(asked)))
+        if asked.grow:
+            from tests.benchmarks import growth
+
+            print(json.dumps(growth.measure(asked.quick)))
+        else:
+            print(json.dumps(measure(asked)))
     except MRNLabError as error:
         sys.exit(str(error))
 
@@ -93,6 +100,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--precision", default="auto", choices=("auto", "fp32", "bf16"))
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of our runs")
+    parser.add_argument("--grow", action="store_true", help="how cost grows, instead")
     return parser.parse_args(given)
 
 

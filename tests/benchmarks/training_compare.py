@@ -27,7 +27,7 @@ from tests.benchmarks.training_ratios import (
 from tests.benchmarks.training_trainer import train_best, train_fp32
 from tests.benchmarks.turns import Block, Loop, Memory, Player
 
-__all__ = ["LOOPS", "compare"]
+__all__ = ["LOOPS", "compare", "summary"]
 
 LOOPS: dict[str, Loop] = {
     "mtl": train_mtl,
@@ -44,24 +44,36 @@ TOGETHER = 2
 
 def compare(job: Job) -> dict[str, Any]:
     """Trains all ways, turn by turn; figures of each, and ratios."""
+    before = os.getloadavg()[0]
+    blocks, memory, facts = _played(job)
+    load = {"load": [round(before, 2), round(os.getloadavg()[0], 2)]}
+    return load | summary(job, blocks, memory, facts)
+
+
+def _played(job: Job) -> tuple[dict[str, list[Block]], dict[str, Memory], dict[str, dict[str, Any]]]:
+    """Of each way the blocks, the memory it took, and what it told."""
     blocks: dict[str, list[Block]] = {name: [] for name in LOOPS}
     with ExitStack() as stack:
         players = [stack.enter_context(closing(Player(name, loop, job))) for name, loop in LOOPS.items()]
-        before = os.getloadavg()[0]
         for turn in range(-(-job.steps // TURN)):
             first = turn % len(players)  # nobody always comes after the same one
             for player in players[first:] + players[:first]:
                 # A step of the published loop costs the same whatever the sentences: few do.
                 steps = 1 if player.name == "published" else TURN
                 blocks[player.name].append(player.play(steps))
-        after = os.getloadavg()[0]
         memory = {player.name: player.end() for player in players}
-    blocks["published"] = _of_mean_length(job, blocks["published"])
-    return {
-        "load": [round(before, 2), round(after, 2)],
-        "variants": _variants(job, blocks, memory, {player.name: player.facts for player in players}),
-        "ratios": _ratios(blocks, memory),
-    }
+        return blocks, memory, {player.name: player.facts for player in players}
+
+
+def summary(
+    job: Job,
+    blocks: Mapping[str, Sequence[Block]],
+    memory: Mapping[str, Memory],
+    facts: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Figures of each way, and ratios between them."""
+    blocks = {**blocks, "published": _of_mean_length(job, blocks["published"])}
+    return {"variants": _variants(job, blocks, memory, facts), "ratios": _ratios(blocks, memory)}
 
 
 def _of_mean_length(job: Job, blocks: Sequence[Block]) -> list[Block]:

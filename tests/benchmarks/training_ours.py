@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from core.checkpoints import Checkpoint
 from core.encoding.batches import Batch
+from core.models.encoders.packed import packs
 from core.training import trainer
 from core.training.events import Event, RunFacts
 from core.training.setup import Setup
@@ -60,7 +61,9 @@ def _seen(train_step: Callable[[Setup, Batch], Any], turns: Between) -> Callable
     def step(run: Setup, batch: Batch) -> Any:
         if turns.warming:
             train_step(run, next(run.splits["train"].batches.by_length()))
-        turns.saw(len(batch.words), batch.mask.sum(), batch.ids.numel())
+        encoder: Any = run.model.encoder
+        packed = packs(getattr(encoder, "below", encoder).inner)
+        turns.saw(len(batch.words), len(batch.real), len(batch.real) if packed else batch.ids.numel())
         return train_step(run, batch)
 
     return step
