@@ -11,6 +11,7 @@ import json
 import os
 import urllib.error
 import urllib.request
+from functools import lru_cache
 from pathlib import Path
 
 from core.config import RunConfig
@@ -25,6 +26,7 @@ __all__ = [
     "locate",
     "longest_input",
     "packaged_folder",
+    "signature",
     "verify_packaged_weights",
 ]
 
@@ -88,13 +90,44 @@ def packaged_folder(package: str) -> Path:
 def verify_packaged_weights(package: str) -> None:
     """Raises EncoderError where the packaged weights are not the official ones, bit for bit."""
     weights = packaged_folder(package) / "model.safetensors"
-    with weights.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != _WEIGHTS_SHA256[package]:
+    status = weights.stat()
+    if _sha256(weights, status.st_size, status.st_mtime_ns) != _WEIGHTS_SHA256[package]:
         raise EncoderError(
             f"The weights in {package.replace('_', '-')} are not the official ones (their checksum differs). "
             "Reinstall the package."
         )
+
+
+@lru_cache(maxsize=8)
+def _sha256(path: Path, size: int, changed: int) -> str:
+    """The file's hash, computed again only once its size or the time of its last change is another."""
+    del size, changed  # part of the cache's key only
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def signature(source: str) -> str | None:
+    """Of an encoder's files, what can be told without reading them: place, names, sizes, times of change.
+
+    `source` is as `locate` gives it. None for a Hub id that was not downloaded yet.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            cached = try_to_load_from_cache(source, "config.json")
+        except HFValidationError:
+            return None
+        if not isinstance(cached, str):
+            return None
+        folder = Path(cached).parent
+    digest = hashlib.sha256(str(folder.resolve()).encode())
+    for path in sorted(folder.iterdir()):
+        status = path.stat()
+        digest.update(f"\0{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()[:32]
 
 
 def longest_input(encoder: str) -> int | None:

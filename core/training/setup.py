@@ -6,6 +6,7 @@ import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -18,10 +19,17 @@ from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
-from core.models.encoders import BiLSTM, Encoder, FrozenFeatures, load_transformer, train_rows
+from core.models.encoders import (
+    BiLSTM,
+    Encoder,
+    FrozenFeatures,
+    LazyTransformer,
+    load_transformer,
+    train_rows,
+)
 from core.models.encoders.frozen import FeatureTables
 from core.models.heads import Heads
-from core.models.sources import check_max_length, locate
+from core.models.sources import check_max_length, locate, signature
 from core.models.tagger import MultiTaskTagger
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
@@ -98,8 +106,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
-    tokenizer = load_tokenizer(locate(config.encoder))
-    transformer = load_transformer(config.encoder, half=half)
+    tokenizer = _tokenizer(locate(config.encoder))
     check_max_length(config)
     splits = encode_corpus(config, corpus, tokenizer)
     tasks = task_facts(config, corpus, splits["train"])
@@ -109,15 +116,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             "other data."
         )
 
-    if config.encoder_training == "full":
-        train_rows(transformer.inner, np.append(splits["train"].text.ids, tokenizer.pad))
-    encoder: Encoder = transformer.to(device)
-    features = None
-    if config.encoder_training == "frozen":
-        encoder = frozen = FrozenFeatures(transformer.features).to(device)
-        features = FeatureTables(transformer, frozen, tokenizer.pad, cache_dir("features"))
-    if config.bilstm_hidden is not None:
-        encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
+    encoder, features = _encoder(config, half, device, splits["train"], tokenizer)
     sizes = [len(task.labels) for task in tasks]
     heads = Heads(encoder.features, sizes, init=config.head_init, dropout=config.dropout).to(device)
     model = MultiTaskTagger(encoder, heads)
@@ -152,6 +151,37 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
     )
+
+
+@lru_cache(maxsize=2)
+def _kept_tokenizer(source: str, files: str) -> SubwordTokenizer:
+    """That of the last runs of this process, for as long as its files are as they were."""
+    del files  # part of the cache's key only
+    return load_tokenizer(source)
+
+
+def _tokenizer(source: str) -> SubwordTokenizer:
+    files = signature(source)
+    return load_tokenizer(source) if files is None else _kept_tokenizer(source, files)
+
+
+def _encoder(
+    config: RunConfig, half: bool, device: torch.device, train: SplitData, tokenizer: SubwordTokenizer
+) -> tuple[Encoder, FeatureTables | None]:
+    """The shared layers on the device; of a frozen encoder also the features that stand for it."""
+    encoder: Encoder
+    features = None
+    if config.encoder_training == "frozen":
+        source = LazyTransformer(config.encoder, half=half, device=device, cache=cache_dir("encoders"))
+        encoder = frozen = FrozenFeatures(source.features).to(device)
+        features = FeatureTables(source, frozen, tokenizer.pad, cache_dir("features"))
+    else:
+        transformer = load_transformer(config.encoder, half=half)
+        train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))
+        encoder = transformer.to(device)
+    if config.bilstm_hidden is not None:
+        encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
+    return encoder, features
 
 
 def _training_threads(config: RunConfig) -> int:

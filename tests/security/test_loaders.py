@@ -21,7 +21,7 @@ from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import EncoderError, MRNLabError
 from core.models.checkpoint import load
-from core.models.encoders import load_transformer
+from core.models.encoders import LazyTransformer, load_transformer
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.sources import check_available
 from core.mrn.alignments.mapping_file import parse_mapping
@@ -193,22 +193,30 @@ def test_hostile_caches_are_made_anew(
 ) -> None:
     tokenizer = load_tokenizer(str(encoder))
     text, key = encode_cached([("EU", "rejects")], tokenizer, 32, tmp_path)
-    tables = FeatureTables(load_transformer(str(encoder), half=False), FrozenFeatures(16), 0, tmp_path)
-    assert tables.compute(text, key)
+
+    def tables() -> FeatureTables:
+        source = LazyTransformer(str(encoder), half=False, device=torch.device("cpu"), cache=tmp_path)
+        return FeatureTables(source, FrozenFeatures(source.features), 0, tmp_path)
+
+    assert tables().compute(text, key)
     (encoded,), (features,) = tmp_path.glob("*.npz"), tmp_path.glob("*.npy")
+    (known,) = tmp_path.glob("*.json")
+    remembered = known.read_text()
     objects = np.array([_Payload(marker)], dtype=object)
     if kind == "pickle":
         encoded.write_bytes(evil)
         features.write_bytes(evil)
+        known.write_bytes(evil)
     else:
         with encoded.open("wb") as file:
             np.savez(file, ids=objects, offsets=objects, firsts=objects, words=objects, sentences=objects)
         with features.open("wb") as file:
             np.save(file, objects)
+        known.write_text('{"features": 16, "fingerprint": "../../../../etc"}')
     again, _ = encode_cached([("EU", "rejects")], tokenizer, 32, tmp_path)
     assert np.array_equal(again.ids, text.ids)
-    fresh = FeatureTables(load_transformer(str(encoder), half=False), FrozenFeatures(16), 0, tmp_path)
-    assert not fresh.has(text, key)
+    assert not tables().has(text, key)
+    assert known.read_text() == remembered
 
 
 def test_hostile_uploads_are_refused_in_a_sentence(tmp_path: Path, evil: bytes) -> None:

@@ -3,6 +3,7 @@
 from core.models.encoders.base import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.frozen import FrozenFeatures
+from core.models.encoders.lazy import LazyTransformer
 from core.models.encoders.remembering import Remembering, shared_transformer
 from core.models.encoders.trained_rows import TrainedRows, join_rows, train_rows, whole_vocabulary
 from core.models.encoders.transformer import Transformer, load_transformer
@@ -11,6 +12,7 @@ __all__ = [
     "BiLSTM",
     "Encoder",
     "FrozenFeatures",
+    "LazyTransformer",
     "Remembering",
     "TrainedRows",
     "Transformer",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import EncodedText
-from core.models.encoders.transformer import Transformer
+from core.models.encoders.lazy import LazyTransformer
 
 __all__ = ["FeatureTables", "FrozenFeatures"]
 
@@ -49,15 +48,14 @@ class FeatureTables:
     """The states of whole splits, computed once by a frozen encoder and kept on disk in float16.
 
     The cache is keyed by the encoder's weights and precision and by the text, so any run over the same
-    encoder and sentences finds them.
+    encoder and sentences finds them, and need not load the encoder.
     """
 
-    def __init__(self, encoder: Transformer, lookup: FrozenFeatures, pad: int, cache: Path) -> None:
+    def __init__(self, encoder: LazyTransformer, lookup: FrozenFeatures, pad: int, cache: Path) -> None:
         self._encoder = encoder
         self._lookup = lookup
         self._pad = pad
         self._cache = cache
-        self._fingerprint = _fingerprint(encoder)
         self._tables: dict[str, Tensor] = {}
 
     def look_up(self, text: EncodedText, text_key: str) -> None:
@@ -94,30 +92,21 @@ class FeatureTables:
         self._tables[text_key] = table.to(self._lookup.table.device)
 
     def _path(self, text_key: str) -> Path:
-        return self._cache / f"{self._fingerprint}-{text_key}.npy"
+        return self._cache / f"{self._encoder.fingerprint}-{text_key}.npy"
 
     @torch.no_grad()
     def _states(self, text: EncodedText, should_stop: Callable[[], bool]) -> Tensor | None:
-        device = next(self._encoder.parameters()).device
-        self._encoder.eval()
+        encoder = self._encoder.load()
+        device = next(encoder.parameters()).device
         table = torch.zeros(len(text.ids), self._encoder.features, dtype=torch.float16)
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
         for batch in Batches(text, no_labels, _BATCH, self._pad).by_length():
             if should_stop():
                 return None
-            states = self._encoder(batch.to(device)).cpu()
+            states = encoder(batch.to(device)).cpu()
             kept = batch.mask.bool()
             table[batch.places[kept]] = states[kept].half()
         return table
-
-
-def _fingerprint(encoder: Transformer) -> str:
-    """Of an encoder's weights and of the precision that it computes in."""
-    digest = hashlib.sha256(str(encoder.half_precision).encode())
-    for name, value in encoder.inner.state_dict().items():
-        digest.update(name.encode())
-        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return digest.hexdigest()[:16]
 
 
 def _stored(path: Path, shape: tuple[int, int]) -> Tensor | None:
