@@ -76,22 +76,32 @@ def _again(run: Run, first: str = "") -> str:
 
 
 def _changes(run: Run) -> dict[str, str]:
-    """What a clone should have otherwise, where memory was short: the batch size that fits."""
-    size = _batch_size(run)
-    return {"batch_size": str(size)} if size < run.config.batch_size else {}
+    """What a clone should have otherwise, where memory was short: a batch that fits."""
+    field, now = _batch(run)
+    size = _fitting(run)
+    return {field: str(size)} if size < now else {}
 
 
-def _batch_size(run: Run) -> int:
-    """The batch size that the failed step has worked out, else the half."""
-    named = re.search(r"with batch_size (\d+)", run.error.message if run.error else "")
-    return int(named[1]) if named else max(1, run.config.batch_size // 2)
+def _batch(run: Run) -> tuple[str, int]:
+    """The field that says how much is read at once, and its value."""
+    if run.config.batch_tokens is not None:
+        return "batch_tokens", run.config.batch_tokens
+    return "batch_size", run.config.batch_size
+
+
+def _fitting(run: Run) -> int:
+    """The size of a batch that the failed step has worked out, else the half."""
+    field, now = _batch(run)
+    named = re.search(rf"with {field} (\d+)", run.error.message if run.error else "")
+    return int(named[1]) if named else max(1, now // 2)
 
 
 def _no_memory(run: Run) -> tuple[str, ...]:
     config = run.config
     steps = []
     if _changes(run):
-        steps.append(f"Clone it with batch_size {_batch_size(run)} (now {config.batch_size}).")
+        field, now = _batch(run)
+        steps.append(f"Clone it with {field} {_fitting(run)} (now {now}).")
     if config.max_length > 64:
         steps.append(f"Or with max_length {config.max_length // 2} (now {config.max_length}).")
     if config.encoder_training == "full":
@@ -182,7 +192,8 @@ def _wrong_description(_run: Run) -> tuple[str, ...]:
 
 
 def _killed(run: Run) -> tuple[str, ...]:
-    smaller = f" with a batch_size under {run.config.batch_size}" if run.config.batch_size > 1 else ""
+    field, now = _batch(run)
+    smaller = f" with a {field} under {now}" if now > 1 else ""
     return (
         _again(run),
         "If it happens again, the machine may be short of memory, and its system then kills the largest "

@@ -135,13 +135,17 @@ _LOOSER = (6, 4, 3, 2)
 
 
 def _past_runs(store: Store) -> list[Run]:
-    """The newest runs that ended well on this machine, at their first try: resumed ones took longer."""
+    """The newest runs that ended well on this machine, at their first try: resumed ones took longer.
+
+    Without those whose steps have a budget of subwords: how many words they saw is not on record.
+    """
     host = socket.gethostname()
     return [
         run
         for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
         if run.config_problem is None
         and run.attempt == 1
+        and run.config.batch_tokens is None
         and run.owner
         and run.owner.host == host
         and run.total_steps

@@ -76,11 +76,16 @@ def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
     paradigm may cause a difference of their scores.
     """
     one, other = kind_values(a), kind_values(b)
-    return tuple(
-        field.replace("_", " ")
+    found = [
+        field
         for field in one
-        if field != "paradigm" and None not in (one[field], other.get(field)) and one[field] != other[field]
-    )
+        if field not in ("paradigm", "batch_tokens")
+        and None not in (one[field], other.get(field))
+        and one[field] != other[field]
+    ]
+    if a.batch_tokens != b.batch_tokens:  # where it is unset, a step is of another size too
+        found.append("batch_tokens")
+    return tuple(field.replace("_", " ") for field in found)
 
 
 def _fields(all_values: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -93,5 +98,7 @@ def _differs(field: str, configs: Sequence[RunConfig], all_values: Sequence[Mapp
     """Whether two configurations have different values in this field where both have one at all."""
     if field == "tasks":
         return len({c.tasks for c in configs if c.paradigm != "stl"}) > 1
+    if field == "batch_tokens":  # where it is unset, a step is of another size too
+        return len({c.batch_tokens for c in configs}) > 1
     seen = {json.dumps(values[field]) for values in all_values if values.get(field) is not None}
     return len(seen) > 1

@@ -12,8 +12,18 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from core.config.checks import check, fill
 from core.config.conditions import CONDITIONS, CONTEXT_FIELDS
 from core.config.field_help import FieldHelp, error_sentence, read_schema
 from core.errors import ConfigError
@@ -189,8 +199,23 @@ class RunConfig(BaseModel):
     ] = 5
     batch_size: Annotated[
         int,
-        Field(ge=1, le=4096, description="Sentences in one step.", json_schema_extra=_unit("sentences")),
+        Field(
+            ge=1,
+            le=4096,
+            description="Sentences in one step, where batch_tokens is not set.",
+            json_schema_extra=_unit("sentences"),
+        ),
     ] = 16
+    batch_tokens: Annotated[
+        int | None,
+        Field(
+            ge=8,
+            le=1_000_000,
+            description="The most subwords in one step, of sentences of like length: many short or few long "
+            "ones. Unset: batch_size sentences.",
+            json_schema_extra=_unit("subwords"),
+        ),
+    ] = None
     max_length: Annotated[
         int,
         Field(
@@ -318,44 +343,18 @@ class RunConfig(BaseModel):
         if not isinstance(data, Mapping):
             return data
         values = {("lambda_" if key == "lambda" else key): value for key, value in data.items()}
-        for condition in CONDITIONS:
-            context = {name: values.get(name, cls.model_fields[name].default) for name in CONTEXT_FIELDS}
-            context["lr_encoder"] = values.get("lr_encoder")
-            applies = condition.applies(context)
-            if applies and values.get(condition.field) is None:
-                values[condition.field] = condition.default(context)
-            elif not applies and values.get(condition.field) is not None:
-                public = "lambda" if condition.field == "lambda_" else condition.field
-                raise ConfigError(public, f"{public} must be left unset here: {condition.because}.")
-        return values
+        return fill(values, {name: cls.model_fields[name].default for name in CONTEXT_FIELDS})
 
     @model_validator(mode="after")
-    def _tasks_fit_paradigm(self) -> RunConfig:
-        if self.paradigm == "stl" and len(self.tasks) != 1:
-            raise ConfigError(
-                "tasks",
-                f"tasks: STL learns exactly one task, not {len(self.tasks)} ({', '.join(self.tasks)}).",
-            )
-        if self.paradigm == "mrn" and len(self.tasks) < 2:
-            raise ConfigError(
-                "tasks", "tasks: MRN needs at least two tasks to relate; name another or use STL."
-            )
-        if self.paradigm == "mtl" and len(self.tasks) < 2:
-            raise ConfigError(
-                "tasks", "tasks: MTL needs at least two tasks to share; name another or use STL."
-            )
-        if self.columns is not None and "tokens" not in self.columns:
-            raise ConfigError(
-                "columns", "columns: one of the names must be 'tokens', the column of the words."
-            )
-        # Imported here: the registries of priors and alignments name themselves, and need no torch.
-        from core.mrn.registry import PRIORS, parse_alignment
-
-        if self.prior is not None and self.prior not in PRIORS:
-            raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
-        if self.alignment is not None:
-            parse_alignment(self.alignment)
+    def _fields_fit_each_other(self) -> RunConfig:
+        check(self)
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_unset_budget(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As it was before there was a budget where none is set: configuration_id stays the same."""
+        values: dict[str, Any] = handler(self)
+        return {name: value for name, value in values.items() if (name, value) != ("batch_tokens", None)}
 
     @classmethod
     def build(cls, **values: Any) -> RunConfig:
@@ -384,6 +383,8 @@ class RunConfig(BaseModel):
         for condition in CONDITIONS:
             if not condition.applies(values) and condition.field not in changes:
                 values[condition.field] = None
+        if values.get("batch_tokens") is not None and "batch_size" not in changes:
+            values.pop("batch_size")
         return type(self).build(**values)
 
     @property

@@ -6,7 +6,8 @@ with every epoch and comes from the seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,43 +63,71 @@ class Batch:
 class Batches:
     """The batches of one split. `labels` is (N, T) over its N words.
 
+    A batch has `size` windows; for training, where a budget of `tokens` is given, as many as padded to the
+    same length have no more subwords than that, and at least one.
     Raises ValueError where words and labels do not fit each other.
     """
 
-    def __init__(self, text: EncodedText, labels: NDArray[np.int64], size: int, pad: int) -> None:
+    def __init__(
+        self,
+        text: EncodedText,
+        labels: NDArray[np.int64],
+        size: int,
+        pad: int,
+        tokens: int | None = None,
+    ) -> None:
         if len(labels) != len(text.firsts):
             raise ValueError(f"labels for {len(labels)} words, but the text has {len(text.firsts)}")
         self._text = text
         self._labels = torch.from_numpy(np.ascontiguousarray(labels))
         self._size = size
         self._pad = pad
+        self._borders = None if tokens is None else _borders(np.sort(text.lengths).tolist(), tokens)
 
     def __len__(self) -> int:
-        """Batches in one pass."""
+        """Batches in one pass in random order: as many in every pass."""
+        if self._borders is not None:
+            return len(self._borders) - 1
         return -(-self._text.windows // self._size)
 
     def shuffled(self, rng: np.random.Generator, skip: int = 0) -> Iterator[Batch]:
         """One pass in random order, windows of like length together, without its first `skip` batches."""
         order = rng.permutation(self._text.windows)
-        lengths = self._text.lengths
-        batches: list[NDArray[np.int64]] = []
-        pool = _POOL * self._size
-        for start in range(0, len(order), pool):
-            near = order[start : start + pool]
-            near = near[np.argsort(lengths[near], kind="stable")]
-            batches.extend(near[first : first + self._size] for first in range(0, len(near), self._size))
+        batches = self._of_size(order) if self._borders is None else self._of_tokens(order, self._borders)
         for index in rng.permutation(len(batches))[skip:]:
             yield self._batch(batches[index])
 
-    def by_length(self, times: int = 1) -> Iterator[Batch]:
+    def by_length(self, tokens: int | None = None) -> Iterator[Batch]:
         """One pass, longest windows first: for prediction, where order does not matter.
 
-        In batches of so many times the size.
+        In batches of the size for training, or of at most so many subwords, padded, but at least one window.
         """
-        order = np.argsort(-self._text.lengths, kind="stable")
-        size = times * self._size
-        for first in range(0, len(order), size):
-            yield self._batch(order[first : first + size])
+        order = self._by_length(np.arange(self._text.windows))
+        if tokens is None:
+            batches = self._of_size(order)
+        else:
+            batches = self._of_tokens(order, _borders(self._text.lengths[order].tolist(), tokens))
+        yield from map(self._batch, reversed(batches))
+
+    def _of_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Windows of like length among those that stand near each other in `order`."""
+        batches: list[NDArray[np.int64]] = []
+        pool = _POOL * self._size
+        for start in range(0, len(order), pool):
+            near = self._by_length(order[start : start + pool])
+            batches.extend(near[first : first + self._size] for first in range(0, len(near), self._size))
+        return batches
+
+    def _of_tokens(self, order: NDArray[np.int64], borders: Sequence[int]) -> list[NDArray[np.int64]]:
+        """Windows of like length among all: `order` decides which of the same length go together.
+
+        The lengths of sorted windows are the same in every order, and so are the borders between batches.
+        """
+        near = self._by_length(order)
+        return [near[start:end] for start, end in itertools.pairwise(borders)]
+
+    def _by_length(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return windows[np.argsort(self._text.lengths[windows], kind="stable")]
 
     def _batch(self, windows: NDArray[np.int64]) -> Batch:
         text = self._text
@@ -123,3 +152,12 @@ class Batches:
             words=word_numbers,
             labels=self._labels[word_numbers],
         )
+
+
+def _borders(lengths: Sequence[int], tokens: int) -> list[int]:
+    """Where batches of at most so many subwords, padded, begin and end among windows of ascending lengths."""
+    borders = [0]
+    for place, length in enumerate(lengths):
+        if place > borders[-1] and (place + 1 - borders[-1]) * length > tokens:
+            borders.append(place)
+    return [*borders, len(lengths)] if lengths else borders

@@ -31,6 +31,6 @@ class MultiTaskTagger(nn.Module):
         # Split at once: the gradient is then put together once, and not added up from a slice per task.
         sums = [
             nn.functional.cross_entropy(own, numbers, ignore_index=IGNORED, reduction="sum")
-            for own, numbers in zip(logits.split(sizes, dim=1), labels.unbind(dim=1), strict=True)
+            for own, numbers in zip(torch.split(logits, sizes, dim=1), labels.unbind(dim=1), strict=True)
         ]
         return torch.stack(sums), (labels != IGNORED).sum(dim=0)

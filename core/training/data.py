@@ -68,7 +68,7 @@ def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer
         words = [sentence.tokens for sentence in sentences]
         text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
         numbers = label_numbers(sentences, tasks, labels)
-        batches = Batches(text, numbers, config.batch_size, tokenizer.pad)
+        batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens)
         splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
     return splits
 

@@ -76,14 +76,25 @@ def gauge_of(device: torch.device) -> Gauge | None:
 
 
 class StepMemory:
-    """Watches the steps of one training, so that a step which finds no memory is told with figures."""
+    """Watches the steps of one training, so that a step which finds no memory is told with figures.
 
-    def __init__(self, batch_size: int, optimiser: torch.optim.Optimizer, gauge: Gauge | None) -> None:
+    A step has `batch_size` sentences, or that many subwords at most where it is a `budget`.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        optimiser: torch.optim.Optimizer,
+        gauge: Gauge | None,
+        *,
+        budget: bool = False,
+    ) -> None:
         self._batch_size, self._optimiser, self._gauge = batch_size, optimiser, gauge
+        self._unit, self._field = ("subwords", "batch_tokens") if budget else ("sentences", "batch_size")
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Around one step. Raises OutOfMemory, which names the batch size that would fit."""
+        """Around one step. Raises OutOfMemory, which names the batch size, or budget, that would fit."""
         before = 0 if self._gauge is None else self._gauge.start()
         try:
             yield
@@ -111,13 +122,13 @@ class StepMemory:
                 fits = min(fits, size / 2)
         if size == 1:
             return OutOfMemory(f"{told} for single sentences. Clone it with a smaller max_length.")
-        told = f"{told} for batches of {size} sentences"
+        told = f"{told} for batches of {size} {self._unit}"
         if fits < 1:
             return OutOfMemory(
                 f"{told}, nor for single ones. Clone it with a smaller encoder, or with a frozen one."
             )
         about = f": about {int(fits)} would fit" if self._gauge is not None else ""
-        return OutOfMemory(f"{told}{about}. Clone it with batch_size {_rounded(fits)}.")
+        return OutOfMemory(f"{told}{about}. Clone it with {self._field} {_rounded(fits)}.")
 
     def _constant(self) -> int:
         """Bytes that a step adds however small its batch: gradients, and at first Adam's two averages."""
@@ -138,7 +149,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def fitting(batch_size: int, now: Memory, before: int, constant: int, asked: int) -> float:
-    """How many sentences a step would have had room for, fewer than `batch_size`, a tenth left free.
+    """How many sentences, or subwords, a step would have had room for: fewer than `batch_size`, a tenth left
+    free.
 
     `before` bytes were held when the step began, `constant` are needed whatever the batch, `asked` is what
     could not be had. All that the step held at its peak and asked for beyond `before` is taken as what its

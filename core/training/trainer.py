@@ -63,7 +63,12 @@ def train(
     states = Resuming(run, checkpoint, sink)
     at = states.begin()
     log = StepLog(sink, [task.name for task in run.tasks], before=at.seconds)
-    memory = StepMemory(config.batch_size, run.optimiser, gauge_of(run.device))
+    memory = StepMemory(
+        config.batch_tokens or config.batch_size,
+        run.optimiser,
+        gauge_of(run.device),
+        budget=config.batch_tokens is not None,
+    )
     total_steps, per_epoch = run.facts.total_steps, run.facts.steps_per_epoch
     update_every = config.update_every or total_steps
     moments = snapshot_steps(total_steps, update_every, config.snapshots or 1)

@@ -26,8 +26,10 @@ _WORDS = {
     "head_init": "Heads start from",
     "update_every": "Update covariances every",
     "max_length": "Longest piece",
+    "batch_tokens": "Batch budget",
     "truecase": "Restore case",
 }
+_UNSET = {"batch_tokens": "none"}
 _NO_UNIT = ("choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
 
 
@@ -81,7 +83,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     default = RunConfig.model_fields["lambda_" if field == "lambda" else field].default
     return st.text_input(
         label or field_label(field),
-        placeholder=placeholder if default is None else str(START[field]),
+        placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
         help=f"{words} {escape(FIELD_HELP[field].sentence)}".strip(),
         key=key_of(field),
         persist_state="session",

@@ -6,7 +6,7 @@ from core.config import RunConfig, kind_key
 from core.store import RunState, Store
 from dashboard.published import PUBLISHED, matching
 from dashboard.queries import runs as run_views
-from dashboard.queries.naming import differing, kind_name, run_name
+from dashboard.queries.naming import confounds, differing, kind_name, run_name
 from tests.pages.filled_store import TASKS, Filled
 
 
@@ -37,6 +37,13 @@ def test_differing_names_what_differs_and_nothing_else() -> None:
         "MTL · 100% of the data",
         "MTL · 5% of the data",
     ]
+
+
+def test_a_budget_of_subwords_sets_runs_apart() -> None:
+    plain, budget = config("mtl"), config("mtl", batch_tokens=512)
+    assert differing([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
+    assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch tokens",)
+    assert confounds(config("mrn"), plain) == ()
 
 
 # Runs

@@ -162,3 +162,12 @@ def test_of_runs_that_were_stopped(store: Store) -> None:
 )
 def test_none_is_given_where_none_is_needed(store: Store, state: RunState) -> None:
     assert advice(store.run(claimed(store, state))) is None
+
+
+def test_a_budget_is_halved_where_memory_was_short(store: Store) -> None:
+    run_id = claimed(store, batch_tokens=512)
+    store.finish(run_id, RunState.FAILED, error=ErrorInfo("MemoryError", "no memory", "Traceback"))
+    told = advice(store.run(run_id))
+    assert told is not None
+    assert told.steps[0] == "Clone it with batch_tokens 256 (now 512)."
+    assert told.clone == {"batch_tokens": "256"}

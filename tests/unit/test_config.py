@@ -156,3 +156,16 @@ def test_registries_have_a_line_each_and_a_module() -> None:
         if name != "auto":
             assert hasattr(import_module(f"core.mrn.alignments.{name}"), "align")
     assert all({**PRIORS, **ALIGNMENTS}.values())
+
+
+def test_a_budget_stands_for_the_batch_size() -> None:
+    plain = RunConfig.build(**BASE)
+    assert "batch_tokens" not in plain.to_json()  # so it is still the configuration that it was
+    small = plain.with_(batch_size=4)
+    budget = small.with_(batch_tokens=512)
+    assert (budget.batch_size, budget.batch_tokens) == (16, 512)
+    assert RunConfig.from_json(budget.to_json()) == budget
+    assert len({plain.configuration_id, small.configuration_id, budget.configuration_id}) == 3
+    with pytest.raises(ConfigError, match="batch_size must be left unset here: batch_tokens says") as raised:
+        RunConfig.build(**BASE, batch_size=4, batch_tokens=512)
+    assert raised.value.field == "batch_size"

@@ -122,6 +122,54 @@ def test_order_comes_from_the_seed(bert: SubwordTokenizer) -> None:
     assert first != [batch.words.tolist() for batch in batches.shuffled(np.random.default_rng(2))]
 
 
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=60),
+    st.integers(8, 60),
+    st.integers(0, 3),
+    st.integers(0, 99),
+)
+def test_a_budget_is_kept_in_every_pass(sizes: list[int], budget: int, skip: int, seed: int) -> None:
+    """As many batches in every pass as said before, none dearer than the budget but a single window."""
+    text = _plain_text(sizes)
+    batches = Batches(text, np.arange(len(text.firsts))[:, None], 16, 0, budget)
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        state = rng.bit_generator.state
+        made = list(batches.shuffled(rng))
+        assert len(made) == len(batches)
+        assert sorted(word for batch in made for word in batch.words.tolist()) == list(range(sum(sizes)))
+        for batch in made:
+            assert batch.ids.numel() <= budget or len(batch.ids) == 1
+        again = np.random.default_rng()
+        again.bit_generator.state = state
+        assert [batch.words.tolist() for batch in batches.shuffled(again, skip)] == [
+            batch.words.tolist() for batch in made[skip:]
+        ]
+
+
+def _plain_text(sizes: list[int]) -> EncodedText:
+    """A window of so many words, each one subword, for each size, between two of a frame."""
+    offsets = np.cumsum([0, *(size + 2 for size in sizes)])
+    words = np.cumsum([0, *sizes])
+    return EncodedText(
+        ids=np.arange(offsets[-1], dtype=np.int32),
+        offsets=offsets,
+        firsts=np.concatenate([np.arange(1, size + 1) for size in sizes]).astype(np.int32),
+        words=words,
+        sentences=words,
+    )
+
+
+def test_sentences_of_a_budget_are_mixed_anew() -> None:
+    """The windows of one length do not meet in the same batches in every pass."""
+    text = _plain_text([4] * 40)
+    batches = Batches(text, np.arange(len(text.firsts))[:, None], 16, 0, 24)
+    rng = np.random.default_rng(0)
+    first, second = ({frozenset(b.words.tolist()) for b in batches.shuffled(rng)} for _ in range(2))
+    assert len(first) == 10
+    assert len(first & second) < 3
+
+
 def test_labels_that_do_not_fit_are_refused(bert: SubwordTokenizer) -> None:
     text = encode([["EU", "call"]], bert, 16)
     with pytest.raises(ValueError, match="labels for 1 words, but the text has 2"):

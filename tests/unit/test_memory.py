@@ -70,6 +70,16 @@ def test_the_message_has_the_figures(gauge: Given | None, batch_size: int, messa
     assert message in _message(gauge, batch_size)
 
 
+def test_a_budget_is_named_as_one() -> None:
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    watched = StepMemory(512, optimiser, None, budget=True)
+    with (
+        pytest.raises(OutOfMemory, match=r"of 512 subwords\. Clone it with batch_tokens 256"),
+        watched.step(),
+    ):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
 def test_gradients_and_averages_need_their_room_too() -> None:
     """1 GB of weights: its gradients at each step, Adam's two averages from the first on."""
     gauge = Given(16 * GB, 2 * GB, 41 * GB)

@@ -182,6 +182,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "bilstm": {"bilstm_hidden": 8, "seed": 2},
     "frozen bilstm": {"encoder_training": "frozen", "bilstm_hidden": 8},
     "bf16": {"precision": "bf16", "seed": 3},
+    "budget": {"batch_size": 16, "batch_tokens": 70, "dropout": 0.3},
     "by loss": {"select_by": "loss", "lr_heads": 0.5, "seed": 4},
     **{f"mrn {prior}": {"paradigm": "mrn", "prior": prior, "update_every": 2} for prior in PRIORS},
     "mrn once": {"paradigm": "mrn", "snapshots": 3, "update_every": 4, "dropout": 0.3},

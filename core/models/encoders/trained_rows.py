@@ -70,7 +70,8 @@ class TrainedRows(nn.Module):
     def whole(self) -> nn.Embedding:
         """All V rows as they are now, in an embedding of their own."""
         weight = torch.cat([self.rows, self.rest * self.decay])[self.place]
-        return nn.Embedding(*weight.shape, padding_idx=self._padding, _weight=weight)
+        rows, features = weight.shape
+        return nn.Embedding(rows, features, padding_idx=self._padding, _weight=weight)
 
 
 def train_rows(model: Any, used: NDArray[np.integer]) -> TrainedRows | None:
