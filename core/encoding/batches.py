@@ -17,10 +17,14 @@ from torch import Tensor
 
 from core.encoding.encoded import EncodedText
 
-__all__ = ["IGNORED", "Batch", "Batches"]
+__all__ = ["AT_ONCE", "IGNORED", "Batch", "Batches"]
 
 IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
+
+AT_ONCE = {"cpu": 2048, "cuda": 16_384}
+"""Subwords to predict at once, by the kind of device. On a processor larger batches are slower, for memory of
+that size goes back to the system after every layer; a GPU wants much to do at once."""
 
 _POOL = 50
 """Batches whose windows are sorted by length together: enough to pad little, few enough to stay random."""

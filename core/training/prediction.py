@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from core.encoding.batches import AT_ONCE
 from core.models.tagger import MultiTaskTagger
 from core.training.data import SplitData
 
 __all__ = ["Predicted", "predict"]
-
-_TIMES = 4
-"""Batches as many times as large as in training: no gradients are kept."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class Predicted:
     losses: NDArray[np.float64]
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> Predicted:
     """The most probable label of every word for every task: each belongs to one window, none is left out."""
     model.eval()
@@ -33,7 +31,7 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
     numbers = torch.full((len(split.labels), tasks), -1, dtype=torch.int64, device=device)
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
-    for batch in split.batches.by_length(_TIMES):
+    for batch in split.batches.by_length(AT_ONCE[device.type]):
         moved = batch.to(device)
         logits = model(moved)
         task_sums, task_counts = model.losses(logits, moved.labels)

@@ -11,13 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.encoding.batches import IGNORED, Batch, Batches
+from core.encoding.batches import AT_ONCE, IGNORED, Batch, Batches
 from core.encoding.encoded import EncodedText
 from core.models.encoders.lazy import LazyTransformer
 
 __all__ = ["FeatureTables", "FrozenFeatures"]
-
-_BATCH = 64  # windows encoded at once
 
 
 class FrozenFeatures(nn.Module):
@@ -100,7 +98,7 @@ class FeatureTables:
         device = next(encoder.parameters()).device
         table = torch.zeros(len(text.ids), self._encoder.features, dtype=torch.float16)
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
-        for batch in Batches(text, no_labels, _BATCH, self._pad).by_length():
+        for batch in Batches(text, no_labels, 1, self._pad).by_length(AT_ONCE[device.type]):
             if should_stop():
                 return None
             states = encoder(batch.to(device)).cpu()
