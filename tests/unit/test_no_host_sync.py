@@ -1,19 +1,25 @@
-"""With no prior of the registry does a step's penalty make the processor wait for the device."""
+"""No step of a training makes the processor wait for the device, with no prior of the registry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from core.config import RunConfig
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import Prior, PriorSettings, make_prior
 from core.mrn.registry import PRIORS
+from core.training.setup import set_up
+from core.training.trainer import train_step
+from tests.tiny import tiny_bert
+from tests.toys import corpus
 
 FEATURES = 6
 WAITING = {
@@ -77,6 +83,41 @@ def test_updates_do_not_wait(name: str) -> None:
     with NoHostSync():
         prior.update(2 * heads.detach().cos())
     assert not torch.equal(prior.state_dict()["task"], before)
+
+
+STEPS: dict[str, dict[str, Any]] = {
+    "mtl": {"lr_encoder": 1e-3},
+    "mrn": {"paradigm": "mrn", "lr_encoder": 1e-3},
+    "bilstm": {"encoder": "+bilstm", "lr_encoder": 1e-3},
+    "frozen": {"encoder_training": "frozen"},
+    "budget": {"batch_tokens": 70, "lr_encoder": 1e-3},
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_steps_do_not_wait(kind: str, tmp_path: Path) -> None:
+    """Without dropout, for its masks are drawn otherwise on a processor than on a device."""
+    values = {
+        "paradigm": "mtl",
+        "dropout": 0.0,
+        "device": "cpu",
+        "precision": "fp32",
+        "max_length": 32,
+    } | STEPS[kind]
+    values["encoder"] = str(tiny_bert(tmp_path / "encoder")) + values.get("encoder", "")
+    run = set_up(RunConfig.build(corpus="toy", tasks="pos,ner", **values), corpus())
+    run.compute_features(lambda event: None, lambda: False)
+    for module in run.model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    run.model.train()
+    before = run.model.heads.weight.detach().clone()
+    batches = list(run.epoch(skip=0))
+    with NoHostSync():
+        for batch in batches:
+            train_step(run, batch)
+            run.schedule.step()
+    assert not torch.equal(run.model.heads.weight, before)
 
 
 @pytest.mark.parametrize(
