@@ -49,8 +49,8 @@ class Effort:
 
     steps: int = 20
     blocks: int = 5
-    sentences: int = 256
-    single: int = 60
+    sentences: int = 128
+    single: int = 40
 
 
 QUICK = Effort(steps=4, blocks=2, sentences=16, single=4)

@@ -25,7 +25,7 @@ from torch import Tensor
 
 __all__ = ["WARM_STEPS", "Between", "Block", "Loop", "Memory", "Player", "peak_memory"]
 
-WARM_STEPS = 3
+WARM_STEPS = 2
 """Steps of a first, uncounted training: libraries and memory get ready in it."""
 
 _READY_S = 600.0
