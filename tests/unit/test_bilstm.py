@@ -1,84 +1,78 @@
-"""A BiLSTM reads each window alone, whatever its padding holds, as torch's LSTM does over packed windows."""
+"""The BiLSTM reads as torch's does, with the same gradients, and knows where each window ends."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor, nn
-from torch.autograd import backward
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from core.encoding.batches import Batch
 from core.models.encoders import BiLSTM
 
-LENGTHS = torch.tensor([5, 9, 1, 9, 3])
 
+class Table(nn.Module):
+    """States (B, L, D) that are trained, for any batch of the right size."""
 
-class Given(nn.Module):
-    """States as they were given."""
-
-    features = 6
-
-    def __init__(self, states: Tensor) -> None:
+    def __init__(self, *shape: int) -> None:
         super().__init__()
-        self.states = nn.Parameter(states)
+        self.features = shape[-1]
+        self.states = nn.Parameter(torch.randn(shape))
 
     def forward(self, batch: Batch) -> Tensor:
         return self.states
 
     def words(self, batch: Batch) -> Tensor:
-        raise AssertionError("a BiLSTM reads every subword")
+        return self.states.flatten(0, 1)[batch.rows]
 
 
-def batch() -> Batch:
-    """Windows of these lengths, every subword a word."""
-    mask = torch.arange(int(LENGTHS.max())) < LENGTHS[:, None]
+def batch(lengths: tuple[int, ...]) -> Batch:
+    sizes = torch.tensor(lengths)
+    mask = torch.arange(max(lengths)) < sizes[:, None]
     real = mask.flatten().nonzero().flatten()
-    none = torch.zeros(0, dtype=torch.int64)
-    return Batch(
-        ids=none,
-        mask=mask.long(),
-        places=none,
-        real=real,
-        lengths=LENGTHS,
-        rows=real,
-        words=real,
-        labels=none,
-    )
+    rows = real[::2]
+    return Batch(mask.long(), mask.long(), mask.long(), real, sizes, rows, rows, rows[:, None])
 
 
-def packed(encoder: BiLSTM, states: Tensor) -> Tensor:
-    """What torch's own LSTM says over packed windows."""
-    windows = pack_padded_sequence(states, LENGTHS, batch_first=True, enforce_sorted=False)
-    read: Tensor = pad_packed_sequence(encoder.lstm(windows)[0], batch_first=True)[0]
-    return read.flatten(0, 1)[batch().rows]
-
-
-def test_states_and_gradients_are_those_of_packed_windows() -> None:
+@pytest.mark.parametrize(
+    "lengths",
+    [(4, 1, 7, 7, 2), (3, 3), (6,), (1,), (1, 1, 1)],
+    ids=["different", "alike", "single", "one", "ones"],
+)
+def test_states_and_gradients_are_those_of_torch(lengths: tuple[int, ...]) -> None:
     torch.manual_seed(1)
-    states = torch.randn(len(LENGTHS), int(LENGTHS.max()), Given.features)
-    below = Given(states)
-    encoder = BiLSTM(below, hidden=7)
-    weights = torch.randn(int(LENGTHS.sum()), encoder.features)
-    found, gradients = [], []
-    for mine in (True, False):
-        encoder.zero_grad()
-        found.append(encoder.words(batch()) if mine else packed(encoder, below.states))
-        backward((found[-1] * weights).sum())
-        gradients.append(
-            [parameter.grad.clone() for parameter in encoder.parameters() if parameter.grad is not None]
-        )
-    torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=1e-6)
-    assert len(gradients[0]) == 1 + 8
-    for ours, theirs in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    given = batch(lengths)
+    encoder = BiLSTM(Table(*given.ids.shape, 5), 6)
+    expected = encoder._read_packed(encoder.below(given), given.lengths).flatten(0, 1)[given.real]
+    towards = torch.randn_like(expected)
+    (expected * towards).sum().backward()
+    right = {name: weight.grad for name, weight in encoder.named_parameters()}
+    encoder.zero_grad()
+    found = encoder(given).flatten(0, 1)[given.real]
+    (found * towards).sum().backward()
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    for name, weight in encoder.named_parameters():
+        torch.testing.assert_close(weight.grad, right[name], rtol=0, atol=1e-5, msg=name)
+    torch.testing.assert_close(encoder.words(given), encoder(given).flatten(0, 1)[given.rows])
 
 
-def test_padding_changes_nothing() -> None:
-    torch.manual_seed(2)
-    states = torch.randn(len(LENGTHS), int(LENGTHS.max()), Given.features)
-    below = Given(states)
-    encoder = BiLSTM(below, hidden=7)
-    expected = encoder.words(batch())
+def test_gradients_are_those_of_small_differences() -> None:
+    given = batch((3, 1, 2))
+    encoder = BiLSTM(Table(3, 3, 2), 2).double()
+    weights = dict(encoder.named_parameters())
+
+    def words(*values: Tensor) -> Tensor:
+        return torch.func.functional_call(encoder, dict(zip(weights, values, strict=True)), (given,))[0, :, :]
+
+    assert torch.autograd.gradcheck(words, tuple(weights.values()))
+
+
+def test_no_window_reads_another() -> None:
+    given = batch((4, 2, 3))
+    encoder = BiLSTM(Table(3, 4, 5), 6)
+    before = encoder(given).detach()
     with torch.no_grad():
-        below.states[batch().mask == 0] = 1e6
-    torch.testing.assert_close(encoder.words(batch()), expected, rtol=0, atol=0)
+        encoder.below.states[1] += 1
+    after = encoder(given).detach()
+    assert (after[1, :2] - before[1, :2]).abs().min() > 0
+    torch.testing.assert_close(after[0], before[0], rtol=0, atol=1e-6)
+    torch.testing.assert_close(after[2, :3], before[2, :3], rtol=0, atol=1e-6)
