@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from core.models.encoders.places import Places
+
 __all__ = ["read_both_ways"]
 
 _WAYS = ("", "_reverse")
@@ -27,20 +29,20 @@ def read_both_ways(lstm: nn.LSTM, states: Tensor, lengths: Tensor, width: int) -
     outputs stand where the states do.
     """
     order, sizes = _steps(lengths, width)
+    places = [Places(own, len(states)) for own in order]
     gates = torch.stack(
         [
             nn.functional.linear(
-                states.index_select(0, own),
+                own.pick(states),
                 getattr(lstm, f"weight_ih_l0{way}"),
                 getattr(lstm, f"bias_ih_l0{way}") + getattr(lstm, f"bias_hh_l0{way}"),
             )
-            for own, way in zip(order, _WAYS, strict=True)
+            for own, way in zip(places, _WAYS, strict=True)
         ]
     )
     weights = torch.stack([getattr(lstm, f"weight_hh_l0{way}") for way in _WAYS])
     outputs: Tensor = _Recurrence.apply(gates, weights, sizes)  # type: ignore[no-untyped-call] # torch's own
-    back = order.argsort(dim=1)
-    return torch.cat([outputs[way].index_select(0, back[way]) for way in (0, 1)], dim=1)
+    return torch.cat([own.spread(way) for own, way in zip(places, outputs, strict=True)], dim=1)
 
 
 def _steps(lengths: Tensor, width: int) -> tuple[Tensor, list[int]]:
