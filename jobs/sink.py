@@ -36,7 +36,8 @@ _log = logging.getLogger(__name__)
 
 
 class StoreSink:
-    """A sink that buffers events and writes them in one transaction about every half second.
+    """A sink that buffers events and writes them in one transaction about every half second, the first step
+    at once.
 
     Used as a context: leaving it writes what is left. Where a batch cannot be written after bounded
     retries, the next event (or leaving) raises StoreError, so that the run fails loudly instead of going on
@@ -62,6 +63,8 @@ class StoreSink:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._ended = threading.Event()
+        self._hurry = threading.Event()
+        self._has_steps = False
         self._sleep, self._clock = sleep, clock
         self._failure: Exception | None = None
         self._total_steps: int | None = None
@@ -73,6 +76,9 @@ class StoreSink:
             raise self._failure
         with self._lock:
             self._buffer.append((self._store.now(), event))
+        if not self._has_steps and isinstance(event, StepMetrics):
+            self._has_steps = True
+            self._hurry.set()  # somebody waits for the first loss
 
     def settle(self) -> None:
         """Returns once all that was told is on record. Raises what makes that impossible."""
@@ -88,6 +94,7 @@ class StoreSink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
+        self._hurry.set()
         self._thread.join()
         if self._failure is None:
             self._flush()
@@ -95,7 +102,9 @@ class StoreSink:
             raise self._failure
 
     def _work(self) -> None:
-        while not self._ended.wait(self._flush_s):
+        while not self._ended.is_set():
+            self._hurry.wait(self._flush_s)
+            self._hurry.clear()
             self._flush()
             if self._failure is not None:
                 return

@@ -15,6 +15,7 @@ from jobs.sink import StoreSink
 from jobs.stopping import StopSignal
 from tests.making import OWNER, claimed, config, step_metrics
 from tests.several import started
+from tests.supervised import wait_for
 
 LOSS = MetricKey("", "train", "loss")
 
@@ -95,6 +96,7 @@ def test_a_run_goes_on_without_a_gap(path: Path) -> None:
         for step in range(1, 31):
             sink(step_metrics(step))
             if step % 10 == 0:
+                wait_for(path.exists)  # put back since it was deleted before
                 path.unlink()
             time.sleep(0.01)
     assert steps(page, run_id) == list(range(1, 31))
@@ -109,8 +111,10 @@ def test_a_run_whose_store_is_another_fails_at_once(path: Path) -> None:
     def train() -> None:
         with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
             sink(step_metrics(1))
+            wait_for(lambda: store.last_metric_steps([run_id]) == {run_id: 1})
             path.unlink()
             Store.open(f"sqlite:///{path}").close()
+            sink(step_metrics(2))
 
     began = time.monotonic()
     with pytest.raises(StoreReplaced, match="saved in"):

@@ -28,6 +28,7 @@ from jobs.stopping import StopReason, StopSignal
 from jobs.worker import Worker
 from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
 from tests.small_training import CORPUS, Ended, prepare, train
+from tests.supervised import wait_for
 
 LOSS = MetricKey("", "train", "loss")
 
@@ -326,13 +327,15 @@ class FlakyStore(Store):
 
 
 class TestSink:
-    def test_writes_what_is_left_when_it_ends(self, store: Store) -> None:
+    def test_writes_the_first_step_at_once_and_what_is_left_when_it_ends(self, store: Store) -> None:
         run_id = claimed(store)
         with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
             sink(step_metrics(1))
+            wait_for(lambda: store.last_metric_steps([run_id]) == {run_id: 1})
+            sink(step_metrics(2))
             sink(split_result("test"))
-            assert store.last_metric_steps([run_id]) == {}
-        assert store.last_metric_steps([run_id]) == {run_id: 1}
+            assert store.last_metric_steps([run_id]) == {run_id: 1}
+        assert store.last_metric_steps([run_id]) == {run_id: 2}
         assert len(store.scores([run_id])) == 2
 
     def test_writes_while_a_training_fails(self, store: Store) -> None:
@@ -362,8 +365,8 @@ class TestSink:
         run_id = claimed(store)
         waits: list[float] = []
         with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60, sleep=waits.append) as sink:
-            sink(step_metrics(1))
             store.failures = 3
+            sink(step_metrics(1))
         assert waits == [0.5, 1.0, 2.0]
         assert store.last_metric_steps([run_id]) == {run_id: 1}
         store.close()
@@ -399,8 +402,8 @@ class TestSink:
 
         def tell() -> None:
             with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
-                sink(step_metrics(1))
                 sink(broken)
+                sink(step_metrics(1))
 
         with pytest.raises(Exception, match="ck_scores_split"):
             tell()
