@@ -6,7 +6,9 @@ A worker that has imported torch is at a run's first step in a second or two, a 
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import importlib
 import logging
 import math
 import os
@@ -108,11 +110,15 @@ class Lingering:
 
 
 def _give_back() -> None:
-    """What only a training needs. A GPU's memory is others' too."""
+    """What only a training needs: the memory of this machine and of its GPU is others' too."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+    if sys.platform == "linux":
+        # The C library keeps what was freed, a few hundred MB after a training. Not every one can be asked.
+        if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+            trim(0)
 
 
 def _import_all() -> None:
@@ -120,9 +126,8 @@ def _import_all() -> None:
     from core.encoding.tokenizer import load_tokenizer
     from core.models.encoders import load_transformer
     from core.models.sources import locate
-    from core.training import trainer
 
-    began = time.monotonic()
+    importlib.import_module("core.training.trainer")
     load_tokenizer(locate("minilm"))
     load_transformer("minilm", half=False)
-    _log.info("%s is ready after %.1f s.", trainer.__name__, time.monotonic() - began)
+    _log.info("Ready for a run.")

@@ -30,8 +30,10 @@ from core.corpora.summary import summarise
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.models.sources import locate
+from core.paths import home
 from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
+from jobs.logs import tail
 from jobs.submit import check, submit
 from tests.supervised import end_all, owner_of, wait_for
 
@@ -39,6 +41,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _COLUMNS = "tokens,pos,chunk,ner"
 _POLL_S = 0.02
 _PATIENCE_S = 300.0
+_REST_S = 3.0  # a worker that begins to wait gives memory back first
 
 
 def described(corpus: str, seed: int, **settings: Any) -> RunConfig:
@@ -88,13 +91,14 @@ def starts(corpus: str) -> dict[str, float]:
         warm_s, second = first_loss(store, described(corpus, 2), engine)
         other_s, third = first_loss(store, described("demo", 3), engine)
         assert owner_of(store, first) == owner_of(store, second) == owner_of(store, third)
+        time.sleep(_REST_S)
         resident = _resident(owner_of(store, third).pid)
     with laboratory() as store:
         demo_s, _ = first_loss(store, described("demo", 1), LocalEngine())
     with laboratory() as store:
         engine = LocalEngine()
         engine.expect_run(store)
-        time.sleep(_AHEAD_S)
+        wait_for(lambda: "Ready for a run." in tail(home() / "logs" / "workers.log"), _PATIENCE_S)
         ahead_s, _ = first_loss(store, described(corpus, 1), engine)
     return {
         "first_loss_cold_s": cold_s,
@@ -104,9 +108,6 @@ def starts(corpus: str) -> dict[str, float]:
         "first_loss_started_ahead_s": ahead_s,
         "worker_waiting_mb": resident,
     }
-
-
-_AHEAD_S = 25.0
 
 
 def _resident(pid: int) -> float:

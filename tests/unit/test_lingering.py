@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -68,6 +69,17 @@ def test_a_store_that_was_deleted_stays_so(tmp_path: Path) -> None:
         lingering = Lingering(store, Program((tmp_path,)), ahead=False)
         assert not lingering()
         assert not (tmp_path / "runs.db").exists()
+
+
+def test_a_worker_started_ahead_imports_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with contextlib.closing(Store.open()) as store:
+        lingering = Lingering(store, Program((tmp_path,)), ahead=True)
+        assert lingering()
+        assert "core.training.trainer" in sys.modules
+        lingering.trained()
+        assert lingering()
+        assert caplog.messages.count("Ready for a run.") == 1
 
 
 _ENDS_BETWEEN = """
