@@ -21,26 +21,26 @@ class TrainedRows(nn.Module):
     """An embedding (V, D) of which only the rows `used` (U,) are trained, in ascending order.
 
     The other rows never have a gradient, so AdamW would do no more than decay them, all by the same factor
-    1 − η·wd at every step. They stay as they are in `rest`, and the product of those factors is `decay`.
+    1 − η·wd at every step. The pre-trained `weight` stays as it is, and the product of those factors is
+    `decay`. It is no part of the state, as a frozen encoder is not: it is where the encoder is.
     """
 
-    rest: Tensor
-    decay: Tensor
+    weight: Tensor
     place: Tensor
+    decay: Tensor
 
     def __init__(self, embedding: nn.Embedding, used: Tensor) -> None:
         super().__init__()
         weight = embedding.weight.detach()
-        others = torch.ones(len(weight), dtype=torch.bool)
-        others[used] = False
-        order = torch.cat([used, others.nonzero().flatten()])
         self.rows = nn.Parameter(weight[used])
-        self.register_buffer("rest", weight[others])
+        # Not copied: it may be a file that is read where it is asked for, and most of it never is.
+        self.register_buffer("weight", weight, persistent=False)
+        # Where row v lies in `rows`; U, where nothing does, for the others.
+        place = torch.full((len(weight),), len(used)).index_put_((used,), torch.arange(len(used)))
+        self.register_buffer("place", place, persistent=False)
         self.register_buffer("decay", torch.ones((), dtype=torch.float64))
-        # Where row v lies in (rows, rest), one after the other.
-        self.register_buffer("place", torch.argsort(order), persistent=False)
         self._padding = embedding.padding_idx
-        self._padding_place = None if self._padding is None else int(self.place[self._padding])
+        self._padding_place = None if self._padding is None else int(place[self._padding])
 
     def forward(self, ids: Tensor) -> Tensor:
         """The rows of these subwords, (…, D). While training, a subword outside `used` is an IndexError."""
@@ -49,7 +49,7 @@ class TrainedRows(nn.Module):
             return nn.functional.embedding(places, self.rows, padding_idx=self._padding_place)
         trained = len(self.rows)
         known = nn.functional.embedding(places.clamp(max=trained - 1), self.rows)
-        others = nn.functional.embedding((places - trained).clamp(min=0), self.rest) * self.decay
+        others = nn.functional.embedding(ids, self.weight) * self.decay
         return torch.where((places < trained)[..., None], known, others)
 
     def decay_with(self, optimiser: torch.optim.Optimizer) -> None:
@@ -69,7 +69,8 @@ class TrainedRows(nn.Module):
     @torch.no_grad()
     def whole(self) -> nn.Embedding:
         """All V rows as they are now, in an embedding of their own."""
-        weight = torch.cat([self.rows, self.rest * self.decay])[self.place]
+        weight = self.weight * self.decay
+        weight[self.place < len(self.rows)] = self.rows
         rows, features = weight.shape
         return nn.Embedding(rows, features, padding_idx=self._padding, _weight=weight)
 
