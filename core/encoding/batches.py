@@ -53,11 +53,15 @@ class Batch:
     labels: Tensor
 
     def to(self, device: torch.device) -> Batch:
-        """This batch on a device."""
+        """This batch on a device.
+
+        From memory that its system does not move about: the copy would else wait for all that the device
+        was given to do before.
+        """
         if device.type == "cpu":
             return self
         moved = {
-            name: tensor.to(device, non_blocking=True)
+            name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
             if name != "lengths"
         }
