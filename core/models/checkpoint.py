@@ -8,7 +8,7 @@ a Transformers folder of its own. A frozen encoder is named, not copied.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -34,7 +34,7 @@ from core.models.sources import locate
 from core.models.tagger import MultiTaskTagger
 from core.training.events import TaskFacts
 
-__all__ = ["load", "restore", "save"]
+__all__ = ["load", "own_weights", "restore", "restore_own", "save"]
 
 _FORMAT = 1
 _TRANSFORMER = ".inner."  # in the names of a transformer's own parameters
@@ -46,12 +46,14 @@ def save(
     tasks: Sequence[TaskFacts],
     tokenizer: SubwordTokenizer,
     model: MultiTaskTagger,
+    weights: Mapping[str, torch.Tensor] | None = None,
 ) -> None:
-    """Write a run's model into an empty folder."""
-    weights = {
-        name: value.contiguous() for name, value in model.state_dict().items() if _TRANSFORMER not in name
-    }
-    save_file(weights, folder / "weights.safetensors")
+    """Write a run's model into an empty folder.
+
+    `weights`: what `own_weights` gave at an earlier moment, to be written instead of those of now.
+    """
+    own = own_weights(model) if weights is None else weights
+    save_file({name: value.contiguous() for name, value in own.items()}, folder / "weights.safetensors")
     if config.encoder_training == "full":
         transformer = _transformer(model.encoder)
         with whole_vocabulary(transformer.inner):
@@ -65,6 +67,11 @@ def save(
     (folder / "run.json").write_text(json.dumps(description, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
+def own_weights(model: MultiTaskTagger) -> dict[str, torch.Tensor]:
+    """The weights of all but the transformer, as they are in the model, not copied."""
+    return {name: value for name, value in model.state_dict().items() if _TRANSFORMER not in name}
+
+
 def restore(folder: Path, model: MultiTaskTagger) -> None:
     """Put the weights saved in `folder` back into the model they came from."""
     trained = folder / "encoder"
@@ -73,7 +80,7 @@ def restore(folder: Path, model: MultiTaskTagger) -> None:
         inner = _transformer(model.encoder).inner
         join_rows(inner)
         inner.load_state_dict(saved.inner.state_dict())
-    _load_own(model, load_file(folder / "weights.safetensors"))
+    restore_own(model, load_file(folder / "weights.safetensors"))
 
 
 def load(folder: Path) -> SavedTagger:
@@ -91,7 +98,7 @@ def load(folder: Path) -> SavedTagger:
             encoder = BiLSTM(encoder, config.bilstm_hidden)
         sizes = [len(task["labels"]) for task in tasks]
         model = MultiTaskTagger(encoder, Heads(encoder.features, sizes, init="zeros", dropout=0.0))
-        _load_own(model, load_file(folder / "weights.safetensors"))
+        restore_own(model, load_file(folder / "weights.safetensors"))
         tokenizer = load_tokenizer(locate(source))
     except (FileNotFoundError, NotADirectoryError):
         raise MRNLabError(
@@ -104,8 +111,8 @@ def load(folder: Path) -> SavedTagger:
     return SavedTagger(config, tasks, model.eval(), tokenizer)
 
 
-def _load_own(model: MultiTaskTagger, state: dict[str, torch.Tensor]) -> None:
-    """Load all but the transformer's own weights. Raises ValueError where any is missing or too many."""
+def restore_own(model: MultiTaskTagger, state: Mapping[str, torch.Tensor]) -> None:
+    """Put back all but the transformer's own weights. Raises ValueError where any is missing or too many."""
     missing, unexpected = model.load_state_dict(state, strict=False)
     odd = [name for name in missing if _TRANSFORMER not in name] + unexpected
     if odd:

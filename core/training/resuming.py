@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from torch import Tensor
 
 from core.checkpoints import Checkpoint, NoRoom
 from core.models import checkpoint as models
@@ -15,6 +19,23 @@ from core.training.step_log import StepLog
 __all__ = ["Resuming"]
 
 
+_MOST_IN_MEMORY = 64_000_000
+"""Bytes of a best model that waits in memory."""
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best model so far, kept in memory: of which epoch and step, its bytes and its weights, and whether
+    it is on the disk too.
+    """
+
+    epoch: int
+    step: int
+    size: int
+    weights: Mapping[str, Tensor]
+    written: bool = False
+
+
 class Resuming:
     """The states of one training, in the folders of its checkpoint."""
 
@@ -22,6 +43,7 @@ class Resuming:
         self._run, self._checkpoint, self._sink = run, checkpoint, sink
         self._saved_step = 0
         self._no_room_told = False
+        self._best: _Best | None = None
 
     def begin(self) -> Progress:
         """The newest state that is whole, taken up; else the beginning. Says which.
@@ -46,12 +68,16 @@ class Resuming:
         return at
 
     def save(self, at: Progress, log: StepLog) -> None:
-        """Saves the state as it is now. A disk without room is told, once, and does not end the training."""
+        """Saves the state as it is now. A disk without room is told, once, and does not end the training.
+
+        Raises NoRoom where there is none for the best model, which a state must have beside it.
+        """
         log.flush()
         if at.step == self._saved_step:
             return
         at.seconds = log.seconds
         began = time.monotonic()
+        self._settle_best()  # the state names it
         try:
             size = self._checkpoint.save_state(at.step, *state_writer(self._run, at))
         except NoRoom as error:
@@ -70,18 +96,49 @@ class Resuming:
         self._sink(Saved(at.step, epoch, time.monotonic() - began, size))
 
     def save_best(self, at: Progress) -> None:
-        """Keeps the model as it is now as the best so far. Raises NoRoom."""
+        """Keeps the model as it is now as the best so far. Raises NoRoom.
+
+        What stands over a frozen encoder is mostly small: it waits in memory until a state or the end of the
+        training needs it on the disk, for the next epoch may do better.
+        """
+        model, frozen = self._run.model, self._run.config.encoder_training == "frozen"
+        epoch, size = len(at.history), sum(value.nbytes for value in model.state_dict().values())
+        if not frozen or size > _MOST_IN_MEMORY:
+            self._write_best(epoch, at.step, size)
+            return
+        weights = {name: value.to("cpu", copy=True) for name, value in models.own_weights(model).items()}
+        self._best = _Best(epoch, at.step, size, weights)
+
+    def restore_best(self, at: Progress, epoch: int) -> None:
+        """Puts the weights of the best epoch back into the model, and has them on the disk. Raises NoRoom."""
+        self._settle_best()
+        if epoch == len(at.history):
+            return  # they are those of the last step
+        if self._best is not None:
+            models.restore_own(self._run.model, self._best.weights)
+        else:
+            models.restore(self._checkpoint.best, self._run.model)
+
+    def _settle_best(self) -> None:
+        """Returns once the best model so far is on the disk. Raises NoRoom."""
+        if (best := self._best) is not None and not best.written:
+            self._write_best(best.epoch, best.step, best.size, best.weights)
+            self._best = replace(best, written=True)
+
+    def _write_best(
+        self, epoch: int, step: int, size: int, weights: Mapping[str, Tensor] | None = None
+    ) -> None:
         run = self._run
         try:
             self._checkpoint.save_best(
-                at.step,
-                sum(value.nbytes for value in run.model.state_dict().values()),
-                lambda folder: models.save(folder, run.config, run.tasks, run.tokenizer, run.model),
+                step,
+                size,
+                lambda folder: models.save(folder, run.config, run.tasks, run.tokenizer, run.model, weights),
             )
         except NoRoom as error:
             raise NoRoom(
-                f"The model of epoch {len(at.history)}, the best so far, could not be saved. {error} Make "
-                "room there, then resume the run."
+                f"The model of epoch {epoch}, the best so far, could not be saved. {error} Make room there, "
+                "then resume the run."
             ) from error
 
 

@@ -13,7 +13,6 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import TrainingError
-from core.models import checkpoint as models
 from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
 from core.training.memory import StepMemory, gauge_of
 from core.training.prediction import Predicted, predict
@@ -111,7 +110,7 @@ def train(
         raise TrainingError(
             "No epoch could be scored on the development sentences: its losses are not numbers."
         )
-    models.restore(checkpoint.best, model)
+    states.restore_best(at, best)
     if best_on_dev is None:  # resumed after its best epoch
         best_on_dev = predict(model, run.enter("dev"), run.device)
     sink(dev.result(best_on_dev, best))
