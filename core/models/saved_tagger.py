@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from core.config import RunConfig
-from core.encoding.batches import IGNORED, Batches
+from core.encoding.batches import AT_ONCE, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import SubwordTokenizer
 from core.models.tagger import MultiTaskTagger
@@ -19,7 +19,6 @@ from core.training.device import ALL_THREADS
 
 __all__ = ["SavedTagger"]
 
-_BATCH = 32  # windows tagged at once
 _FEW_WORDS = (
     500  # so few are tagged as fast by one thread, and several models then do not wait for each other
 )
@@ -53,21 +52,27 @@ class SavedTagger:
         """Every task's labels for every word, with the `top` most probable labels of each."""
         words = [tuple(sentence) for sentence in sentences]
         text = encode(self._cased(words), self.tokenizer, self.config.max_length)
-        blank = np.full((len(text.firsts), len(self._tasks)), IGNORED, dtype=np.int64)
-        logits = torch.zeros(len(text.firsts), self.model.heads.weight.shape[0])
-        with _threads(1 if len(text.firsts) <= _FEW_WORDS else ALL_THREADS):
-            for batch in Batches(text, blank, _BATCH, self.tokenizer.pad).by_length():
-                logits[batch.words] = self.model(batch)
+        number = len(text.firsts)
+        # Probabilities and labels (N, top) of each task; never all labels' of a whole text.
+        best = [
+            (torch.zeros(number, kept), torch.zeros(number, kept, dtype=torch.int64))
+            for kept in (min(top, len(task["labels"])) for task in self._tasks)
+        ]
+        batches = Batches(text, np.zeros((number, 0), dtype=np.int64), 1, self.tokenizer.pad)
+        with _threads(1 if number <= _FEW_WORDS else ALL_THREADS):
+            for batch in batches.by_length(AT_ONCE["cpu"]):
+                logits = self.model(batch)
+                for (shares, places), rows in zip(best, self.model.heads.slices, strict=True):
+                    found = torch.softmax(logits[:, rows], dim=1).topk(shares.shape[1], dim=1)
+                    shares[batch.words], places[batch.words] = found.values, found.indices
         by_task = {
-            task["name"]: self._word_tags(logits[:, rows], task["labels"], top)
-            for task, rows in zip(self._tasks, self.model.heads.slices, strict=True)
+            task["name"]: _word_tags(task["labels"], *own)
+            for task, own in zip(self._tasks, best, strict=True)
         }
-        starts = text.sentences
+        starts = text.sentences.tolist()
         return [
-            TaggedSentence(
-                own, {task: tuple(tags[starts[k] : starts[k + 1]]) for task, tags in by_task.items()}
-            )
-            for k, own in enumerate(words)
+            TaggedSentence(own, {task: tuple(tags[start:end]) for task, tags in by_task.items()})
+            for own, start, end in zip(words, starts[:-1], starts[1:], strict=True)
         ]
 
     def _cased(self, sentences: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -79,14 +84,12 @@ class SavedTagger:
 
         return [cased.tokens for cased in truecase([Sentence(words, {}) for words in sentences])]
 
-    @staticmethod
-    def _word_tags(logits: torch.Tensor, labels: Sequence[str], top: int) -> list[WordTag]:
-        best = torch.softmax(logits, dim=1).topk(min(top, len(labels)), dim=1)
-        tags = []
-        for shares, places in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-            ranked = tuple((labels[place], share) for place, share in zip(places, shares, strict=True))
-            tags.append(WordTag(ranked[0][0], ranked[0][1], ranked))
-        return tags
+
+def _word_tags(labels: Sequence[str], shares: torch.Tensor, places: torch.Tensor) -> list[WordTag]:
+    """A task's answers, from the probabilities and numbers (N, top) of the best labels of N words."""
+    names = np.asarray(labels, dtype=object)[places.T.numpy()].tolist()
+    ranks = [list(zip(*rank, strict=True)) for rank in zip(names, shares.T.tolist(), strict=True)]
+    return [WordTag(ranked[0][0], ranked[0][1], ranked) for ranked in zip(*ranks, strict=True)]
 
 
 @contextmanager

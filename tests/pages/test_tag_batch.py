@@ -41,14 +41,14 @@ def _given(number: int) -> GivenText:
 
 def test_every_sentence_is_tagged_and_scored() -> None:
     tagger = Capitals()
-    batch = Batch(_given(300), lambda: [tagger], "accuracy")
+    batch = Batch(_given(600), lambda: [tagger], "accuracy")
     assert batch.running
     assert batch.seconds_left is None
     for _ in range(3):
         tagger.may_go_on.release()
     tagged = batch.result()
     assert tagged is not None
-    assert (batch.done, batch.total, tagger.parts) == (300, 300, 3)
+    assert (batch.done, batch.total, tagger.parts) == (600, 600, 3)
     assert not batch.running
     assert tagged.texts[0].decode().splitlines()[:3] == ["EU\tX\tX", "calls\tX\ty", ""]
     assert tagged.texts[1].decode().splitlines()[0] == "EU\tX\tX\t0.5000"
@@ -57,7 +57,7 @@ def test_every_sentence_is_tagged_and_scored() -> None:
         ("tokens", "case_gold", "case", "case_confidence"),
     )
     (score,) = tagged.scores
-    assert (score.score, score.tokens) == (0.5, 600)
+    assert (score.score, score.tokens) == (0.5, 1200)
 
 
 def test_it_stops_after_the_part_that_it_is_at() -> None:
