@@ -59,7 +59,6 @@ QUICK = Effort(steps=4, blocks=2, sentences=16, single=4)
 def compare(config: RunConfig, effort: Effort) -> dict[str, Any]:
     """Figures of each way to tag, turn by turn, and ratios of words a second or of waits, ours first."""
     with TemporaryDirectory() as folder:
-        os.environ["MRNLAB_HOME"] = folder  # encoded text is cached there
         tagger = trained(config, effort.steps, Path(folder))
         tasks = tuple(tagger.labels)
         folders = {task: Path(folder) / task for task in tasks}
@@ -114,8 +113,9 @@ def compare(config: RunConfig, effort: Effort) -> dict[str, Any]:
 
 def trained(config: RunConfig, steps: int, folder: Path) -> SavedTagger:
     """The tagger of a run of so many steps: enough for it to find most words no part of a span."""
-    corpus = make_job(config, steps).corpus
-    few = replace(corpus, train=corpus.train[: steps * config.batch_size])
+    job = make_job(config, steps)
+    few = replace(job.corpus, train=tuple(one for batch in job.sentences for one in batch))
+    os.environ["MRNLAB_HOME"] = str(folder)  # encoded text is cached there
     checkpoint = Checkpoint(folder / "checkpoint")
     train(config.with_(epochs=1), few, sink=lambda _event: None, checkpoint=checkpoint)
     tagger = load_tagger(checkpoint.folder)

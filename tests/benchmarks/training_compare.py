@@ -78,8 +78,8 @@ def summary(
 
 def _of_mean_length(job: Job, blocks: Sequence[Block]) -> list[Block]:
     """As if each sentence had been of the mean length, which these steps' time does not depend on."""
-    words = sum(len(one.tokens) for one in job.corpus.train) / len(job.corpus.train)
-    return [replace(block, words=round(block.steps * job.config.batch_size * words)) for block in blocks]
+    words = sum(len(one.tokens) for batch in job.sentences for one in batch) / job.steps
+    return [replace(block, words=round(block.steps * words)) for block in blocks]
 
 
 def _variants(

@@ -113,8 +113,8 @@ def train_published(job: Job, turns: Between) -> None:
     torch.manual_seed(config.seed)
     model = Model(source, [len(task.labels) for task in job.corpus.tasks], config.max_length).to(job.device)
     tokenizer = load_tokenizer(source).inner
-    few = job.corpus.train[: (job.steps + 1) * config.batch_size]  # each costs the same
-    rows = dataset_of(few, job.corpus.tasks, tokenizer, config.max_length).to_list()
+    sentences = [one for batch in job.sentences for one in batch]
+    rows = dataset_of(sentences, job.corpus.tasks, tokenizer, config.max_length).to_list()
     loader = DataLoader(Padded(rows, tasks, config.max_length), batch_size=config.batch_size, shuffle=True)
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.lr_encoder, weight_decay=config.weight_decay)
     schedule = get_scheduler(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
@@ -25,6 +26,7 @@ from transformers import (
 )
 from transformers.data.data_collator import pad_without_fast_tokenizer_warning
 from transformers.trainer_callback import PrinterCallback
+from transformers.trainer_pt_utils import get_length_grouped_indices
 from transformers.utils import logging
 
 from core.corpora.types import Sentence, Task
@@ -36,6 +38,7 @@ from tests.benchmarks.turns import Between
 __all__ = ["Collator", "Model", "dataset_of", "quiet", "train_best", "train_fp32"]
 
 _IGNORED = -100
+_POOL = 50
 
 
 class Model(nn.Module):
@@ -141,11 +144,12 @@ def train_fp32(job: Job, turns: Between) -> None:
 def _train(job: Job, turns: Between, options: Mapping[str, Any], multiple_of: int | None = None) -> None:
     config, tasks = job.config, job.corpus.tasks
     source = locate(config.encoder)
+    sentences = job.longest if turns.warming else [one for batch in job.sentences for one in batch]
     quiet()
     tokenizer = load_tokenizer(source).inner
     torch.manual_seed(config.seed)
     with TemporaryDirectory() as folder:
-        trainer = (Trainer if turns.warming else _InRandomOrder)(
+        trainer = (Trainer if turns.warming else _SameLengths)(
             model=Model(source, [len(task.labels) for task in tasks], config.dropout),
             args=TrainingArguments(
                 output_dir=folder,
@@ -161,9 +165,10 @@ def _train(job: Job, turns: Between, options: Mapping[str, Any], multiple_of: in
                 **options,
             ),
             data_collator=Collator(tokenizer, multiple_of),
-            train_dataset=dataset_of(job.corpus.train, tasks, tokenizer, config.max_length),
+            train_dataset=dataset_of(sentences, tasks, tokenizer, config.max_length),
             callbacks=[_TakesTurns(turns)],
         )
+        trainer.lengths = [sum(len(one.tokens) for one in batch) for batch in job.sentences]
         trainer.remove_callback(PrinterCallback)
         trainer.model.register_forward_pre_hook(_seen(turns), with_kwargs=True)
         turns.tell(
@@ -174,17 +179,24 @@ def _train(job: Job, turns: Between, options: Mapping[str, Any], multiple_of: in
         trainer.train()
 
 
-class _InRandomOrder(Trainer):
-    """Trainer with its own batches in random order. Grouped by length they come longest first within each
-    pool of 50, and some steps would not stand for an epoch.
+class _SameLengths(Trainer):
+    """Trainer with its own batches in another order: grouped by length they come longest first within each 50
+    of them, and no few steps would stand for an epoch. Here the batch of each step is as long, among all, as
+    ours of that step is. Grouping is done in pools of 50 batches, as on a whole corpus.
     """
 
+    lengths: Sequence[int]
+    """Words of our batches."""
+
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        stock = super()._get_train_sampler(train_dataset)
-        places, size = list(stock), self.args.train_batch_size
+        if self.args.train_sampling_strategy == "random":
+            return super()._get_train_sampler(train_dataset)
+        own, size = list(self.train_dataset["length"]), self.args.train_batch_size
+        places = get_length_grouped_indices(own, size, mega_batch_mult=_POOL)
         batches = [places[start : start + size] for start in range(0, len(places), size)]
-        order = torch.randperm(len(batches)).tolist()
-        return [place for number in order for place in batches[number]]
+        batches.sort(key=lambda batch: sum(own[place] for place in batch))
+        ranks = np.argsort(np.argsort(np.resize(self.lengths, len(batches))))
+        return [place for rank in ranks for place in batches[rank]]
 
 
 class _TakesTurns(TrainerCallback):

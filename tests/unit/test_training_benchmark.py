@@ -175,7 +175,7 @@ def test_all_ways_end_in_the_last_line(job: Job, capsys: pytest.CaptureFixture[s
 
 
 def test_too_many_steps_are_refused(job: Job) -> None:
-    with pytest.raises(Exception, match="64 training sentences, enough for 7 steps of 8, not for 8"):
+    with pytest.raises(Exception, match="has 8 steps: fewer can be measured, not 8"):
         make_job(job.config, 8)
 
 
