@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -20,9 +21,13 @@ class Places:
 
     def __init__(self, at: Tensor, size: int) -> None:
         self.at = at
-        self.rows = at.new_zeros(size)
+        self.size = size
+
+    @cached_property
+    def rows(self) -> Tensor:
         """Which row lies at each place (size,); 0 where none does."""
-        self.rows.index_copy_(0, at, torch.arange(len(at), device=at.device))
+        rows = torch.arange(len(self.at), device=self.at.device)
+        return self.at.new_zeros(self.size).index_copy_(0, self.at, rows)
 
     def spread(self, rows: Tensor) -> Tensor:
         """The rows (k, d) at their places (size, d)."""
@@ -55,8 +60,8 @@ class _Pick(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         places: Places = ctx.places
-        if len(places.at) == len(places.rows):
+        if len(places.at) == places.size:
             return gradient.index_select(0, places.rows), None
         # What was not picked had no part in the result.
-        everywhere = gradient.new_zeros(len(places.rows), *gradient.shape[1:])
+        everywhere = gradient.new_zeros(places.size, *gradient.shape[1:])
         return everywhere.index_copy_(0, places.at, gradient), None
