@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from core.config import RunConfig, remarks
 from core.corpora import prepare
 from core.corpora.loading import placed_name
 from core.corpora.preparation import check_scored
+from core.errors import MRNLabError
 from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments.kept_mappings import keep_mapping
@@ -74,6 +76,9 @@ def submit(
     `tell` is given each note of the check.
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
+    with contextlib.suppress(MRNLabError):  # told below, once the runs are queued
+        # What a new worker imports takes as long as the check of a large corpus.
+        (engine or default_engine()).expect_run(store)
     runs = [placed(config) for config in configs]
     for note in check(runs).notes:
         tell(note)

@@ -79,7 +79,7 @@ def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[fl
         time.sleep(_POLL_S)
     took = time.perf_counter() - pressed
     store.request_stop(run_id)
-    wait_for(lambda: store.state(run_id) in ENDED)
+    wait_for(lambda: store.state(run_id) in ENDED, _PATIENCE_S)
     return took, run_id
 
 
