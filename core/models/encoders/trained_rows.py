@@ -21,11 +21,11 @@ class TrainedRows(nn.Module):
     """An embedding (V, D) of which only the rows `used` (U,) are trained, in ascending order.
 
     The other rows never have a gradient, so AdamW would do no more than decay them, all by the same factor
-    1 − η·wd at every step. The pre-trained `weight` stays as it is, and the product of those factors is
+    1 − η·wd at every step. The weight stays as it was `pretrained`, and the product of those factors is
     `decay`. It is no part of the state, as a frozen encoder is not: it is where the encoder is.
     """
 
-    weight: Tensor
+    pretrained: Tensor
     place: Tensor
     decay: Tensor
 
@@ -34,7 +34,7 @@ class TrainedRows(nn.Module):
         weight = embedding.weight.detach()
         self.rows = nn.Parameter(weight[used])
         # Not copied: it may be a file that is read where it is asked for, and most of it never is.
-        self.register_buffer("weight", weight, persistent=False)
+        self.register_buffer("pretrained", weight, persistent=False)
         # Where row v lies in `rows`; U, where nothing does, for the others.
         place = torch.full((len(weight),), len(used)).index_put_((used,), torch.arange(len(used)))
         self.register_buffer("place", place, persistent=False)
@@ -49,7 +49,7 @@ class TrainedRows(nn.Module):
             return nn.functional.embedding(places, self.rows, padding_idx=self._padding_place)
         trained = len(self.rows)
         known = nn.functional.embedding(places.clamp(max=trained - 1), self.rows)
-        others = nn.functional.embedding(ids, self.weight) * self.decay
+        others = nn.functional.embedding(ids, self.pretrained) * self.decay
         return torch.where((places < trained)[..., None], known, others)
 
     def decay_with(self, optimiser: torch.optim.Optimizer) -> None:
@@ -69,7 +69,7 @@ class TrainedRows(nn.Module):
     @torch.no_grad()
     def whole(self) -> nn.Embedding:
         """All V rows as they are now, in an embedding of their own."""
-        weight = self.weight * self.decay
+        weight = self.pretrained * self.decay
         weight[self.place < len(self.rows)] = self.rows
         rows, features = weight.shape
         return nn.Embedding(rows, features, padding_idx=self._padding, _weight=weight)
