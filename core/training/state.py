@@ -2,7 +2,7 @@
 
 | in `state.safetensors`      | what                                                                  |
 |-----------------------------|-----------------------------------------------------------------------|
-| `model.NAME`                | weights; a frozen transformer is no part of the model                 |
+| `model.NAME`                | weights; a frozen transformer, and rows that never occur, are no part |
 | `optimiser.NUMBER.FIELD`    | AdamW's step and averages of each trained weight                      |
 | `prior.NAME`                | the covariances                                                       |
 | `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
