@@ -22,6 +22,7 @@ from core.errors import MRNLabError
 from core.models.encoders import (
     BiLSTM,
     Encoder,
+    TrainedRows,
     Transformer,
     join_rows,
     load_transformer,
@@ -34,7 +35,7 @@ from core.models.sources import locate
 from core.models.tagger import MultiTaskTagger
 from core.training.events import TaskFacts
 
-__all__ = ["load", "own_weights", "restore", "restore_own", "save"]
+__all__ = ["load", "own_weights", "restore", "restore_own", "save", "saved_bytes"]
 
 _FORMAT = 1
 _TRANSFORMER = ".inner."  # in the names of a transformer's own parameters
@@ -70,6 +71,13 @@ def save(
 def own_weights(model: MultiTaskTagger) -> dict[str, torch.Tensor]:
     """The weights of all but the transformer, as they are in the model, not copied."""
     return {name: value for name, value in model.state_dict().items() if _TRANSFORMER not in name}
+
+
+def saved_bytes(model: MultiTaskTagger) -> int:
+    """About how many bytes `save` writes: the state of a model lacks the rows of a vocabulary not trained."""
+    trained = [part for part in model.modules() if isinstance(part, TrainedRows)]
+    left_out: int = sum(part.pretrained.nbytes - part.rows.nbytes for part in trained)
+    return left_out + sum(value.nbytes for value in model.state_dict().values())
 
 
 def restore(folder: Path, model: MultiTaskTagger) -> None:

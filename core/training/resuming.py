@@ -11,6 +11,7 @@ from torch import Tensor
 
 from core.checkpoints import Checkpoint, NoRoom
 from core.models import checkpoint as models
+from core.models.encoders import TrainedRows
 from core.training.events import Note, Saved, Sink
 from core.training.setup import Setup
 from core.training.state import Progress, other_conditions, read_state, state_writer
@@ -102,7 +103,7 @@ class Resuming:
         training needs it on the disk, for the next epoch may do better.
         """
         model, frozen = self._run.model, self._run.config.encoder_training == "frozen"
-        epoch, size = len(at.history), sum(value.nbytes for value in model.state_dict().values())
+        epoch, size = len(at.history), models.saved_bytes(model)
         if not frozen or size > _MOST_IN_MEMORY:
             self._write_best(epoch, at.step, size)
             return
@@ -145,6 +146,9 @@ class Resuming:
 def _identity(run: Setup) -> str:
     """Of a run's description and data: what a state must be of to be taken up. The device may be another."""
     digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
+    for part in run.model.modules():
+        if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
+            digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
     for name, split in run.splits.items():
         digest.update(f"{name} {split.key} ".encode())
         digest.update(split.labels.tobytes())

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from core.artefacts import Artefacts
 from core.checkpoints import Checkpoint
@@ -237,6 +238,18 @@ def test_data_that_changed_are_refused(encoder: str, tmp_path: Path) -> None:
     assert pieces.attempt(stop_at=8).stopped
     pieces.data = corpus(train=sentences(40, 9))
     with pytest.raises(TrainingError, match="The data or the description of this run is not what it was"):
+        pieces.attempt()
+
+
+def test_an_encoder_that_changed_is_refused(tmp_path: Path) -> None:
+    """Rows of its vocabulary that never occur in the text are in its files alone."""
+    encoder = tiny_bert(tmp_path / "encoder")
+    pieces = Laboratory(toy(str(encoder)), tmp_path / "pieces", corpus())
+    assert pieces.attempt(stop_at=8).stopped
+    weights = load_file(encoder / "model.safetensors")
+    weights["embeddings.word_embeddings.weight"] += 0.01
+    save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(TrainingError, match="is not what it was"):
         pieces.attempt()
 
 

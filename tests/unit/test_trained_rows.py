@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import T5Config, T5EncoderModel
 
 from core.config import RunConfig
+from core.models.checkpoint import saved_bytes
 from core.models.encoders import TrainedRows, Transformer, load_transformer, train_rows, whole_vocabulary
 from core.models.heads import Heads
 from core.models.tagger import MultiTaskTagger
@@ -92,6 +93,15 @@ def test_reading_gives_the_rows_that_are_saved(encoder: tuple[str, int], tmp_pat
     saved = load_file(tmp_path / "model.safetensors")
     assert saved.keys() == {name for name in usual if not name.startswith("pooler.")}
     assert torch.equal(saved["embeddings.word_embeddings.weight"], read)
+
+
+def test_what_a_model_takes_on_the_disk_is_foreseen(encoder: tuple[str, int]) -> None:
+    """With and without trained rows: the files have all of the vocabulary."""
+    folder, padding = encoder
+    model = MultiTaskTagger(load_transformer(folder, half=False), Heads(16, [3, 2], init="zeros", dropout=0))
+    whole = saved_bytes(model)
+    assert train_rows(model.encoder.inner, used_ids(padding).numpy()) is not None
+    assert whole < saved_bytes(model) <= whole + 8  # one number more
 
 
 def test_a_subword_that_never_occurred_is_refused_while_training(encoder: tuple[str, int]) -> None:
