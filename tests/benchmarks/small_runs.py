@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from core.config import RunConfig
 from core.corpora import prepare
@@ -36,7 +37,7 @@ from tests.supervised import supervised
 _SENTENCES = 1000
 _SEEDS = 4
 _LOOK_S = 0.1
-_KINDS = {
+_KINDS: dict[str, dict[str, Any]] = {
     "bilstm": {"encoder": "minilm+bilstm", "bilstm_hidden": 100},
     "heads": {"encoder": "minilm"},
 }
@@ -44,7 +45,12 @@ _KINDS = {
 
 def descriptions(kind: str, corpus: str, number: int, epochs: int) -> list[RunConfig]:
     """So many runs of a study: all seeds of one λ, then all of the next."""
-    common = {"corpus": corpus, "tasks": "pos,chunk,ner", "encoder_training": "frozen", "epochs": epochs}
+    common: dict[str, Any] = {
+        "corpus": corpus,
+        "tasks": "pos,chunk,ner",
+        "encoder_training": "frozen",
+        "epochs": epochs,
+    }
     whole = prepare(RunConfig.build(**common))
     common |= {"fraction": min(1.0, _SENTENCES / len(whole.train))} | _KINDS[kind]
     strengths = (0.001 * 1.1**power for power in itertools.count())
@@ -91,9 +97,9 @@ def _stages() -> list[Stage]:
     import core.corpora
     from core.checkpoints import Checkpoint
     from core.encoding.batches import Batches
-    from core.models import checkpoint
     from core.training import setup, trainer
     from core.training.resuming import Resuming
+    from core.training.scoring import Scorer
     from core.training.step_log import StepLog
     from jobs import worker
     from jobs.sink import StoreSink
@@ -103,10 +109,9 @@ def _stages() -> list[Stage]:
         ("claim", Store, "claim"),
         ("corpus prepared", core.corpora, "prepare"),
         ("set up: rest", trainer, "set_up"),
-        ("set up: tokenizer", setup, "load_tokenizer"),
-        ("set up: encoder", setup, "load_transformer"),
+        ("set up: tokenizer", setup, "_tokenizer"),
+        ("set up: encoder", setup, "_encoder"),
         ("set up: words encoded", setup, "encode_corpus"),
-        ("set up: features", setup, "FeatureTables"),
         ("set up: features", setup.Setup, "compute_features"),
         ("state looked for", Resuming, "begin"),
         ("loop: rest", trainer, "train"),
@@ -115,9 +120,11 @@ def _stages() -> list[Stage]:
         ("loop: step log", StepLog, "add"),
         ("loop: step log", StepLog, "flush"),
         ("dev and test predicted", trainer, "predict"),
-        ("dev and test scored", trainer, "score"),
+        ("dev and test scored", Scorer, "__init__"),
+        ("dev and test scored", Scorer, "headlines"),
+        ("dev and test scored", Scorer, "result"),
         ("best model kept", Resuming, "save_best"),
-        ("best model restored", checkpoint, "restore"),
+        ("best model restored", Resuming, "restore_best"),
         ("model published", Checkpoint, "publish"),
         ("states forgotten", Checkpoint, "forget_states"),
         ("store: events written", StoreSink, "_write"),
