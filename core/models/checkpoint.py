@@ -77,7 +77,8 @@ def saved_bytes(model: MultiTaskTagger) -> int:
     """About how many bytes `save` writes: the state of a model lacks the rows of a vocabulary not trained."""
     trained = [part for part in model.modules() if isinstance(part, TrainedRows)]
     left_out: int = sum(part.pretrained.nbytes - part.rows.nbytes for part in trained)
-    return left_out + sum(value.nbytes for value in model.state_dict().values())
+    kept: int = sum(value.nbytes for value in model.state_dict().values())
+    return kept + left_out
 
 
 def restore(folder: Path, model: MultiTaskTagger) -> None:
