@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from core.corpora.types import Sentence
 from core.evaluation.scores import PlainScore, score_task
@@ -23,12 +23,19 @@ def column_names(tasks: Sequence[str], gold: Sequence[str], *, confidence: bool)
 
 
 def conll_text(
-    sentences: Sequence[Sentence], tagged: Sequence[TaggedSentence], *, confidence: bool = False
+    sentences: Sequence[Sentence],
+    tagged: Sequence[TaggedSentence],
+    *,
+    gold: Collection[str] | None = None,
+    confidence: bool = False,
 ) -> str:
     """A word a line, tabs between the columns: the word, and of each task its gold label (where the text has
     any for the task; `_` in sentences that have none), the run's label and, if asked for, how sure it is.
+
+    `gold`: the tasks that the whole text has gold labels of, where these sentences are a part of it.
     """
-    gold = {task for sentence in sentences for task in sentence.labels}
+    if gold is None:
+        gold = {task for sentence in sentences for task in sentence.labels}
     lines: list[str] = []
     for sentence, answer in zip(sentences, tagged, strict=True):
         for place, word in enumerate(sentence.tokens):

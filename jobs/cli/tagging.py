@@ -97,12 +97,11 @@ def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence:
     tagger = load_tagger(own_checkpoint(run.checkpoint))
     tasks = [GivenTask(name, scheme, tagger.labels[name]) for name, scheme in tagger.schemes.items()]
     given = read_given(content, str(file), tasks, columns=columns or None, split=split)
-    words = [sentence.tokens for sentence in given.sentences]
-    tagged = [one for part in tag_in_parts([tagger], words) for one in part]
-    scores = given_scores(given.sentences, tagged, tagger.schemes, run.config.pos_score)
     for note in given.notes:
         say(note)
+    parts = tag_in_parts([tagger], [sentence.tokens for sentence in given.sentences])
     if json_:
+        tagged = [one for part in parts for one in part]
         sentences = [
             {
                 "tokens": one.tokens,
@@ -111,11 +110,17 @@ def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence:
             }
             for sentence, one in zip(given.sentences, tagged, strict=True)
         ]
+        scores = given_scores(given.sentences, tagged, tagger.schemes, run.config.pos_score)
         told = {score.task: {score.score_name: score.score, "words": score.tokens} for score in scores}
         print_json({"run": run.id, "sentences": sentences, "scores": told})
         return
     names = column_names(list(tagger.schemes), given.gold, confidence=confidence)
-    say(f"{len(tagged):,} sentences; columns: {', '.join(names)}.")
-    for score in scores:
+    say(f"{len(given.sentences):,} sentences; columns: {', '.join(names)}.")
+    done, kept = 0, []
+    for part in parts:  # handed out as they come: the answers to a large file need not fit the memory
+        own = given.sentences[done : done + len(part)]
+        hand_out(conll_text(own, part, gold=given.gold, confidence=confidence))
+        done += len(part)
+        kept += part if given.gold else []
+    for score in given_scores(given.sentences[: len(kept)], kept, tagger.schemes, run.config.pos_score):
         say(f"{score.task}: {score.score_name} {100 * score.score:.2f}% on {score.tokens:,} words.")
-    hand_out(conll_text(given.sentences, tagged, confidence=confidence))

@@ -97,6 +97,8 @@ def test_what_is_written_can_be_read_again() -> None:
     assert names == ("tokens", "pos", "pos_confidence", "ner_gold", "ner", "ner_confidence")
     assert text.splitlines()[0].split("\t") == ["Anna", "NNP", "0.7500", "B-PER", "B-PER", "0.7500"]
     assert text.splitlines()[3].split("\t")[3] == "_"
+    parts = [(sentences[:1], answers[:1]), (sentences[1:], answers[1:])]
+    assert text == "".join(conll_text(*part, gold=["ner"], confidence=True) for part in parts)
     plain = conll_text([Sentence(one.tokens, {}) for one in sentences], answers)
     tasks = [
         GivenTask("pos", "plain", ("NNP", "VB", "NN")),

@@ -47,6 +47,13 @@ def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
     named = json.loads(lab.answer("tag", run, "--file", str(gold), "--json", "--columns", "tokens,pos,_"))
     assert list(named["scores"]) == ["pos"]
 
+    gold.write_text(f"{GOLD}\n" * 300)  # tagged in parts, and scored as a whole
+    result = lab.call("tag", run, "--file", str(gold))
+    lines = result.stdout.splitlines()
+    assert len(lines) == 300 * 6
+    assert {line.count("\t") for line in lines if line} == {4}
+    assert "pos: accuracy 100.00% on 1,500 words." in result.stderr
+
     gold.write_text(GOLD + "lamb N\n")
     assert "line 6: expected 3 columns" in lab.refusal("tag", run, "--file", str(gold))
     assert "not both" in lab.refusal("tag", run, "EU", "--file", str(gold))
