@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["Workers", "workers"]
 
 
@@ -55,7 +57,7 @@ def workers() -> Iterator[Workers]:
     finally:
         assert server.stdin is not None
         server.stdin.close()
-        server.wait(timeout=60)
+        server.wait(timeout=PATIENCE_S)
         server.stdout.close()
 
 

@@ -16,10 +16,11 @@ from urllib.request import Request, urlopen
 
 import psutil
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["ROOT", "Server", "free_port", "running_server"]
 
 ROOT = Path(__file__).resolve().parents[1]
-_START_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Server:
         """Status, text and headers of its answer."""
         request = Request(f"{self.address}{path}", headers=dict(headers or {}), method=method)
         try:
-            with urlopen(request, timeout=20) as answer:
+            with urlopen(request, timeout=PATIENCE_S) as answer:
                 return answer.status, answer.read().decode(), answer.headers
         except HTTPError as error:
             with error:
@@ -75,7 +76,7 @@ def running_server(home: Path, *options: str, port: int | None = None, **variabl
             stderr=log,
         )
     server = Server(psutil.Process(started.pid), port, home)
-    deadline = time.monotonic() + _START_S
+    deadline = time.monotonic() + PATIENCE_S
     try:
         while True:
             try:
@@ -88,4 +89,4 @@ def running_server(home: Path, *options: str, port: int | None = None, **variabl
         yield server
     finally:
         started.terminate()
-        started.wait(timeout=20)
+        started.wait(timeout=PATIENCE_S)

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["PROCESSES", "started", "together"]
 
 # The server imports the library once; its children are then there at once.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["core.store", "tests.making"])
-
-_PATIENCE_S = 60.0
 
 
 def together(target: Callable[..., None], calls: Sequence[tuple[Any, ...]]) -> None:
@@ -31,7 +31,7 @@ def started(
     processes = [PROCESSES.Process(target=target, args=call) for call in calls]
 
     def wait(condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < end, "waited in vain"
             failed = [process.exitcode for process in processes if process.exitcode]
@@ -45,7 +45,7 @@ def started(
     finally:
         stop()
         for process in processes:
-            process.join(timeout=_PATIENCE_S)
+            process.join(timeout=PATIENCE_S)
             if process.exitcode is None:
                 process.kill()
     assert [process.exitcode for process in processes] == [0] * len(processes)

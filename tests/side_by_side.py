@@ -16,6 +16,7 @@ _FIRST = (
     *_BROWSER,
     "tests/clusters/",
     "tests/unit/test_killed_workers.py",
+    "tests/unit/cli/test_launch_to_tag.py",
     "tests/unit/test_faults_processes.py",
     "tests/contracts/",
 )

@@ -13,6 +13,7 @@ from core.store import Owner, Store
 from jobs.engines.local import LocalEngine
 from jobs.engines.slots import taken_slots
 from jobs.processes import kill
+from tests.patience import PATIENCE_S
 
 __all__ = [
     "FOREVER",
@@ -36,7 +37,7 @@ def small_engine(module: str = "tests.small_training") -> LocalEngine:
     return LocalEngine((*SMALL_WORKER[:-1], module))
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Until the condition holds; fails where it does not in that time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -72,7 +73,7 @@ def end_all(store: Store) -> None:
         above = [watcher for owner in owners for watcher in watchers(owner.pid)]
         for owner in owners:
             kill(owner)
-        _gone, alive = psutil.wait_procs(above, timeout=60)
+        _gone, alive = psutil.wait_procs(above, timeout=PATIENCE_S)
         assert not alive
 
 

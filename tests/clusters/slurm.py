@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["SlurmServer", "started"]
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun")
-_PATIENCE_S = 60.0
 
 _SETTINGS = """\
 ClusterName=small
@@ -127,7 +128,7 @@ def _is_idle(server: SlurmServer) -> bool:
 
 def _until(what: object) -> None:
     assert callable(what)
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < deadline, "Slurm did not come up, or down"
         time.sleep(0.1)

@@ -19,6 +19,7 @@ from core.errors import MRNLabError
 from core.store import MetricKey, RunState, Store
 from tests.clusters.training import STEP_S
 from tests.making import config
+from tests.patience import PATIENCE_S
 from tests.postgres import PostgresServer
 
 cluster_utils = pytest.importorskip(
@@ -31,7 +32,6 @@ from jobs.engines.ray_engine import JOB, RayEngine  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = "tests.clusters.training:worker"
 LOSS = MetricKey("", "train", "loss")
-_PATIENCE_S = 120.0
 
 
 class Laboratory:
@@ -57,7 +57,7 @@ class Laboratory:
 
     def until(self, what: Callable[[], object]) -> None:
         """Waits for that. Fails where it does not come."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while not what():
             assert time.monotonic() < deadline, [
                 (run.id, run.state.value, run.step, run.waiting_for) for run in self.store.runs()

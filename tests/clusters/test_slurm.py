@@ -16,6 +16,7 @@ from core.store import MetricKey, RunState, Store
 from jobs.processes import this_process
 from tests.clusters.slurm import SlurmServer, started
 from tests.making import config
+from tests.patience import PATIENCE_S
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mrnlab[slurm]'")
 
@@ -24,7 +25,6 @@ from jobs.engines.slurm_job import JOB
 
 ROOT = Path(__file__).resolve().parents[2]
 LOSS = MetricKey("", "train", "loss")
-_PATIENCE_S = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def engine(slurm: SlurmServer, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 
 def until(store: Store, engine: SlurmEngine, what: Callable[[], object]) -> None:
     """Waits for that, looking after the queue as pages do. Fails where it does not come."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < deadline, [
             (run.id, run.state.value, run.step, run.waiting_for, run.engine_job) for run in store.runs()

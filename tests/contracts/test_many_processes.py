@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from core.store import MetricKey, Owner, RunState, Store
 from tests.making import OWNER, claimed, config, step_metrics
+from tests.patience import PATIENCE_S
 from tests.several import PROCESSES, started, together
 
 _MEMORY = Path("/dev/shm")
@@ -78,7 +79,7 @@ def test_sixteen_processes_claim_every_run_exactly_once(quick_url: str) -> None:
     claims: dict[int, list[int]] = {}
     with started(_claim_all, [(quick_url, number, taken) for number in range(16)]):
         for _ in range(16):  # before they are waited for: a full queue holds its process back
-            number, mine = taken.get(timeout=120)
+            number, mine = taken.get(timeout=PATIENCE_S)
             claims[number] = mine
     counted = Counter(run_id for mine in claims.values() for run_id in mine)
     assert counted == Counter(ids)
@@ -101,14 +102,14 @@ def test_a_pause_holds_all_of_them_back(url: str) -> None:
     taken = PROCESSES.Queue()
     store.pause_queue()
     together(_claim_all, [(url, number, taken) for number in range(3)])
-    assert [taken.get(timeout=5)[1] for _ in range(3)] == [[], [], []]
+    assert [taken.get(timeout=PATIENCE_S)[1] for _ in range(3)] == [[], [], []]
     store.unpause_queue()
     store.drain("here")
     together(_claim_all, [(url, 4, taken)])
-    assert taken.get(timeout=5) == (4, [])
+    assert taken.get(timeout=PATIENCE_S) == (4, [])
     store.undrain("here")
     together(_claim_all, [(url, 5, taken)])
-    assert len(taken.get(timeout=5)[1]) == 10
+    assert len(taken.get(timeout=PATIENCE_S)[1]) == 10
     store.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,16 +35,32 @@ class Laboratory:
         return f"{self.address}/{page}?" + "&".join(f"{name}={value}" for name, value in query.items())
 
 
-@pytest.fixture(scope="session")
-def filled_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    """One app for all journeys that only look: nothing runs in it, and nothing may be changed for others."""
+@pytest.fixture(scope="package")
+def filled_home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Filled]:
+    """The folder of a laboratory with runs that have ended, to be copied."""
     browser_path()  # skips where there is none
     home = tmp_path_factory.mktemp("filled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
-        filled = fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
+        return home, fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
+
+
+@contextlib.contextmanager
+def copied_laboratory(filled_home: tuple[Path, Filled], home: Path) -> Iterator[Laboratory]:
+    """An app over a copy of it."""
+    original, filled = filled_home
+    shutil.copytree(original, home, dirs_exist_ok=True)
     with running_app(home) as address:
         yield Laboratory(address, home, filled)
+
+
+@pytest.fixture(scope="package")
+def filled_laboratory(
+    filled_home: tuple[Path, Filled], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Laboratory]:
+    """One app for all journeys that only look, or leave it as they found it: nothing runs in it."""
+    with copied_laboratory(filled_home, tmp_path_factory.mktemp("looked-at")) as laboratory:
+        yield laboratory
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,9 +82,9 @@ def pytest_runtest_makereport(
     return (yield)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for the journeys of a file: starting it takes longer than many of them."""
+    """One browser for all journeys: starting it takes longer than many of them."""
     with chromium() as program:
         yield program
 

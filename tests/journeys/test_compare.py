@@ -13,14 +13,13 @@ from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
 
 pytestmark = pytest.mark.journey
-_LOOK_MS = 60_000
 _DRAWN = "(count) => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count"
 
 
 def opened(page: Page, laboratory: Laboratory, **query: str) -> None:
     page.goto(laboratory.link("compare", **query))
-    expect(page.get_by_text("A closer look")).to_be_visible(timeout=_LOOK_MS)
-    page.wait_for_function(_DRAWN, arg=6, timeout=_LOOK_MS)
+    expect(page.get_by_text("A closer look")).to_be_visible()
+    page.wait_for_function(_DRAWN, arg=6)
 
 
 def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: Page) -> None:
@@ -31,7 +30,7 @@ def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: P
     picture(page, "compare-answer")
     matrix = page.locator(".st-key-confusion .js-plotly-plot")
     matrix.scroll_into_view_if_needed()
-    matrix.locator(".heatmaplayer").first.wait_for(timeout=_LOOK_MS)
+    matrix.locator(".heatmaplayer").first.wait_for()
     # The cell of ORG taken for LOC, where the picture itself says that it is.
     at = matrix.evaluate(
         """(chart) => {
@@ -44,9 +43,9 @@ def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: P
         }"""
     )
     matrix.click(position=at)
-    expect(page.get_by_text("ORG → LOC", exact=True).last).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("ORG → LOC", exact=True).last).to_be_visible()
     block = page.locator(".block").first
-    expect(block.locator(".word").first).to_be_visible(timeout=_LOOK_MS)
+    expect(block.locator(".word").first).to_be_visible()
     assert block.locator(".differs").count() > 0
     assert block.locator(".who").all_inner_texts()[:3] == ["gold", "A", "B"]
     page.locator(".block").first.scroll_into_view_if_needed()
@@ -57,10 +56,10 @@ def test_a_table_to_paste(filled_laboratory: Laboratory, page: Page, tmp_path: P
     opened(page, filled_laboratory, closer="Per seed")
     page.get_by_role("button", name="Copy").first.click()
     code = page.get_by_test_id("stCode").first
-    expect(code).to_contain_text("\\toprule", timeout=_LOOK_MS)
+    expect(code).to_contain_text("\\toprule")
     picture(page, "compare-latex")
     page.get_by_role("radio", name="CSV").click()
-    expect(code).to_contain_text("configuration", timeout=_LOOK_MS)
+    expect(code).to_contain_text("configuration")
     with page.expect_download() as download:
         page.locator(".st-key-scores_download").get_by_role("button").click()
     download.value.save_as(tmp_path / "scores.csv")
@@ -75,10 +74,10 @@ def test_a_link_shows_what_was_seen(filled_laboratory: Laboratory, page: Page) -
     page.get_by_role("radio", name="chunk").click()
     page.get_by_text("As differences to MTL").click()
     told = page.get_by_text("chunk, F1, in percent.")
-    expect(told).to_be_visible(timeout=_LOOK_MS)
+    expect(told).to_be_visible()
     page.wait_for_url("**seed_differences=true**")
     page.goto(page.url)
-    expect(told).to_be_visible(timeout=_LOOK_MS)
+    expect(told).to_be_visible()
     less = page.get_by_role("switch", name="As differences to MTL")
-    expect(less).to_be_checked(timeout=_LOOK_MS)
+    expect(less).to_be_checked()
     picture(page, "compare-seeds")

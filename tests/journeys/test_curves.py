@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,12 +15,12 @@ from playwright.sync_api import Download, Page, expect
 from core.store import MetricKey, RunState, Store
 from core.training.events import TOTAL, StepMetrics
 from jobs.processes import this_process
-from tests.journeys.browser import browser_path, picture, running_app
-from tests.pages.filled_store import TASKS, fill
+from tests.journeys.browser import picture
+from tests.journeys.conftest import Laboratory
+from tests.pages.filled_store import TASKS
 
 pytestmark = pytest.mark.journey
 
-_PATIENCE_MS = 60_000  # where many journeys share a machine
 _CHART = """() => {
     const chart = document.querySelector('.js-plotly-plot')
     if (!chart?._fullData) return null
@@ -41,7 +41,7 @@ _BUTTONS = "() => [...document.querySelectorAll('.modebar-btn')].map((button) =>
 
 @dataclass(frozen=True)
 class Live:
-    """An app of the test's own, over finished runs and one that this test trains."""
+    """An app over finished runs and one that this test trains."""
 
     address: str
     store: Store
@@ -59,38 +59,36 @@ class Live:
 
 
 @pytest.fixture
-def laboratory(tmp_path: Path) -> Iterator[Live]:
-    browser_path()  # skips where there is none
-    url = f"sqlite:///{tmp_path / 'runs.db'}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(tmp_path))
-        fill(url, seeds=(1, 2, 3), active=False, broken=False)
-    store = Store.open(url)
-    mtl = [run.id for run in store.runs() if run.config.paradigm == "mtl"]
-    (run_id,) = store.add_runs([store.run(mtl[0]).config.model_copy(update={"seed": 4})])
-    assert store.claim(this_process(), due_in=3600)
-    with running_app(tmp_path) as address:
-        yield Live(address, store, mtl, run_id)
-    store.close()
+def live(filled_laboratory: Laboratory) -> Iterator[Live]:
+    """It is as before when the test has ended."""
+    with contextlib.closing(Store.open(f"sqlite:///{filled_laboratory.home / 'runs.db'}")) as store:
+        ended = store.runs(states={RunState.SUCCEEDED})
+        mtl = [run.id for run in ended if run.config.paradigm == "mtl"]
+        (run_id,) = store.add_runs([store.run(mtl[0]).config.model_copy(update={"seed": 4})])
+        assert store.claim(this_process(), due_in=3600)
+        try:
+            yield Live(filled_laboratory.address, store, mtl, run_id)
+        finally:
+            if store.state(run_id) is RunState.RUNNING:
+                store.request_stop(run_id)
+                store.finish(run_id, RunState.CANCELLED)
+            store.delete_runs([run_id])
 
 
-def test_curves_live_zoomed_hidden_and_saved(laboratory: Live, page: Page) -> None:
-    page.set_default_timeout(_PATIENCE_MS)
-    laboratory.train(1, 2000)
+def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
+    live.train(1, 2000)
     mrn = 1
-    page.goto(
-        f"{laboratory.address}/curves?run={','.join(map(str, [*laboratory.mtl, laboratory.run_id, mrn]))}"
-    )
+    page.goto(f"{live.address}/curves?run={','.join(map(str, [*live.mtl, live.run_id, mrn]))}")
     _await(page, "(chart) => chart.lines === 5 && chart.bands === 0 && chart.last === 2000")
     assert page.evaluate(_BUTTONS) == ["Zoom", "Pan", "Zoom in", "Zoom out", "Autoscale"]  # none uploads
     picture(page, "curves-lines")
-    _zoom_holds_over_updates(page, laboratory)
-    _lines_are_hidden_and_marked(page, laboratory)
+    _zoom_holds_over_updates(page, live)
+    _lines_are_hidden_and_marked(page, live)
     _bands(page)
-    laboratory.store.request_stop(laboratory.run_id)
-    laboratory.store.finish(laboratory.run_id, RunState.CANCELLED)
-    expect(page.get_by_text("Nothing runs.")).to_be_visible(timeout=_PATIENCE_MS)
-    _files(page, laboratory)
+    live.store.request_stop(live.run_id)
+    live.store.finish(live.run_id, RunState.CANCELLED)
+    expect(page.get_by_text("Nothing runs.")).to_be_visible()
+    _files(page, live)
 
 
 def _await(page: Page, condition: str) -> dict[str, object]:
@@ -101,7 +99,7 @@ def _await(page: Page, condition: str) -> dict[str, object]:
     return found
 
 
-def _zoom_holds_over_updates(page: Page, laboratory: Live) -> None:
+def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     coarse = page.evaluate(_CHART)["points"]
     page.evaluate("() => { document.querySelector('.js-plotly-plot').dataset.same = 'yes' }")
     box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
@@ -116,19 +114,19 @@ def _zoom_holds_over_updates(page: Page, laboratory: Live) -> None:
     page.wait_for_url(re.compile("[?&]x="))
     start, end = zoomed["range"]
     small = page.locator(".plot").first
-    expect(small.locator("text").filter(has_text="900")).to_have_count(1, timeout=_PATIENCE_MS)
+    expect(small.locator("text").filter(has_text="900")).to_have_count(1)
     _await(
         page,
         f"""() => {{
             const traces = document.querySelector('.js-plotly-plot')._fullData
-            const line = traces.find((trace) => trace.name.startsWith('{laboratory.run_id} '))
+            const line = traces.find((trace) => trace.name.startsWith('{live.run_id} '))
             return Array.from(line.x).filter((x) => x > {start} && x < {end}).length >= {end} - {start} - 2
         }}""",
     )
     assert coarse <= 4500
     page.mouse.move(box["x"] + 0.7 * box["width"], top)
     _await(page, "(chart) => chart.hovers > 0")
-    laboratory.train(2001, 2050)
+    live.train(2001, 2050)
     after = _await(page, "(chart) => chart.last === 2050")
     assert after["range"] == zoomed["range"]
     assert after["same"] == "yes"
@@ -139,16 +137,16 @@ def _zoom_holds_over_updates(page: Page, laboratory: Live) -> None:
     page.wait_for_url(lambda url: not re.search("[?&]x=", url))
 
 
-def _lines_are_hidden_and_marked(page: Page, laboratory: Live) -> None:
-    name = f"{laboratory.mtl[0]} · MTL · demo · seed"
+def _lines_are_hidden_and_marked(page: Page, live: Live) -> None:
+    name = f"{live.mtl[0]} · MTL · demo · seed"
     page.get_by_role("checkbox", name=name).uncheck()
     _await(page, "(chart) => chart.lines === 4")
-    page.wait_for_url(re.compile(f"hide={laboratory.mtl[0]}"))
-    line = page.locator("button[aria-pressed]", has_text=f"{laboratory.run_id} · MTL")
+    page.wait_for_url(re.compile(f"hide={live.mtl[0]}"))
+    line = page.locator("button[aria-pressed]", has_text=f"{live.run_id} · MTL")
     expect(line).to_have_count(1)  # while a legend is drawn anew its former one stands beside it
     line.click()
-    page.wait_for_url(re.compile(f"mark={laboratory.run_id}"))
-    laboratory.train(2051, 2100)
+    page.wait_for_url(re.compile(f"mark={live.run_id}"))
+    live.train(2051, 2100)
     _await(page, "(chart) => chart.last === 2100 && chart.lines === 4")
     expect(page.get_by_role("checkbox", name=name)).not_to_be_checked()
     picture(page, "curves-marked")
@@ -161,18 +159,18 @@ def _lines_are_hidden_and_marked(page: Page, laboratory: Live) -> None:
 def _bands(page: Page) -> None:
     page.get_by_role("radio", name="Mean ± SD").click()
     _await(page, "(chart) => chart.bands === 1 && chart.lines === 2")
-    expect(page.get_by_text("1, 2, 3, 4 (n = 4)")).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.get_by_text("1, 2, 3, 4 (n = 4)")).to_be_visible()
     picture(page, "curves-mean-sd")
     page.get_by_role("radio", name="Mean, 95% interval").click()
     page.get_by_title("Show ner large").click()
-    expect(page.get_by_role("radio", name="ner")).to_be_checked(timeout=_PATIENCE_MS)
+    expect(page.get_by_role("radio", name="ner")).to_be_checked()
     _await(page, "(chart) => chart.bands === 1")
     picture(page, "curves-mean-interval")
 
 
-def _files(page: Page, laboratory: Live) -> None:
+def _files(page: Page, live: Live) -> None:
     png = _downloaded(page, "png")
-    assert png.suggested_filename == f"training-loss-ner-runs-{'-'.join(_shown(laboratory))}.png"
+    assert png.suggested_filename == f"training-loss-ner-runs-{'-'.join(_shown(live))}.png"
     content = png.path().read_bytes()
     assert content.startswith(b"\x89PNG")
     assert len(content) > 20_000
@@ -182,9 +180,9 @@ def _files(page: Page, laboratory: Live) -> None:
     assert ">MTL<" in svg  # the legend
     assert "rgb(255, 255, 255)" in svg  # on white
     table = pd.read_csv(io.BytesIO(_downloaded(page, "csv").path().read_bytes()), keep_default_na=False)
-    assert set(table["run"]) == {int(number) for number in _shown(laboratory)}
-    own = table[(table["run"] == laboratory.run_id) & (table["task"] == "ner")]
-    (stored,) = laboratory.store.metrics([laboratory.run_id], MetricKey("ner", "train", "loss"))
+    assert set(table["run"]) == {int(number) for number in _shown(live)}
+    own = table[(table["run"] == live.run_id) & (table["task"] == "ner")]
+    (stored,) = live.store.metrics([live.run_id], MetricKey("ner", "train", "loss"))
     assert own["value"].tolist() == stored.value.tolist()
     assert own["step"].tolist() == list(range(1, 2101))
     means = pd.read_csv(io.BytesIO(_downloaded(page, "means_csv").path().read_bytes()))
@@ -195,8 +193,8 @@ def _files(page: Page, laboratory: Live) -> None:
     assert of_mtl["seeds"].item() == 4
 
 
-def _shown(laboratory: Live) -> list[str]:
-    return [str(number) for number in (*laboratory.mtl, laboratory.run_id, 1)]
+def _shown(live: Live) -> list[str]:
+    return [str(number) for number in (*live.mtl, live.run_id, 1)]
 
 
 def _downloaded(page: Page, button: str) -> Download:

@@ -5,6 +5,7 @@ nothing runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,16 @@ from tests.journeys.conftest import Laboratory
 pytestmark = pytest.mark.journey
 
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
-_LOOK_MS = 30_000
 _QUIET_MS = 4000
 _SETTLE_MS = 1500
 _MOST_KEYS, _KEYS_IN_A_TABLE = 250, 15
+
+_STILL = """(ms) => new Promise((still) => {
+    let timer = setTimeout(still, ms)
+    const again = () => { clearTimeout(timer); timer = setTimeout(still, ms) }
+    new MutationObserver(again).observe(document, { childList: true, subtree: true })
+})"""
+_BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 
 # Each page otherwise than it opens by itself: its query, and what is on it for that.
 LINKS = {
@@ -33,36 +40,66 @@ LINKS = {
 PAGES = tuple(LINKS)
 
 
-@pytest.fixture(params=["light", "dark"])
-def themed(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    with browser_page(browser, dark=request.param == "dark") as (page, _, _errors):
-        yield page
+@dataclass(frozen=True)
+class Opened:
+    """A page that was opened once for all that is asked of it, and what it said to the server since."""
+
+    name: str
+    page: Page
+    said: list[str | bytes] = field(default_factory=list)
 
 
-def _opened(page: Page, laboratory: Laboratory, name: str) -> None:
-    query, told = LINKS[name]
-    page.goto(
-        laboratory.link(
-            name, **{key: text.format(mrn=laboratory.filled.mrn[0]) for key, text in query.items()}
-        )
-    )
-    expect(page.get_by_role("heading", level=1)).to_have_text(name.capitalize(), timeout=_LOOK_MS)
-    expect(page.get_by_text(told).first).to_be_visible(timeout=_LOOK_MS)
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=_LOOK_MS)
-    page.wait_for_timeout(_SETTLE_MS)  # tables and charts mount a moment after the script has ended
+@pytest.fixture(scope="module", params=PAGES)
+def opened(
+    request: pytest.FixtureRequest, browser: Browser, filled_laboratory: Laboratory
+) -> Iterator[Opened]:
+    """Each page by its link, in the light."""
+    query, told = LINKS[request.param]
+    filled_in = {key: text.format(mrn=filled_laboratory.filled.mrn[0]) for key, text in query.items()}
+    with browser_page(browser) as (page, elsewhere, errors):
+        made = Opened(request.param, page)
+
+        def listen(socket: WebSocket) -> None:
+            socket.on("framesent", lambda message: made.said.append(message))
+            socket.on("framereceived", lambda message: made.said.append(message))
+
+        page.on("websocket", listen)
+        page.goto(filled_laboratory.link(made.name, **filled_in))
+        expect(page.get_by_role("heading", level=1)).to_have_text(made.name.capitalize())
+        expect(page.get_by_text(told).first).to_be_visible()
+        _settle(page)
+        yield made
+        assert not errors
+        assert not elsewhere, "the pages asked another machine for something"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_words_can_be_read(name: str, themed: Page, filled_laboratory: Laboratory) -> None:
-    _opened(themed, filled_laboratory, name)
-    themed.evaluate(_ASK)
-    assert themed.evaluate("() => mrnlab.faint()") == []
+@pytest.fixture
+def page(opened: Opened) -> Page:
+    return opened.page
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_keys_reach_every_control(name: str, page: Page, filled_laboratory: Laboratory) -> None:
+def _settle(page: Page) -> None:
+    """Until nothing is added any more: tables and charts mount a moment after the script has ended."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    page.evaluate(_STILL, _SETTLE_MS)
+
+
+def test_a_page_is_quiet_while_nothing_runs(opened: Opened) -> None:
+    """It sends nothing and is sent nothing, however long it stays open."""
+    assert opened.said
+    opened.said.clear()
+    opened.page.wait_for_timeout(_QUIET_MS)
+    assert not opened.said
+    picture(opened.page, f"everywhere-{opened.name}")
+
+
+def test_words_can_be_read(page: Page) -> None:
+    page.evaluate(_ASK)
+    assert page.evaluate("() => mrnlab.faint()") == []
+
+
+def test_keys_reach_every_control(page: Page) -> None:
     """The Tab key comes to each, each shows that it has the focus and says what it is."""
-    _opened(page, filled_laboratory, name)
     page.evaluate(_ASK)
     assert page.evaluate("() => mrnlab.nameless()") == []
     # What comes gradually could not be told from what stays.
@@ -79,19 +116,12 @@ def test_keys_reach_every_control(name: str, page: Page, filled_laboratory: Labo
     assert page.evaluate("() => mrnlab.unseen()") == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_quiet_while_nothing_runs(name: str, page: Page, filled_laboratory: Laboratory) -> None:
-    """It sends nothing and is sent nothing, however long it stays open."""
-    said: list[str | bytes] = []
-
-    def listen(socket: WebSocket) -> None:
-        socket.on("framesent", lambda message: said.append(message))
-        socket.on("framereceived", lambda message: said.append(message))
-
-    page.on("websocket", listen)
-    _opened(page, filled_laboratory, name)
-    assert said
-    said.clear()
-    page.wait_for_timeout(_QUIET_MS)
-    assert not said
-    picture(page, f"everywhere-{name}")
+def test_words_can_be_read_in_the_dark(opened: Opened, page: Page) -> None:
+    """The page turns dark with the reader's machine."""
+    light = page.evaluate(_BACKGROUND)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"(light) => ({_BACKGROUND})() !== light", arg=light)
+    _settle(page)
+    page.evaluate(_ASK)
+    assert page.evaluate("() => mrnlab.faint()") == []
+    picture(page, f"everywhere-{opened.name}-dark")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,14 +19,13 @@ from core.training.events import TOTAL
 from tests.journeys.browser import browser_path, picture, running_app
 from tests.making import config
 from tests.pages.test_jobs_states import held
+from tests.supervised import wait_for
 from tests.tiny import tiny_bert
 from tests.trained import toy_corpus
 
 pytestmark = pytest.mark.journey
 
-_LOOK_MS = 60_000
-_PATIENCE_S = 120.0
-_EPOCHS = 30
+_EPOCHS = 12
 _STEPS = _EPOCHS * 8  # 64 sentences, 8 in a batch
 
 
@@ -75,7 +73,7 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
         _see(page, "What is shown is what was known before")
         expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
         picture(page, "jobs-locked")
-    expect(page.get_by_text("What is shown is what was known before")).to_have_count(0, timeout=_LOOK_MS)
+    expect(page.get_by_text("What is shown is what was known before")).to_have_count(0)
 
     _press(page, "Resume queue")
     training = _await(store, run_id, lambda run: run.saved_step is not None)
@@ -112,16 +110,13 @@ def _launch(page: Page, address: str, home: Path, store: Store) -> int:
 
 
 def _press(page: Page, name: str | re.Pattern[str]) -> None:
-    page.get_by_test_id("stMain").get_by_role("button", name=name).click(timeout=_LOOK_MS)
+    page.get_by_test_id("stMain").get_by_role("button", name=name).click()
 
 
 def _see(page: Page, words: str) -> None:
-    expect(page.get_by_text(words).first).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text(words).first).to_be_visible()
 
 
 def _await(store: Store, run_id: int, so: Callable[[Run], bool]) -> Run:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not so(run := store.run(run_id)):
-        assert time.monotonic() < deadline, (run.state, run.error)
-        time.sleep(0.05)
-    return run
+    wait_for(lambda: so(store.run(run_id)))
+    return store.run(run_id)

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 import statistics
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from core.store import Store
 from core.store.records import SnapshotKey
 from tests.journeys.browser import browser_page, picture
 from tests.journeys.conftest import Laboratory
+from tests.supervised import wait_for
 
 pytestmark = pytest.mark.journey
 
-_LOOK_MS = 60_000
 # What the page promises is under 200 ms. Machines that run tests are seldom idle, so the median counts.
 _STEP_MS = 200.0
 
@@ -47,7 +46,7 @@ _PIXELS = """(root) => {
 def player(page: Page) -> Locator:
     """The player, once it has painted."""
     root = page.locator("#root[data-step]")
-    root.wait_for(timeout=_LOOK_MS)
+    root.wait_for()
     return root
 
 
@@ -73,10 +72,7 @@ def at(root: Locator, across: float, down: float) -> dict[str, float]:
 
 def repainted(root: Locator, before: int) -> None:
     """Waits for another picture than that."""
-    deadline = time.monotonic() + _LOOK_MS / 1000
-    while root.evaluate(_PIXELS) == before:
-        assert time.monotonic() < deadline, "the picture has not changed"
-        root.page.wait_for_timeout(100)
+    wait_for(lambda: root.evaluate(_PIXELS) != before)
 
 
 def values_of(page: Page, root: Locator) -> list[list[str]]:
@@ -101,7 +97,7 @@ def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Labor
     root.get_by_role("button", name="Pause").click()
     paused = root.get_attribute("data-step")
     # Pairs, numbers, words and the link follow.
-    page.wait_for_url(re.compile(rf"step={paused}\b"), timeout=_LOOK_MS)
+    page.wait_for_url(re.compile(rf"step={paused}\b"))
     expect(root).to_have_attribute("data-step", paused or "")
     slider = root.get_by_role("slider", name="Training step")
     slider.press("Home")
@@ -109,10 +105,10 @@ def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Labor
     slider.press("ArrowRight")
     expect(root).to_have_attribute("data-step", "32")
     slider.press("End")
-    page.wait_for_url(lambda url: "step=" not in url, timeout=_LOOK_MS)
+    page.wait_for_url(lambda url: "step=" not in url)
     for mode in ("Labels", "Features"):
         page.get_by_role("radio", name=mode).click()
-        expect(root).to_have_attribute("data-mode", mode.lower().removesuffix("s"), timeout=_LOOK_MS)
+        expect(root).to_have_attribute("data-mode", mode.lower().removesuffix("s"))
         page.wait_for_timeout(500)
         taken = root.evaluate(_DRAG, 25)
         median = statistics.median(taken)
@@ -125,14 +121,14 @@ def test_runs_beside_each_other_and_their_difference(filled_laboratory: Laborato
     a, b = filled_laboratory.filled.mrn[:2]
     root = opened(page, filled_laboratory, run=f"{a},{b}", mode="Labels")
     page.get_by_role("radio", name="Side by side").click()
-    expect(root.get_by_text(f"{b} · MRN").first).to_be_visible(timeout=_LOOK_MS)
+    expect(root.get_by_text(f"{b} · MRN").first).to_be_visible()
     picture(page, "relations-side-by-side")
     page.get_by_role("radio", name="Difference").click()
-    expect(root.get_by_text("A − B", exact=True).first).to_be_visible(timeout=_LOOK_MS)
+    expect(root.get_by_text("A − B", exact=True).first).to_be_visible()
     expect(root.get_by_text("own scale, ±").first).to_be_visible()
     picture(page, "relations-difference")
     page.get_by_role("radio", name="Mean over seeds").click()
-    expect(root.get_by_text("SD over 3 seeds").first).to_be_visible(timeout=_LOOK_MS)
+    expect(root.get_by_text("SD over 3 seeds").first).to_be_visible()
     page.mouse.move(**at(root, 0.25, 0.4))
     expect(root.get_by_text("95% interval of the mean")).to_be_visible()
     picture(page, "relations-mean")
@@ -144,7 +140,7 @@ def test_clustered_labels_with_gold_labels_beside(filled_laboratory: Laboratory,
     expect(root.get_by_text("Gold labels").first).to_be_visible()
     plain = root.evaluate(_PIXELS)
     page.get_by_role("radio", name="Clustered").click()
-    page.wait_for_url(re.compile("order=Clustered"), timeout=_LOOK_MS)
+    page.wait_for_url(re.compile("order=Clustered"))
     repainted(root, plain)
     expect(page.get_by_text("Learned and counted go together")).to_be_visible()
     picture(page, "relations-clustered-gold")
@@ -154,8 +150,8 @@ def test_a_clicked_cell_shows_its_line_and_a_key_does_too(filled_laboratory: Lab
     run = filled_laboratory.filled.mrn[0]
     root = opened(page, filled_laboratory, run=str(run))
     page.mouse.click(**at(root, 0.5, 0.75))
-    page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"), timeout=_LOOK_MS)
-    expect(page.get_by_text("ner and chunk over training")).to_be_visible(timeout=_LOOK_MS)
+    page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"))
+    expect(page.get_by_text("ner and chunk over training")).to_be_visible()
     page.mouse.move(5, 5)
     stage = root.locator(".stage")
     stage.focus()
@@ -166,7 +162,7 @@ def test_a_clicked_cell_shows_its_line_and_a_key_does_too(filled_laboratory: Lab
     told = root.locator(".tip dd").first.inner_text().replace("−", "-")
     assert float(told) == pytest.approx(learned.correlation("task")[0, 1], abs=1e-3)
     stage.press("Enter")
-    expect(page.get_by_text("pos and chunk over training")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("pos and chunk over training")).to_be_visible()
     picture(page, "relations-pair")
 
 
@@ -182,8 +178,8 @@ def test_zoom_into_features_gives_the_stored_values(
     page.mouse.move(**at(root, 0.35, 0.33))
     page.mouse.move(**at(root, 0.4, 0.36))
     page.mouse.up()
-    page.wait_for_url(re.compile("zoom="), timeout=_LOOK_MS)
-    expect(root.get_by_role("button", name="Whole matrix")).to_be_visible(timeout=_LOOK_MS)
+    page.wait_for_url(re.compile("zoom="))
+    expect(root.get_by_role("button", name="Whole matrix")).to_be_visible()
     rows = values_of(page, root)
     columns = [int(name.removeprefix("feature ")) for name in rows[0][1:]]
     features = [int(row[0].removeprefix("feature ")) for row in rows[1:]]
@@ -203,7 +199,7 @@ def test_zoom_into_features_gives_the_stored_values(
         assert path.read_bytes().startswith(begins)
         assert path.stat().st_size > 5000
     root.get_by_role("button", name="Whole matrix").click()
-    page.wait_for_url(lambda url: "zoom=" not in url, timeout=_LOOK_MS)
+    page.wait_for_url(lambda url: "zoom=" not in url)
 
 
 def test_what_cannot_be_learned_is_hatched_in_the_dark_too(

@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from core.store import Store
-from tests.journeys.browser import browser_path, picture, running_app
-from tests.pages.filled_store import Filled, fill
+from tests.journeys.browser import picture
+from tests.journeys.conftest import Laboratory, copied_laboratory
+from tests.pages.filled_store import Filled
+from tests.supervised import wait_for
 
 pytestmark = pytest.mark.journey
 
-_LOOK_MS = 30_000
 _LINE = 33  # the height of a line of the table, and of its head
 _TICK, _BUTTON = 16, 56
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    browser_path()  # skips where there is none
-    return tmp_path_factory.mktemp("runs")
-
-
-@pytest.fixture(scope="module")
-def filled(home: Path) -> Filled:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(home))
-        return fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
-
-
-@pytest.fixture(scope="module")
-def address(home: Path, filled: Filled) -> Iterator[str]:
+def lab(filled_home: tuple[Path, Filled], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
     """A laboratory of this journey's own, for it changes runs."""
-    with running_app(home) as running:
-        yield running
+    with copied_laboratory(filled_home, tmp_path_factory.mktemp("runs")) as laboratory:
+        yield laboratory
 
 
 @pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{home / 'runs.db'}")
+def address(lab: Laboratory) -> str:
+    return lab.address
+
+
+@pytest.fixture
+def filled(lab: Laboratory) -> Filled:
+    return lab.filled
+
+
+@pytest.fixture
+def store(lab: Laboratory) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{lab.home / 'runs.db'}")
     yield opened
     opened.close()
 
@@ -60,58 +57,47 @@ def _ticked(page: Page) -> int:
     return table.locator("tr[aria-selected=true]").count()
 
 
-def _await(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _LOOK_MS / 1000
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to be"
-        time.sleep(0.1)
-
-
 def _opened(page: Page, address: str, query: str = "") -> None:
     page.goto(f"{address}/runs{query}")
-    expect(page.get_by_test_id("stDataFrame").first).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
 
 
 def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None:
     _opened(page, address)
-    expect(page.get_by_text("9 configurations, 23 runs.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("9 configurations, 23 runs.")).to_be_visible()
     field = page.get_by_role("searchbox", name="Filter")
     field.fill("paradigm:mrn prior:relational alignment:cooccurrence")
     field.press("Enter")
-    expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
     page.wait_for_url("**filter=paradigm%3Amrn**")
     _click(page, 0, _BUTTON)
     page.wait_for_url("**open=**")
     _click(page, 1, _TICK)
-    expect(page.get_by_text("1 run chosen")).to_be_visible(timeout=_LOOK_MS)
-    expect(page.get_by_text("Training time")).to_be_visible(timeout=_LOOK_MS)
-    _await(lambda: _ticked(page) == 1)
+    expect(page.get_by_text("1 run chosen")).to_be_visible()
+    expect(page.get_by_text("Training time")).to_be_visible()
+    wait_for(lambda: _ticked(page) == 1)
     _click(page, 4, _TICK)  # the other configuration, with all its seeds
-    expect(page.get_by_text("4 runs chosen")).to_be_visible(timeout=_LOOK_MS)
-    expect(page.get_by_text("These 4 runs are 2 configurations. They differ in λ")).to_be_visible(
-        timeout=_LOOK_MS
-    )
-    _await(lambda: _ticked(page) == 2)
+    expect(page.get_by_text("4 runs chosen")).to_be_visible()
+    expect(page.get_by_text("These 4 runs are 2 configurations. They differ in λ")).to_be_visible()
+    wait_for(lambda: _ticked(page) == 2)
     picture(page, "runs-differences")
     # The link says it all: another window shows the same.
     link = page.url
     page.goto("about:blank")
     page.goto(link)
-    expect(page.get_by_text("4 runs chosen")).to_be_visible(timeout=_LOOK_MS)
-    expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible(timeout=_LOOK_MS)
-    _await(lambda: _ticked(page) == 2)
+    expect(page.get_by_text("4 runs chosen")).to_be_visible()
+    expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
+    wait_for(lambda: _ticked(page) == 2)
     page.get_by_role("button", name="Clear", exact=True).click()
-    expect(page.get_by_text("Tick lines to choose runs")).to_be_visible(timeout=_LOOK_MS)
-    _await(lambda: _ticked(page) == 0)
+    expect(page.get_by_text("Tick lines to choose runs")).to_be_visible()
+    wait_for(lambda: _ticked(page) == 0)
 
 
 def test_what_is_wrong_with_a_filter_is_told(page: Page, address: str) -> None:
     page.goto(f"{address}/runs?filter=lamda%3C0.1")
-    expect(page.get_by_text("there is no field 'lamda'. Did you mean lambda?")).to_be_visible(
-        timeout=_LOOK_MS
-    )
+    expect(page.get_by_text("there is no field 'lamda'. Did you mean lambda?")).to_be_visible()
     page.get_by_text("How to filter").click()
-    expect(page.get_by_text("failed or lost in the last two days")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("failed or lost in the last two days")).to_be_visible()
     picture(page, "runs-filter-help")
 
 
@@ -120,7 +106,7 @@ def test_sorted_run_by_run(page: Page, address: str, store: Store, filled: Fille
     scores = store.mean_scores("test", "ner")
     best = max(run for run in scores if scores[run] == max(scores.values()))  # of equal ones the newest
     _click(page, 0, _TICK)
-    expect(page.get_by_role("heading", name=f"Run {best} · ")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_role("heading", name=f"Run {best} · ")).to_be_visible()
     assert page.url.endswith(f"run={best}") or f"run={best}&" in page.url
     picture(page, "runs-each")
 
@@ -128,22 +114,22 @@ def test_sorted_run_by_run(page: Page, address: str, store: Store, filled: Fille
 def test_tag_archive_restore_and_delete(page: Page, address: str, store: Store, filled: Filled) -> None:
     failed = filled.failed[0]
     _opened(page, address, f"?run={failed}")
-    expect(page.get_by_text("Failed: the loss is not a number.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("Failed: the loss is not a number.")).to_be_visible()
     picture(page, "runs-failed")
     page.get_by_role("button", name="Tags").click()
     page.get_by_placeholder("Type a tag and press Enter").fill("Look at it")
     page.keyboard.press("Enter")
-    _await(lambda: store.run(failed).tags == ("look-at-it",))
+    wait_for(lambda: store.run(failed).tags == ("look-at-it",))
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Archive", exact=True).click()
-    expect(page.get_by_text("22 runs.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("22 runs.")).to_be_visible()
     assert store.run(failed).archived
     page.get_by_role("button", name="Restore", exact=True).click()
-    expect(page.get_by_text("23 runs.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("23 runs.")).to_be_visible()
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("for good: 0 scores")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("for good: 0 scores")).to_be_visible()
     picture(page, "runs-delete")
     assert store.runs([failed])
     page.get_by_role("button", name="Delete 1 run").click()
-    expect(page.get_by_text("22 runs.")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("22 runs.")).to_be_visible()
     assert store.runs([failed]) == []

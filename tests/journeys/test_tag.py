@@ -18,7 +18,6 @@ from tests.trained import UNTAUGHT, toy_config, train_runs
 
 pytestmark = pytest.mark.journey
 
-_LOOK_MS = 60_000
 _RIGHT = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
 _GOLD = _RIGHT.replace("EU N B-ORG", "EU N O").replace(". . O", ". . B-ORG")
 _EVIL = f"<script>window.hacked=1</script> <b> {'x' * 400} \u05e9\u05dc\u05d5\u05dd 我爱北京 👩‍👩‍👧 lamb"
@@ -77,12 +76,12 @@ def _lane(page: Page, task: str, who: str) -> list[str]:
 
 def test_a_sentence_and_the_next_one_at_once(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1"))
-    expect(page.get_by_text("A sentence, please")).to_be_visible(timeout=_LOOK_MS)
+    expect(page.get_by_text("A sentence, please")).to_be_visible()
     field = page.get_by_label("Text", exact=True)
     began = time.monotonic()
     field.fill("German lamb rejects EU. Mr. EU can't call 3.5 lamb!")
     field.press("Control+Enter")
-    expect(_words(page).first).to_be_visible(timeout=_LOOK_MS)
+    expect(_words(page).first).to_be_visible()
     print(f"first sentence {1000 * (time.monotonic() - began):.0f} ms, models loaded or not")
     assert _words(page).all_inner_texts() == [
         *("German", "lamb", "rejects", "EU", "."),
@@ -97,7 +96,7 @@ def test_a_sentence_and_the_next_one_at_once(lab: Laboratory, page: Page) -> Non
         page.evaluate(_WATCH)
         field.press("Control+Enter")
         painted = page.evaluate("() => window.painted")
-        expect(_words(page)).to_have_text(text.split(), timeout=_LOOK_MS)
+        expect(_words(page)).to_have_text(text.split())
         told = page.get_by_text(re.compile(r"tagged in \d+ ms")).inner_text()
         print(f"next sentence: {painted:.0f} ms from the key to the picture ({told})")
         assert painted < 5000  # a busy machine is slow, but no model is loaded anew
@@ -107,7 +106,7 @@ def test_a_sentence_and_the_next_one_at_once(lab: Laboratory, page: Page) -> Non
 def test_the_card_by_mouse_and_keyboard(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1", text="German lamb rejects EU ."))
     first = page.locator(".cell").first
-    first.wait_for(timeout=_LOOK_MS)
+    first.wait_for()
     card = page.locator(".card")
     first.hover()
     expect(card).to_be_visible()
@@ -128,7 +127,7 @@ def test_the_card_by_mouse_and_keyboard(lab: Laboratory, page: Page) -> None:
 
 def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1,2,3,4", text="German lamb rejects EU ."))
-    _words(page).first.wait_for(timeout=_LOOK_MS)
+    _words(page).first.wait_for()
     names = page.locator(".who").all_inner_texts()
     assert names == ["MTL 1", "MTL 2", "STL 3 and 4"] * 2
     one, other = _lane(page, "pos", "MTL 1"), _lane(page, "pos", "MTL 2")
@@ -143,14 +142,14 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
 
 def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1", gold=_GOLD))
-    _words(page).first.wait_for(timeout=_LOOK_MS)
+    _words(page).first.wait_for()
     assert page.locator(".span .note").all_inner_texts() == ["invented", "missed"]
     assert page.locator(".span.ghost").count() == 1
     table = page.get_by_test_id("stDataFrame").first
     expect(table).to_be_visible()
     picture(page, "tag-gold")
     page.goto(lab.link(run="2,1", input="Test sentences"))
-    _words(page).first.wait_for(timeout=_LOOK_MS)
+    _words(page).first.wait_for()
     assert page.locator(".differs").count() > 0
     picture(page, "tag-test-sentence")
 
@@ -158,14 +157,14 @@ def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
 def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1", input="File"))
     upload = page.locator("input[type=file]")
-    upload.wait_for(state="attached", timeout=_LOOK_MS)
+    upload.wait_for(state="attached")
     text = f"{_RIGHT}\nGerman J B-MISC\nlamb N I-MISC\nrejects V O\nlamb N O\n. . O\n"
     upload.set_input_files({"name": "news.conll", "mimeType": "text/plain", "buffer": text.encode()})
     read = page.get_by_text("2 sentences, 10 words; gold labels of pos, ner.")
-    expect(read).to_be_visible(timeout=_LOOK_MS)
+    expect(read).to_be_visible()
     page.get_by_role("button", name="Tag the file").click()
     button = page.get_by_role("button", name="Download CoNLL")
-    button.wait_for(timeout=_LOOK_MS)
+    button.wait_for()
     with page.expect_download() as downloading:
         button.click()
     assert downloading.value.suggested_filename == "news-run-1.conll"
@@ -184,7 +183,7 @@ def test_any_text_is_drawn_and_none_is_run(lab: Laboratory, browser: Browser) ->
     with browser_page(browser, dark=True) as (page, elsewhere, errors):
         page.set_viewport_size({"width": 1100, "height": 900})
         page.goto(lab.link(run="1,2", text=f"{_EVIL}\nمرحبا بالعالم EU", split="yes"))
-        _words(page).first.wait_for(timeout=_LOOK_MS)
+        _words(page).first.wait_for()
         assert _words(page).all_inner_texts() == [*_EVIL.split(), "مرحبا", "بالعالم", "EU"]
         assert page.evaluate("() => window.hacked") is None
         assert page.locator(".stage b, .stage script").count() == 0
@@ -206,7 +205,7 @@ def test_a_span_over_two_lines_is_named_on_both(lab: Laboratory, page: Page) -> 
     rows = [("EU" + "x" * 18, "B-ORG"), *[("y" * 20, "I-ORG")] * 4]
     text = "\n".join(f"{word} N {label}" for word, label in rows)
     page.goto(lab.link(run="1", gold=text))
-    _words(page).first.wait_for(timeout=_LOOK_MS)
+    _words(page).first.wait_for()
     lines = page.locator(".block .line").count()
     assert lines > 1
     gold = page.locator(".span", has_text="ORG").filter(has_not=page.locator(".note"))

@@ -14,6 +14,7 @@ from core.config import RunConfig
 from core.store import RunState, Store
 from tests.pages.conftest import APP, Open, words
 from tests.pages.filled_store import Filled
+from tests.patience import PATIENCE_S
 
 PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
@@ -289,7 +290,7 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(
     page: str, workers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setenv("MRNLAB_DB", f"sqlite:///{tmp_path}/none/of/this/runs.db")
-    app = AppTest.from_file(str(APP), default_timeout=30).run()
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
     app.switch_page(f"app_pages/{page}.py").run()
     assert not app.exception
     assert len(app.warning) == 1

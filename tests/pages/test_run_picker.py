@@ -12,6 +12,7 @@ from dashboard.queries.finding import find
 from jobs.run_filter import parse_filter
 from tests.pages.conftest import words
 from tests.pages.filled_store import Filled
+from tests.patience import PATIENCE_S
 
 
 def _page() -> None:
@@ -24,7 +25,7 @@ def _page() -> None:
 
 
 def _open(**query: str) -> AppTest:
-    app = AppTest.from_function(_page, default_timeout=30)
+    app = AppTest.from_function(_page, default_timeout=PATIENCE_S)
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()

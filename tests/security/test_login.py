@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.journeys.browser import browser_page
 from tests.pages.conftest import APP, words
+from tests.patience import PATIENCE_S
 from tests.security.provider import CLIENT, SECRET, Provider, running_provider
 from tests.serving import Server, free_port, running_server
 
@@ -63,7 +64,6 @@ def _come_in(page: Page, server: Server, provider: Provider, **claims: object) -
 
 @pytest.mark.journey
 def test_who_is_let_in(server: Server, provider: Provider) -> None:
-    expect.set_options(timeout=20_000)
     with browser_page() as (page, elsewhere, errors):
         page.goto(f"http://localhost:{server.port}/runs")
         expect(page.get_by_role("button", name="Log in")).to_be_visible()
@@ -113,7 +113,7 @@ _AUTH = {
 
 
 def _open(page: str, auth: dict[str, str] | None) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=30)
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     if auth is not None:
         app.secrets["auth"] = auth
     app.run()

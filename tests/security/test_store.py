@@ -20,6 +20,7 @@ from core.store import Store
 from jobs.engines.local import LocalEngine
 from jobs.run_filter import parse_filter, quoted
 from tests.making import config
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 _SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|COPY|ATTACH|WITH|VACUUM)\b")
@@ -162,7 +163,7 @@ def test_a_password_is_in_no_command_line() -> None:
     finally:
         for process in [*started.children(recursive=True), started]:
             process.kill()
-            process.wait(timeout=20)
+            process.wait(timeout=PATIENCE_S)
         assert engine.live_workers(store) == 0
 
 

@@ -23,6 +23,7 @@ from jobs.engines.slots import free_slot, slot_count, taken_slots
 from jobs.processes import Fate, ending, fate_of, is_alive, is_here, this_process
 from jobs.reaper import reap
 from tests.making import config
+from tests.patience import PATIENCE_S
 from tests.supervised import (
     FOREVER,
     SMALL_WORKER,
@@ -123,7 +124,7 @@ def test_workers_outlive_the_program_that_started_them(store: Store, number: sig
     )
     wait_for(lambda: store.run(run_id).step > 0)
     os.killpg(parent.pid, number)
-    parent.wait(timeout=10)
+    parent.wait(timeout=PATIENCE_S)
     step = store.run(run_id).step
     wait_for(lambda: store.run(run_id).step > step + 5)
     assert is_alive(owner_of(store, run_id))
@@ -137,7 +138,7 @@ def test_a_surplus_worker_ends_at_once(store: Store) -> None:
         assert taken_slots(store.url) == {0: this_process()}
         with free_slot(store.url, patience_s=0) as second:
             assert second is None
-        ended = subprocess.run(SMALL_WORKER, cwd=ROOT, timeout=60, check=False)
+        ended = subprocess.run(SMALL_WORKER, cwd=ROOT, timeout=PATIENCE_S, check=False)
         assert ended.returncode == 0
     assert store.state(run_id) is RunState.QUEUED
     assert taken_slots(store.url) == {}

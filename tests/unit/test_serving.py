@@ -13,6 +13,7 @@ import psutil
 import pytest
 from plotly.offline import get_plotlyjs_version
 
+from tests.patience import PATIENCE_S
 from tests.serving import ROOT, running_server
 
 
@@ -24,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Pr
 
 
 def _answer(address: str) -> tuple[bytes, Message]:
-    with urlopen(address, timeout=20) as answer:
+    with urlopen(address, timeout=PATIENCE_S) as answer:
         return answer.read(), answer.headers
 
 

@@ -21,6 +21,7 @@ from tests.making import (
     config,
     step_metrics,
 )
+from tests.patience import PATIENCE_S
 from tests.supervised import wait_for
 from tests.unit.cli.terminal import Laboratory
 
@@ -237,7 +238,7 @@ class TestProgram:
         (run_id,) = store.add_runs([config(corpus="no-such-corpus")])
         environment = os.environ | {"MRNLAB_HOME": str(laboratory)}
         started = time.monotonic()
-        ended = self.run("--db", url, "worker", env=environment, timeout=60)
+        ended = self.run("--db", url, "worker", env=environment, timeout=PATIENCE_S)
         assert ended.returncode == 0, ended.stderr
         assert time.monotonic() - started < 30
         error = store.run(run_id).error

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.tiny import tiny_bert
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _SENTENCES = """\
 EU NNP B-ORG
 rejects VB O
@@ -38,7 +39,7 @@ def mrnlab(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=120,
+        timeout=PATIENCE_S,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
 
