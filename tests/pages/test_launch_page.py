@@ -16,8 +16,9 @@ from dashboard.panels.launch_warnings import launch_warnings
 from dashboard.queries.labels import label_counts
 from jobs.cost import Cost
 from jobs.disk import Disk
+from jobs.engines.local import LocalEngine
 from tests.making import claimed
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import APP, Open, words
 
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
@@ -53,6 +54,22 @@ def folder(tmp_path: Path) -> Path:
     (made / "train.conll").write_text(_TRAIN * 4)
     (made / "test.conll").write_text(_TEST)
     return made
+
+
+def test_a_worker_is_got_ready_once_something_is_changed(
+    laboratory: Path, workers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected: list[str] = []
+    monkeypatch.setattr(LocalEngine, "expect_run", lambda _engine, store: expected.append(store.name))
+    app = AppTest.from_file(str(APP), default_timeout=30).run()
+    assert expected == []
+    for epochs in ("2", "3"):
+        next(one for one in app.text_input if one.label == "Epochs").set_value(epochs)
+        app.run()
+        assert not app.exception
+    assert len(expected) == 1, "once in half a minute is enough"
+    assert str(laboratory) in expected[0]
+    assert workers == []
 
 
 def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, workers: list[str]) -> None:
