@@ -240,7 +240,7 @@ def _alignment_facts(alignment: Alignment | None, counts: LabelCounts | None) ->
 
 def _versions() -> dict[str, str]:
     found = {"mrnlab": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    for package in ("transformers", "datasets", "seqeval"):
+    for package in ("transformers", "datasets"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -115,7 +115,7 @@ class TestInstallation:
 
         def installed(name: str) -> str:
             asked.append(name)
-            if name == "seqeval":
+            if name == "truecase":
                 raise importlib.metadata.PackageNotFoundError(name)
             return "0.0.1" if name == "torch" else importlib.metadata.version(name)
 
@@ -124,7 +124,7 @@ class TestInstallation:
         assert any(
             line.startswith("torch 0.0.1 is not a version that MRN Lab was tried with") for line in found
         )
-        assert any(line.startswith("The package seqeval is not installed: pip install") for line in found)
+        assert any(line.startswith("The package truecase is not installed: pip install") for line in found)
         assert len(found) == 3
         assert "pytest" not in asked  # what only developers need
 
