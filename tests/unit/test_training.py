@@ -14,6 +14,7 @@ import torch
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence
+from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import checkpoint as checkpoints
 from core.models.encoders import Transformer
@@ -280,7 +281,7 @@ def test_stop_ends_the_run_at_the_next_step(encoder: str, tmp_path: Path) -> Non
 def test_a_stop_is_heard_while_features_are_computed(
     encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.models.encoders.frozen._BATCH", 8)
+    monkeypatch.setitem(AT_ONCE, "cpu", 70)
     config = _config(encoder, encoder_training="frozen")
     asked = 0
 
