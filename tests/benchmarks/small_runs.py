@@ -19,6 +19,8 @@ import json
 import logging
 import multiprocessing
 import os
+import signal
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -179,6 +181,8 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(_KINDS))
     parser.add_argument("--profiled", type=int, default=9, help="runs of which the stages are timed")
     given = parser.parse_args()
+    # Told to end, it ends its workers first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # As on a machine of one's own: workers share its cores as the engine says.
     os.environ.pop("OMP_NUM_THREADS", None)
     figures: dict[str, object] = {}
