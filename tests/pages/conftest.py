@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.store import Store
 from jobs.engines.local import LocalEngine
 from tests.pages.filled_store import Filled, fill
+from tests.patience import PATIENCE_S
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 Open = Callable[..., AppTest]
@@ -35,7 +36,7 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
     """Opens a page of the app, `curves` say, with query parameters, as a link would."""
 
     def open_(page: str, **query: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=30)
+        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
         app.run()
         app.switch_page(f"app_pages/{page}.py")
         for name, value in query.items():
