@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
@@ -39,7 +39,7 @@ _BATCH = 16
 class Size:
     """Training sentences of so many words each; T tasks of so many labels; D features of the encoder."""
 
-    sentences: int = 1000
+    sentences: int = 500
     words: int = 16
     tasks: int = 3
     labels: int = 20
@@ -48,17 +48,17 @@ class Size:
 
 BASE = Size()
 AXES: dict[str, tuple[int, ...]] = {
-    "sentences": (1000, 4000, 16000),
+    "sentences": (500, 2000, 8000),
     "words": (8, 16, 32, 64),
     "tasks": (2, 4, 8),
     "labels": (5, 20, 80),
-    "features": (64, 128, 256, 512),
+    "features": (64, 128, 256),
 }
 QUICK: dict[str, tuple[int, ...]] = {"words": (4, 8), "features": (32, 64)}
 _QUICK_BASE = Size(sentences=64, words=4, tasks=2, labels=3, features=32)
 
 
-def measure(quick: bool, steps: int = 10) -> dict[str, Any]:
+def measure(quick: bool, steps: int = 6) -> dict[str, Any]:
     """For each thing that varies: a row per size, and the exponent of each cost."""
     base, axes, steps = (_QUICK_BASE, QUICK, 2) if quick else (BASE, AXES, steps)
     found: dict[str, Any] = {"base": asdict(base)}
@@ -124,9 +124,12 @@ def _corpus(size: Size) -> Corpus:
         for number in range(size.tasks)
     )
 
+    def drawn(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(names[place] for place in draw.integers(len(names), size=size.words).tolist())
+
     def sentence() -> Sentence:
-        labels = {task.name: tuple(draw.choice(task.labels, size.words).tolist()) for task in tasks}
-        return Sentence(tuple(draw.choice(_WORDS, size.words).tolist()), labels)
+        labels = {task.name: drawn(task.labels) for task in tasks}
+        return Sentence(drawn(_WORDS), labels)
 
     held_out = tuple(sentence() for _ in range(2))
     return Corpus("made up", tasks, tuple(sentence() for _ in range(size.sentences)), held_out, held_out)
