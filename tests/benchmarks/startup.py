@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from core.config import RunConfig
 from core.corpora.summary import summarise
 from core.encoding.encoded import encode_cached
@@ -63,8 +65,9 @@ def laboratory() -> Iterator[Store]:
                 end_all(store)
 
 
-def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[float, int]:
-    """Seconds from the form's button to the first loss that a page would find; and the run.
+def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[float, float, psutil.Process]:
+    """Seconds from the form's button to the first loss that a page would find; seconds of the processor that
+    the worker has taken by then in its life; and the worker.
 
     What the form shows before (the corpus at a glance, the check) is there already. The run is stopped then.
     """
@@ -78,43 +81,48 @@ def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[fl
             raise RuntimeError(f"no loss after {waited:.0f} s: {store.run(run_id).error}")
         time.sleep(_POLL_S)
     took = time.perf_counter() - pressed
+    worker = psutil.Process(owner_of(store, run_id).pid)
+    processor = _processor(worker)
     store.request_stop(run_id)
     wait_for(lambda: store.state(run_id) in ENDED, _PATIENCE_S)
-    return took, run_id
+    return took, processor, worker
+
+
+def _processor(worker: psutil.Process) -> float:
+    """Seconds of the processor that a process has taken, in all of its threads."""
+    times = worker.cpu_times()
+    return float(times.user + times.system)
 
 
 def starts(corpus: str) -> dict[str, float]:
     """Seconds to the first loss: of a cold start, of one more run, and where a worker was started ahead."""
     with laboratory() as store:
         engine = LocalEngine()
-        cold_s, first = first_loss(store, described(corpus, 1), engine)
-        warm_s, second = first_loss(store, described(corpus, 2), engine)
-        other_s, third = first_loss(store, described("demo", 3), engine)
-        assert owner_of(store, first) == owner_of(store, second) == owner_of(store, third)
+        cold_s, cold_processor, first = first_loss(store, described(corpus, 1), engine)
         time.sleep(_REST_S)
-        resident = _resident(owner_of(store, third).pid)
+        before = _processor(first)
+        warm_s, warm_processor, second = first_loss(store, described(corpus, 2), engine)
+        other_s, _, third = first_loss(store, described("demo", 3), engine)
+        assert first == second == third
+        time.sleep(_REST_S)
+        resident = third.memory_info().rss / 1e6
     with laboratory() as store:
-        demo_s, _ = first_loss(store, described("demo", 1), LocalEngine())
+        demo_s, _, _ = first_loss(store, described("demo", 1), LocalEngine())
     with laboratory() as store:
         engine = LocalEngine()
         engine.expect_run(store)
         wait_for(lambda: "Ready for a run." in tail(home() / "logs" / "workers.log"), _PATIENCE_S)
-        ahead_s, _ = first_loss(store, described(corpus, 1), engine)
+        ahead_s, _, _ = first_loss(store, described(corpus, 1), engine)
     return {
         "first_loss_cold_s": cold_s,
+        "worker_cold_processor_s": cold_processor,
         "first_loss_warm_s": warm_s,
+        "worker_warm_processor_s": warm_processor - before,
         "first_loss_warm_other_corpus_s": other_s,
         "first_loss_cold_demo_s": demo_s,
         "first_loss_started_ahead_s": ahead_s,
         "worker_waiting_mb": resident,
     }
-
-
-def _resident(pid: int) -> float:
-    """Megabytes of a process in memory."""
-    import psutil
-
-    return float(psutil.Process(pid).memory_info().rss / 1e6)
 
 
 _PARTS = """
