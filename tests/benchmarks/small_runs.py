@@ -65,10 +65,9 @@ def trained(configs: Sequence[RunConfig], slots: int) -> list[Run]:
     """Queues the runs and waits until that many workers have trained them."""
     os.environ["MRNLAB_SLOTS"] = str(slots)
     with supervised("jobs.worker") as (store, engine):
+        store.unpause_queue()  # those before were ended with the queue paused
         ids = submit(store, configs, engine=engine)
         while any(run.state not in ENDED for run in store.runs(ids, with_facts=False)):
-            time.sleep(_LOOK_S)
-        while engine.live_workers(store):
             time.sleep(_LOOK_S)
         runs = store.runs(ids)
     for run in runs:
