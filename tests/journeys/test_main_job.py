@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -20,12 +21,11 @@ _POINTS = """() => {
 }"""
 _ZOOM_IN = """() => {
     const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
-    chart.dataset.before = 'yes'
     return window.Plotly.relayout(chart, { 'xaxis.range': [5, 25] }).then(() => chart.layout.xaxis.range)
 }"""
 _ZOOM = """() => {
     const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
-    return [chart.layout.xaxis.range, chart.dataset.before ?? 'no']
+    return chart.layout.xaxis.range
 }"""
 
 pytestmark = pytest.mark.journey
@@ -82,7 +82,8 @@ def _curves_move_and_keep_their_zoom(page: Page) -> None:
     assert page.evaluate(_ZOOM_IN) == [5, 25]
     before = page.evaluate(_POINTS)
     page.wait_for_function(f"({_POINTS})() > {before}")
-    assert page.evaluate(_ZOOM) == [[5, 25], "yes"]
+    # That it is the same chart while one run goes on is held by test_curves; here the next may have begun.
+    assert page.evaluate(_ZOOM) == [5, 25]
     picture(page, "curves-live")
 
 
@@ -105,7 +106,7 @@ def _runs(page: Page) -> None:
     expect(page.get_by_text("5 configurations, 5 runs.")).to_be_visible()
     expect(page.get_by_text("These 5 runs are 5 configurations.")).to_be_visible()
     page.get_by_text("One run", exact=True).click()
-    expect(page.get_by_text("Succeeded").first).to_be_visible()
+    expect(page.get_by_text(re.compile("Succeeded")).first).to_be_visible()
     picture(page, "runs")
 
 
