@@ -1,4 +1,4 @@
-"""Which test files run at once, and in what order: pytest-xdist's `--dist=loadfile`, told two things more.
+"""How many test files run at once, which, and in what order: pytest-xdist's `--dist=loadfile`, told more.
 
 Files that drive a browser count as one file: a page, its app and its browser keep a core busy, and two of
 them make each other wait. Files that take long come first, so that small ones are left to even out the ends.
@@ -6,10 +6,16 @@ them make each other wait. Files that take long come first, so that small ones a
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_xdist_auto_num_workers",
+    "pytest_xdist_make_scheduler",
+]
 
 _BROWSER = ("tests/journeys/", "tests/security/test_markup.py", "tests/security/test_login.py")
 _FIRST = (
@@ -25,6 +31,11 @@ _FIRST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the long files first, in that order."""
     items.sort(key=lambda item: _place(item.nodeid))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for processes, and others can use that time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:

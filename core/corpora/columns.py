@@ -79,7 +79,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
     bounds = [0]
     docstarts = 0
     for line in lines:
-        if line and not (_DOCSTART in line and _fields(line, apart)[0] == _DOCSTART):
+        if line and not (_DOCSTART in line and _is_docstart(line, apart)):
             rows.append(line)
             continue
         docstarts += bool(line)
@@ -103,6 +103,11 @@ def _apart(lines: list[str]) -> str:
     end = first if apart == "\t" else len(lines)
     lines[:end] = [line.strip(" ") for line in lines[:end]]
     return apart
+
+
+def _is_docstart(line: str, apart: str) -> bool:
+    """Whether a line is left out; one with a zero byte is not, so that it is told of."""
+    return _fields(line, apart)[0] == _DOCSTART and "\0" not in line
 
 
 def _fields(line: str, apart: str) -> list[str]:

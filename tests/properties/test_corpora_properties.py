@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.config import RunConfig
@@ -61,6 +61,8 @@ _PIECES = [
     text=st.lists(st.sampled_from(_PIECES), max_size=20).map("".join),
     columns=st.sampled_from([None, ("tokens",), ("tokens", "a"), ("a", "tokens")]),
 )
+@example(text="-DOCSTART- \0\na", columns=None)
+@example(text="-DOCSTART- \0", columns=None)
 @settings(max_examples=200)
 def test_a_file_is_read_as_its_lines_say(text: str, columns: tuple[str, ...] | None) -> None:
     with TemporaryDirectory() as folder:
