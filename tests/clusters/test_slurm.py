@@ -107,7 +107,7 @@ def test_a_job_must_leave(store: Store, engine: SlurmEngine, slurm: SlurmServer,
 
 def test_a_job_is_cancelled_and_one_dies(store: Store, engine: SlurmEngine, slurm: SlurmServer) -> None:
     """`scancel` hands the run back; a job that dies without a word loses it, as the next look sees."""
-    (run_id,) = store.add_runs([config(epochs=8)])
+    (run_id,) = store.add_runs([config(epochs=500)])  # not at its end before it is cancelled
     until(store, engine, lambda: store.run(run_id).step >= 5)
     slurm.ask("scancel", job_of(store, run_id))
     until(store, engine, lambda: store.run(run_id).attempt == 2)
