@@ -11,7 +11,6 @@ import gc
 import importlib
 import logging
 import math
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import core
 import jobs
-from core.errors import MRNLabError
+from core.settings import seconds
 from core.store import Store
 
 __all__ = ["Lingering", "Program", "linger_seconds", "starts_ahead"]
@@ -37,19 +36,7 @@ def linger_seconds() -> float:
 
     Raises MRNLabError where the setting is no such number.
     """
-    chosen = os.environ.get("MRNLAB_LINGER_S")
-    if not chosen:
-        return _LINGER_S
-    try:
-        seconds = float(chosen)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise MRNLabError(
-            f"MRNLAB_LINGER_S is '{chosen}'; set it to the seconds that a worker waits for another run (0 or "
-            "more)."
-        )
-    return seconds
+    return seconds("MRNLAB_LINGER_S", _LINGER_S, "seconds that a worker waits for another run (0 or more)")
 
 
 def starts_ahead() -> bool:

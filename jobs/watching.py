@@ -8,13 +8,12 @@ Time that the observer spent away (asleep with its machine, held up) is not held
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import MRNLabError
+from core.settings import seconds
 from core.store import Owner, Run, RunState
 
 __all__ = ["Seen", "Watch", "hang_limit"]
@@ -30,19 +29,12 @@ def hang_limit() -> float:
 
     Raises MRNLabError where the setting is no such number.
     """
-    chosen = os.environ.get("MRNLAB_HANG_S")
-    if not chosen:
-        return _HANG_S
-    try:
-        limit = float(chosen)
-    except ValueError:
-        limit = 0.0
-    if not _SHORTEST_HANG_S <= limit < float("inf"):
-        raise MRNLabError(
-            f"MRNLAB_HANG_S is '{chosen}'; set it to the seconds without progress after which a worker is "
-            "taken for hung (several minutes; 900 by default)."
-        )
-    return limit
+    return seconds(
+        "MRNLAB_HANG_S",
+        _HANG_S,
+        "seconds without progress after which a worker is taken for hung (several minutes; 900 by default)",
+        least=_SHORTEST_HANG_S,
+    )
 
 
 @dataclass

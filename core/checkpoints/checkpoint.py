@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import os
 import re
 import shutil
 import time
@@ -24,7 +23,8 @@ from pathlib import Path
 from core.artefacts import Artefacts
 from core.checkpoints.sealed import Damaged, Sealed, moved, opened, seal, verified
 from core.checkpoints.shared import SharedFolders
-from core.errors import ArtefactError, MRNLabError, TrainingError
+from core.errors import ArtefactError, TrainingError
+from core.settings import seconds
 
 __all__ = ["Checkpoint", "checkpoint_seconds"]
 
@@ -40,19 +40,11 @@ _log = logging.getLogger(__name__)
 
 def checkpoint_seconds() -> float:
     """`MRNLAB_CHECKPOINT_S`, else 60. Raises MRNLabError where the setting is no such number."""
-    chosen = os.environ.get("MRNLAB_CHECKPOINT_S")
-    if not chosen:
-        return _DEFAULT_S
-    try:
-        seconds = float(chosen)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise MRNLabError(
-            f"MRNLAB_CHECKPOINT_S is '{chosen}'; set it to the least number of seconds between two training "
-            "states (0 or more)."
-        )
-    return seconds
+    return seconds(
+        "MRNLAB_CHECKPOINT_S",
+        _DEFAULT_S,
+        "least number of seconds between two training states (0 or more)",
+    )
 
 
 class Checkpoint:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.encoding import stretches
 from core.encoding.encoded import EncodedText
 
 __all__ = ["AT_ONCE", "IGNORED", "Batch", "Batches"]
@@ -147,7 +148,7 @@ class Batches:
         ids = np.where(mask, text.ids[places], self._pad).astype(np.int64)
         starts = text.words[windows]
         counts = text.words[windows + 1] - starts
-        words = np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+        words = stretches.places(starts, counts)
         rows = np.repeat(np.arange(len(windows)) * width, counts) + text.firsts[words]
         word_numbers = torch.from_numpy(words)
         return Batch(
