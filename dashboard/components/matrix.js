@@ -204,8 +204,10 @@ class Player {
       this.parts[index].subtitle.textContent = own === undefined ? "" : `step ${own.toLocaleString("en")}`
     })
     this.range.value = this.position
-    this.back.disabled = this.position === 0
-    this.on.disabled = this.position === last
+    // Until the other steps have come there is nothing to play; what plays already can be paused.
+    this.playing.disabled = !frame.whole && !this.timer
+    this.back.disabled = !frame.whole || this.position === 0
+    this.on.disabled = !frame.whole || this.position === last
     const words = `Step ${step.toLocaleString("en")}`
     const share = frame.whole ? `${Math.round(100 * frame.moments.shares[this.position])}% of training` : "reading the others …"
     this.told.replaceChildren(words, element("small", "", ` · ${share}`))
