@@ -115,7 +115,8 @@ def test_gpus_are_shared_out(lab: Laboratory) -> None:
     devices = [next(told for told in lab.told(run_id) if told.startswith("On ")) for run_id in ids]
     assert {told.split()[1] for told in devices} == {"cuda:0", "cuda:1"}
     assert all("/second" in told for told in devices)
-    assert len({run.owner for run in lab.store.runs(ids=ids)}) == 2  # a process serves more than one run
+    # A process serves more than one run, how many is Ray's affair.
+    assert 2 <= len({run.owner for run in lab.store.runs(ids=ids)}) < len(ids)
 
 
 def test_a_node_dies(lab: Laboratory) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
@@ -16,6 +20,15 @@ from tests.patience import PATIENCE_S
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 Open = Callable[..., AppTest]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def packages_read_once() -> Iterator[None]:
+    """Streamlit looks for components among all installed packages: a server once, an AppTest at each step."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", found)
+        yield
 
 
 @pytest.fixture
@@ -49,18 +62,21 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
 
 
 @pytest.fixture(scope="session")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Filled]]:
-    """Filled stores, each made once and copied for every test that wants one."""
-    made: dict[tuple[tuple[int, ...], bool], tuple[Path, Filled]] = {}
+def templates(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[..., tuple[Path, Filled]]:
+    """Filled stores, made once by the testing process that comes first, and copied for every test."""
+    own = tmp_path_factory.getbasetemp()
+    everybodys = own if worker_id == "master" else own.parent
 
     def template(seeds: tuple[int, ...], going_on: bool) -> tuple[Path, Filled]:
-        key = (seeds, going_on)
-        if key not in made:
-            home = tmp_path_factory.mktemp("template")
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("MRNLAB_HOME", str(home))
-                made[key] = home, fill(seeds=seeds, active=going_on, broken=going_on)
-        return made[key]
+        home = everybodys / f"template-{len(seeds)}-{going_on}"
+        made = home / "filled.pickle"
+        with FileLock(home.with_suffix(".lock")):
+            if not made.exists():
+                home.mkdir()
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv("MRNLAB_HOME", str(home))
+                    made.write_bytes(pickle.dumps(fill(seeds=seeds, active=going_on, broken=going_on)))
+        return home, pickle.loads(made.read_bytes())
 
     return template
 

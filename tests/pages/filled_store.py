@@ -6,6 +6,7 @@ Run as a script (`python -m tests.pages.filled_store`) it fills the store of MRN
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Iterable, Sequence
@@ -116,7 +117,7 @@ def fill(
     """Fills the store at that address (the default one) and returns what was made."""
     clock = _Clock(time.time() - 4 * 3600)
     store = Store.open(url, clock=clock)
-    try:
+    with contextlib.closing(store), store.transaction():
         filled = Filled()
         for config in _configs(seeds):
             run_id = _finished(store, clock, config)
@@ -138,8 +139,6 @@ def fill(
             filled.live.append(_live(store, clock))
             filled.queued += store.add_runs([_build("mtl", TASKS, 9), _mrn(seed=9)])
         return filled
-    finally:
-        store.close()
 
 
 def _build(paradigm: str, tasks: Sequence[str], seed: int, **more: object) -> RunConfig:
