@@ -20,6 +20,7 @@ from core.errors import MRNLabError
 from core.paths import keep_private
 from dashboard import login
 from dashboard.components.assets import plotly_url
+from jobs.collecting import collect_seldom, keep_what_is_there
 from jobs.exposure import is_local, open_to_all
 
 __all__ = ["Headers", "ready"]
@@ -41,6 +42,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     """While the server runs. At its start it says who can reach it, where that is more than this machine, and
     what every page needs is imported and read, in the background.
     """
+    collect_seldom()
     keep_private()
     address = st.get_option("server.address")
     if not is_local(address) and not login.demanded():
@@ -54,6 +56,8 @@ def _get_ready() -> None:
         # A page's script draws when it is imported, as does main; and app is what runs.
         if not module.name.startswith(("dashboard.app", "dashboard.main")):
             importlib.import_module(module.name)
+    # Streamlit collects garbage after every run of a page.
+    keep_what_is_there()
     resources = importlib.import_module("dashboard.resources")
     try:
         resources.get_ready()

@@ -7,7 +7,6 @@ A worker that has imported torch is at a run's first step in a second or two, a 
 from __future__ import annotations
 
 import ctypes
-import gc
 import importlib
 import logging
 import math
@@ -20,6 +19,7 @@ import core
 import jobs
 from core.settings import seconds
 from core.store import Store
+from jobs.collecting import keep_what_is_there
 
 __all__ = ["Lingering", "Program", "linger_seconds", "starts_ahead"]
 
@@ -98,7 +98,6 @@ class Lingering:
 
 def _give_back() -> None:
     """What only a training needs: the memory of this machine and of its GPU is others' too."""
-    gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -117,4 +116,5 @@ def _import_all() -> None:
     importlib.import_module("core.training.trainer")
     load_tokenizer(locate("minilm"))
     load_transformer("minilm", half=False)
+    keep_what_is_there()
     _log.info("Ready for a run.")

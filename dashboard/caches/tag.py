@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 import time
@@ -24,6 +23,7 @@ from core.tagging import TaggedSentence, Tagger, joined, load_tagger
 from dashboard.queries.tag_mistakes import CheckedSentence, checked
 from dashboard.queries.tag_systems import Answer, System
 from dashboard.resources import store
+from jobs.collecting import keep_what_is_there
 
 __all__ = ["Desk", "answers", "desk", "examples", "is_here", "test_split"]
 
@@ -69,10 +69,8 @@ class Desk:
 def _loaded(checkpoint: str) -> Tagger:
     tagger = load_tagger(own_checkpoint(checkpoint))
     tagger.tag([["."]])  # what is slow the first time is over before the first sentence
-    # Streamlit collects garbage after every run of a page. The million objects of torch and transformers stay
-    # for good; looked through each time, they would cost every page a third of a second.
-    gc.collect()
-    gc.freeze()
+    # The million objects of torch and transformers would cost every page a third of a second.
+    keep_what_is_there()
     return tagger
 
 

@@ -129,6 +129,8 @@ _PARTS = """
 import json, sys, time
 from pathlib import Path
 parts, clock, processor = {}, time.perf_counter(), time.process_time()
+from jobs.collecting import collect_seldom
+collect_seldom()
 def part(name):
     global clock, processor
     parts[name] = [time.perf_counter() - clock, time.process_time() - processor]
@@ -191,6 +193,8 @@ def _fresh(script: str, *arguments: str, **variables: str) -> str:
 
 _IMPORT = """
 import json, sys, time
+from jobs.collecting import collect_seldom
+collect_seldom()
 {before}
 began = time.perf_counter()
 {what}
