@@ -54,8 +54,8 @@ class SubwordTokenizer:
         has ten times as many words as different ones. A word that the tokenizer drops altogether (a lone
         zero-width character) becomes the unknown subword: every word keeps a place.
         """
-        number: dict[str, int] = {}
-        which = np.fromiter((number.setdefault(word, len(number)) for word in words), np.int64, len(words))
+        number = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        which = np.fromiter(map(number.__getitem__, words), np.int64, len(words))
         different = self._split(list(number))
         counts = different.counts[which]
         return Pieces(different.ids[places(different.starts[which], counts)], counts)

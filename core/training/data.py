@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import cast
 
 import numpy as np
@@ -42,18 +43,15 @@ def label_numbers(
     sentences: Sequence[Sentence], tasks: Sequence[str], labels: Sequence[Sequence[str]]
 ) -> NDArray[np.int64]:
     """(N, T) label numbers of all words, sentence after sentence."""
-    columns = []
-    for task, own in zip(tasks, labels, strict=True):
-        number = {label: index for index, label in enumerate(own)}
-        column: list[int] = []
-        for sentence in sentences:
-            given = sentence.labels.get(task)
-            if given is None:
-                column.extend([IGNORED] * len(sentence.tokens))
-            else:
-                column.extend(number.get(label, IGNORED) for label in given)
-        columns.append(column)
-    return np.asarray(columns, dtype=np.int64).reshape(len(tasks), -1).T
+    words = sum(len(sentence.tokens) for sentence in sentences)
+    numbers = np.empty((len(tasks), words), dtype=np.int64)
+    for row, task, own in zip(numbers, tasks, labels, strict=True):
+        number: dict[str | None, int] = {label: index for index, label in enumerate(own)}
+        given = chain.from_iterable(
+            sentence.labels.get(task) or repeat(None, len(sentence.tokens)) for sentence in sentences
+        )
+        row[:] = np.fromiter((number.get(label, IGNORED) for label in given), np.int64, words)
+    return numbers.T
 
 
 def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer) -> Mapping[str, SplitData]:
