@@ -30,13 +30,16 @@ _ENOUGH = 2
 _ENOUGH_TO_SPREAD = 3
 _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 
-# Seconds for one training sentence in one epoch, dev scores included, on two cores in bfloat16 (measured for
-# minilm; the others by their number of weights). A frozen encoder's features are computed once.
-_ROUGH_FULL_S = {"minilm": 0.025}
+# Seconds for one training sentence in one epoch, dev scores included, on two quiet cores in float32
+# (docs/performance.md; of MiniLM, and of the others as BERT base by its number of operations).
+_ROUGH_FULL_S = {"minilm": 0.018}
 _ROUGH_FULL_OTHER_S = 0.2
-_ROUGH_FROZEN_S = 0.004
+# Heads over a frozen encoder's features, with a BiLSTM among them or without.
+_ROUGH_HEADS_S = 0.0003
+_ROUGH_BILSTM_S = 0.0013
 _ROUGH_GPU_FACTOR = 0.05
-_ROUGH_START_S = 6.0
+_ROUGH_START_S = 1.5
+_ROUGH_LIBRARIES_S = 9.0  # a worker's first run also imports torch and Transformers
 # How far a rough guess, and one from a single run or two, has been seen to be off.
 _ROUGH_RANGE = (0.4, 2.5)
 _FEW_RANGE = (0.7, 1.5)
@@ -222,7 +225,7 @@ def _first_run(past: Sequence[Run]) -> RunCost:
         if _kind(one.config) == _kind(other.config) and one.config.epochs == other.config.epochs
     ]
     if not longer:
-        return RunCost(_ROUGH_START_S, 0.0, _ROUGH_START_S * _ROUGH_RANGE[1], rough=True)
+        return RunCost(_ROUGH_LIBRARIES_S, 0.0, _ROUGH_LIBRARIES_S * _ROUGH_RANGE[1], rough=True)
     usual = max(0.0, statistics.median(longer))
     if len(longer) < _ENOUGH_TO_SPREAD:
         return RunCost(usual, 0.0, usual * _FEW_RANGE[1], rough=False)
@@ -248,8 +251,9 @@ def _rough_seconds(config: RunConfig, words: float) -> float:
     if gpu_count() and config.device != "cpu":
         full *= _ROUGH_GPU_FACTOR
     if config.encoder_training == "frozen":
-        # One forward pass of each sentence, then the heads alone.
-        return _ROUGH_START_S + full / 3 * sentences + _ROUGH_FROZEN_S * sentences * config.epochs
+        # One forward pass of each sentence, then the rest alone.
+        rest = _ROUGH_HEADS_S if config.bilstm_hidden is None else _ROUGH_BILSTM_S
+        return _ROUGH_START_S + full / 6 * sentences + rest * sentences * config.epochs
     return _ROUGH_START_S + full * sentences * config.epochs
 
 

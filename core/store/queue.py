@@ -98,12 +98,6 @@ class QueuePart(OverviewPart):
                     changed = {"waiting_for": reason, "revision": runs.c.revision + 1}
                     connection.execute(update(runs).where(runs.c.id.in_(ids), *waits).values(**changed))
 
-    def set_engine_job(self, run_id: int, job: str | None) -> None:
-        """What the scheduler that places the run calls it. Raises RunNotFound."""
-        with self.transaction() as connection:
-            self._guard(connection, run_id, None)
-            self._change(connection, run_id, {"engine_job": job})
-
     @staticmethod
     def _held_back(host: str) -> ColumnElement[bool]:
         """Whether workers on that machine may claim nothing now."""

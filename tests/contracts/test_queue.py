@@ -118,13 +118,11 @@ class TestElsewhere:
         assert store.run(third) == before
 
     def test_what_its_scheduler_calls_it(self, store: Store) -> None:
-        (run_id,) = store.add_runs([config()])
-        store.set_engine_job(run_id, "slurm 4711")
-        assert store.run(run_id).engine_job == "slurm 4711"
-        store.set_engine_job(run_id, None)
-        assert store.run(run_id).engine_job is None
-        with pytest.raises(RunNotFound):
-            store.set_engine_job(999, "nothing")
+        placed, own = store.add_runs([config(seed=1), config(seed=2)])
+        assert store.claim(OWNER, due_in=15, run_id=placed, engine_job="slurm 4711") is not None
+        assert store.run(placed).engine_job == "slurm 4711"
+        assert store.claim(OWNER, due_in=15) is not None
+        assert store.run(own).engine_job is None
 
 
 class TestAgain:

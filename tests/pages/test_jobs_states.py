@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from core.store import RunState, Store
 from dashboard import resources
 from jobs.processes import hostname
-from tests.making import claimed, config
+from tests.making import OWNER, config
 from tests.pages.conftest import Open
 from tests.pages.conftest import words as prose
 from tests.pages.filled_queue import DRAINED, ELSEWHERE, LAUNCH, REASON, Queue, fill_queue
@@ -218,8 +218,8 @@ def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, q
 
 
 def test_the_schedulers_name_of_a_run_stands_in_the_fold(open_page: Open, store: Store) -> None:
-    run = claimed(store)
-    store.set_engine_job(run, "slurm 4711_3")
+    (run,) = store.add_runs([config()])
+    assert store.claim(OWNER, due_in=15, engine_job="slurm 4711_3") is not None
     assert "The scheduler calls it slurm 4711_3." in words(open_page("runs", run=str(run)))
 
 
