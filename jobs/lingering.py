@@ -19,7 +19,7 @@ import core
 import jobs
 from core.settings import seconds
 from core.store import Store
-from jobs.collecting import keep_what_is_there
+from jobs.collecting import collect_after_run, keep_what_is_there
 
 __all__ = ["Lingering", "Program", "linger_seconds", "starts_ahead"]
 
@@ -75,7 +75,8 @@ class Lingering:
         """Whether the program has changed, so that this process must train nothing any more."""
 
     def trained(self) -> None:
-        """A run was trained: the next call gives back what only a training needs."""
+        """A run was trained: its garbage goes at once, what only a training needs with the next call."""
+        collect_after_run()
         self._has_trained = True
 
     def __call__(self) -> bool:

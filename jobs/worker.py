@@ -28,7 +28,7 @@ from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
 from core.paths import checkpoint_dir, keep_private, own_log
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.training.events import Sink
-from jobs.collecting import collect_after_run, collect_seldom
+from jobs.collecting import collect_seldom
 from jobs.engines.slots import Slot, free_slot
 from jobs.guardian import Guardian
 from jobs.heartbeat import BEAT_S, DUE_IN_S, Heartbeat
@@ -159,7 +159,6 @@ class Worker:
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s What this worker still had is dropped.", error)
         reap(self._store)
-        collect_after_run()
         if self._lingering is not None:
             self._lingering.trained()
         return True

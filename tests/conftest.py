@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from jobs.collecting import keep_what_is_there
 from tests.postgres import postgres_server as postgres_server
 from tests.postgres import postgres_url as postgres_url
 from tests.side_by_side import pytest_collection_modifyitems as pytest_collection_modifyitems
@@ -19,12 +20,20 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Tests run side by side, one a core: threads that wait for one another would make each several times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Hundreds of processes import the same modules, which are compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Workers end soon after their last run, and none is started before there is one.
 os.environ.setdefault("MRNLAB_LINGER_S", "2")
 
 # How long an example takes is the machine's business: on a busy one a property holds no less.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+def pytest_collection_finish() -> None:
+    """The modules that all test files import are not looked through for garbage after every page and run."""
+    keep_what_is_there()
+
 
 REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -89,4 +90,5 @@ def _let_go_of_memory() -> None:
     """The next run that shares this GPU is in another process perhaps."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
+        gc.collect()
         torch.cuda.empty_cache()

@@ -13,6 +13,7 @@ import pytest
 
 from core.store import Store
 from jobs.collecting import collect_after_run, collect_seldom, keep_what_is_there
+from jobs.lingering import Lingering, Program
 from tests.making import config
 from tests.unit.test_worker import worker
 
@@ -23,7 +24,6 @@ def as_before() -> Iterator[None]:
     thresholds = gc.get_threshold()
     yield
     gc.set_threshold(*thresholds)
-    gc.unfreeze()
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_what_a_run_leaves_in_cycles_is_gone_when_the_next_begins(store: Store) 
         return SimpleNamespace(stopped=False, best_epoch=0, steps=1)
 
     store.add_runs([config(seed=1), config(seed=2), config(seed=3)])
-    one = worker(store, train=train)
+    one = worker(store, train=train, lingering=Lingering(store, Program(()), ahead=False))
     while one.train_next():
         pass
     assert seen == [True, True, True]
