@@ -5,6 +5,15 @@ const DASHES = { dot: "2 3.5", dash: "7 4" }
 
 const legends = new WeakMap()
 
+// What the reader and the server last said to each other, by a legend's name on the page. Streamlit may draw a
+// legend anew, from what the server said before it heard of a click, while the former one still stands there.
+const talks = new Map()
+
+function talkOf(key) {
+  if (!talks.has(key)) talks.set(key, { legends: 0, told: [], heard: null, hidden: [], marked: null })
+  return talks.get(key)
+}
+
 function cell(kind, name, ...children) {
   const node = document.createElement(kind)
   if (name) node.className = name
@@ -41,24 +50,26 @@ function stateOf(hidden, marked) {
 
 // Whether the server says something that the reader's last click has not overtaken.
 function isNews(legend, state) {
-  const { told, heard } = legend
-  legend.heard = state
+  const { talk } = legend
+  const { told, heard } = talk
+  talk.heard = state
   const answered = told.lastIndexOf(state)
   if (answered < 0 && told.length && state === heard) return false // it has not heard of the click yet
   const news = answered < 0 || answered === told.length - 1
-  legend.told = news ? [] : told.slice(answered + 1)
+  talk.told = news ? [] : told.slice(answered + 1)
   return news
 }
 
 function tell(legend, marked) {
   const hidden = [...legend.rows.values()].filter((row) => !row.box.checked).map((row) => row.key)
-  legend.told.push(stateOf(hidden, marked))
+  legend.talk.told.push(stateOf(hidden, marked))
   show(legend, hidden, marked)
   legend.trigger("changed", { hidden, marked })
 }
 
 function show(legend, hidden, marked) {
   legend.marked = marked
+  Object.assign(legend.talk, { hidden, marked })
   for (const row of legend.rows.values()) {
     const away = hidden.includes(row.key)
     row.box.checked = !away
@@ -84,10 +95,12 @@ function head(legend, columns) {
 }
 
 export default function (component) {
-  const { data, parentElement, setTriggerValue } = component
+  const { data, key: name, parentElement, setTriggerValue } = component
   let legend = legends.get(parentElement)
   if (!legend) {
-    legend = { rows: new Map(), head: cell("thead"), body: cell("tbody"), marked: null, told: [], heard: null }
+    const talk = talkOf(name)
+    talk.legends += 1
+    legend = { rows: new Map(), head: cell("thead"), body: cell("tbody"), marked: null, talk }
     parentElement.querySelector("#root").append(cell("table", "", legend.head, legend.body))
     legends.set(parentElement, legend)
   }
@@ -118,6 +131,9 @@ export default function (component) {
   const hidden = data.rows.filter((row) => row.hidden).map((row) => row.key)
   const marked = data.rows.find((row) => row.marked)?.key ?? null
   if (isNews(legend, stateOf(hidden, marked))) show(legend, hidden, marked)
+  else show(legend, legend.talk.hidden, legend.talk.marked)
 
-  return () => legends.delete(parentElement)
+  return () => {
+    if (legends.delete(parentElement) && --legend.talk.legends === 0) talks.delete(name)
+  }
 }

@@ -14,6 +14,7 @@ from playwright.sync_api import Download, Page, expect
 
 from core.store import MetricKey, RunState, Store
 from core.training.events import TOTAL, StepMetrics
+from dashboard.components.assets import read_asset
 from jobs.processes import this_process
 from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
@@ -201,3 +202,32 @@ def _downloaded(page: Page, button: str) -> Download:
     with page.expect_download() as download:
         page.locator(f".st-key-curve_{button} button").first.click()
     return download.value
+
+
+# Draws the legend twice, as Streamlit may for a moment; the second time from what the server said before it
+# heard of the reader's click. Gives what the server is then told.
+_TWO_LEGENDS = """async (source) => {
+    const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
+    const legend = (await import(address)).default
+    const line = { colour: '#888', dash: 'solid', hidden: false, marked: false, cells: [] }
+    const rows = [{ ...line, key: 'a', name: 'A' }, { ...line, key: 'b', name: 'B' }]
+    const data = { columns: ['Run'], rows }
+    const told = []
+    const drawn = () => {
+        const parentElement = document.body.appendChild(document.createElement('div'))
+        parentElement.innerHTML = '<div id="root"></div>'
+        const setTriggerValue = (_, value) => told.push(value)
+        return [parentElement, legend({ key: 'legend', data, parentElement, setTriggerValue })]
+    }
+    const [former, end] = drawn()
+    former.querySelector('[aria-label="Show A"]').click()
+    const [anew] = drawn()
+    end()
+    anew.querySelectorAll('button')[1].click()
+    return told
+}"""
+
+
+def test_a_legend_drawn_anew_knows_what_the_reader_has_hidden(page: Page) -> None:
+    hidden = {"hidden": ["a"], "marked": None}
+    assert page.evaluate(_TWO_LEGENDS, read_asset("curve_legend.js")) == [hidden, hidden | {"marked": "b"}]
