@@ -64,12 +64,12 @@
     return true
   }
 
-  // What looks without the focus as it did with it. A canvas draws its own.
+  // What looks without the focus as it did with it. A canvas draws its own, and that of the cells within it.
   async function unseen() {
     focused()?.blur()
     await new Promise((done) => setTimeout(done, 200)) // React takes the ring away a moment later
     return [...visited]
-      .filter(([node, then]) => node.isConnected && node.matches(CONTROL) && node.tagName !== "CANVAS" && look(node) === then)
+      .filter(([node, then]) => node.isConnected && node.matches(CONTROL) && !node.closest("canvas") && look(node) === then)
       .map(([node]) => told(node))
   }
 
