@@ -19,6 +19,7 @@ __all__ = [
     "keep_private",
     "log_path",
     "may_read",
+    "models_dir",
     "own_checkpoint",
     "own_log",
     "upload_dir",
@@ -56,18 +57,24 @@ def data_dir() -> Path | None:
     return Path(chosen).expanduser().resolve() if chosen else None
 
 
+def models_dir() -> Path | None:
+    """The folder of local copies of the known encoders (`MRNLAB_MODELS`), if one is set."""
+    chosen = os.environ.get("MRNLAB_MODELS")
+    return Path(chosen).expanduser().resolve() if chosen else None
+
+
 def may_read(path: str | Path) -> bool:
     """Whether a corpus, an encoder or a mapping may lie there, links followed.
 
     Everywhere, unless `MRNLAB_DATA_ROOTS` names folders (set apart as in PATH): then under those, under
-    MRNLAB_DATA and in the laboratory itself. For a laboratory whose visitors are not the machine's users.
+    MRNLAB_DATA and MRNLAB_MODELS, and in the laboratory itself. For a laboratory whose visitors are not the
+    machine's users.
     """
     roots = os.environ.get("MRNLAB_DATA_ROOTS")
     if roots is None:
         return True
     named = [Path(os.path.expanduser(one)).resolve() for one in roots.split(os.pathsep) if one]
-    data = data_dir()
-    allowed = [*named, home(), *([data] if data is not None else [])]
+    allowed = [*named, home(), *(folder for folder in (data_dir(), models_dir()) if folder is not None)]
     try:
         place = Path(os.path.realpath(os.path.expanduser(path)))
     except ValueError:  # no path at all: it holds a zero byte, say

@@ -12,7 +12,7 @@ from core.corpora import prepare
 from core.corpora.loading import placed_name
 from core.corpora.preparation import check_scored
 from core.errors import MRNLabError
-from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
+from core.models.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments.kept_mappings import keep_mapping
 from core.mrn.alignments.mapping import fit
@@ -127,7 +127,7 @@ def placed(config: RunConfig) -> RunConfig:
     """
     changes = {"corpus": placed_name(config.corpus)}
     encoder = Path(base_name(config.encoder)).expanduser()
-    if encoder.is_dir():
+    if base_name(config.encoder) not in ENCODERS and encoder.is_dir():  # known names win, as when located
         changes["encoder"] = str(encoder.resolve()) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"

@@ -48,6 +48,7 @@ def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MRNLAB_HOME", str(folder))
     monkeypatch.delenv("MRNLAB_DB", raising=False)
     monkeypatch.delenv("MRNLAB_DATA", raising=False)
+    monkeypatch.delenv("MRNLAB_MODELS", raising=False)
     return folder
 
 

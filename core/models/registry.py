@@ -5,7 +5,8 @@ This module imports neither torch nor transformers, so that pages can list encod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 __all__ = ["BILSTM_SUFFIX", "ENCODERS", "EncoderSpec", "base_name", "has_bilstm", "recommended_learning_rate"]
 
@@ -18,6 +19,7 @@ class EncoderSpec:
 
     `source` is a Hub id, or `package:NAME` for weights that a Python package carries.
     `learning_rate` is the fine-tuning rate that the form proposes (per AdamW step).
+    `shape` is what the encoder's config.json says: a local folder may bear the name only if its own agrees.
     """
 
     name: str
@@ -26,6 +28,7 @@ class EncoderSpec:
     features: int
     cased: bool
     learning_rate: float
+    shape: Mapping[str, str | int] = field(default_factory=dict)
 
 
 ENCODERS: dict[str, EncoderSpec] = {
@@ -46,6 +49,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             features=768,
             cased=True,
             learning_rate=5e-5,
+            shape={"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996},
         ),
         EncoderSpec(
             "roberta-base",
@@ -54,6 +58,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             features=768,
             cased=True,
             learning_rate=5e-5,
+            shape={"model_type": "roberta", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 50265},
         ),
     )
 }

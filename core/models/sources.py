@@ -13,16 +13,18 @@ import urllib.error
 import urllib.request
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from core.config import RunConfig
 from core.errors import ConfigError, EncoderError
 from core.models.harmless import check_folder
-from core.models.registry import ENCODERS, base_name
-from core.paths import may_read
+from core.models.registry import ENCODERS, EncoderSpec, base_name
+from core.paths import may_read, models_dir
 
 __all__ = [
     "check_available",
     "check_max_length",
+    "local_copy",
     "locate",
     "longest_input",
     "packaged_folder",
@@ -49,15 +51,21 @@ _NUMBERED_FROM_PADDING = frozenset(
 def locate(encoder: str) -> str:
     """The folder or Hub id that Transformers loads this encoder from (`+bilstm` is ignored).
 
-    Raises EncoderError where a packaged encoder is not installed, or a folder is not a model's or not one
-    that is safe to load.
+    A folder of its name under MRNLAB_MODELS stands for an encoder of the Hub.
+    Raises EncoderError where a packaged encoder is not installed, or a folder is not a model's, not one that
+    is safe to load, or not the encoder that its name says.
     """
     name = base_name(encoder)
     spec = ENCODERS.get(name)
     if spec and spec.source.startswith("package:"):
         return str(packaged_folder(spec.source.removeprefix("package:")))
     if spec:
-        return spec.source
+        folder = local_copy(name)
+        if folder is None:
+            return spec.source
+        _check_model(folder, str(folder))
+        _check_shape(folder, spec)
+        return str(folder)
     # Of os.path, whose functions raise nothing, whatever a name holds.
     folder = Path(os.path.expanduser(name))
     if os.path.isdir(folder) and not may_read(folder):
@@ -66,14 +74,42 @@ def locate(encoder: str) -> str:
             "names them."
         )
     if os.path.isdir(folder):
-        if not (folder / "config.json").is_file():
-            raise EncoderError(
-                f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
-                "save_pretrained."
-            )
-        check_folder(folder, name)
+        _check_model(folder, name)
         return str(folder)
     return name
+
+
+def local_copy(encoder: str) -> Path | None:
+    """The folder under MRNLAB_MODELS that stands for this encoder of the Hub; None where there is none."""
+    name, models = base_name(encoder), models_dir()
+    spec = ENCODERS.get(name)
+    if models is None or spec is None or spec.source.startswith("package:"):
+        return None
+    folder = models / name
+    return folder if folder.is_dir() else None
+
+
+def _check_model(folder: Path, name: str) -> None:
+    """Raises EncoderError where the folder holds no model that is safe to load."""
+    if not (folder / "config.json").is_file():
+        raise EncoderError(
+            f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
+            "save_pretrained."
+        )
+    check_folder(folder, name)
+
+
+def _check_shape(folder: Path, spec: EncoderSpec) -> None:
+    """Raises EncoderError where the folder's config.json describes another encoder than its name says."""
+    config = _read_config(folder / "config.json")
+    others = {name: config.get(name) for name, value in spec.shape.items() if config.get(name) != value}
+    if others:
+        found = ", ".join(f"{name} {value}" for name, value in others.items())
+        right = ", ".join(f"{name} {spec.shape[name]}" for name in others)
+        raise EncoderError(
+            f"The folder {folder} is not {spec.name}: its config.json has {found} where {spec.name} has "
+            f"{right}. Rename the folder, and name it by its path."
+        )
 
 
 def packaged_folder(package: str) -> Path:
@@ -145,16 +181,24 @@ def longest_input(encoder: str) -> int | None:
         if not isinstance(cached, str):
             return None
         file = Path(cached)
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise EncoderError(f"The encoder's {file} cannot be read ({error}).") from error
+    config = _read_config(file)
     limit = config.get("max_position_embeddings")
     if not isinstance(limit, int) or limit <= 0:
         return None
     if config.get("model_type") in _NUMBERED_FROM_PADDING:
         limit -= int(config.get("pad_token_id", 1)) + 1
     return limit
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    """The values of a config.json. Raises EncoderError where it cannot be read."""
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EncoderError(f"The encoder's {file} cannot be read ({error}).") from error
+    if not isinstance(config, dict):
+        raise EncoderError(f"The encoder's {file} is not a JSON object.")
+    return config
 
 
 def check_max_length(config: RunConfig) -> None:
@@ -185,7 +229,9 @@ def check_available(encoder: str) -> None:
         if base_name(encoder) not in ENCODERS
         else f"The encoder '{base_name(encoder)}' is not on this machine"
     )
-    instead = "Use minilm, which comes with the installation, or name a folder that holds the encoder."
+    instead = "Use minilm, which comes with the installation, or name a folder that holds the encoder" + (
+        f", or put it under MRNLAB_MODELS as {base_name(encoder)}." if base_name(encoder) in ENCODERS else "."
+    )
     try:
         if isinstance(try_to_load_from_cache(source, "config.json"), str):
             return

@@ -15,7 +15,7 @@ from core.artefacts import shared_artefacts
 from core.checkpoints import checkpoint_seconds
 from core.errors import MRNLabError
 from core.models.sources import verify_packaged_weights
-from core.paths import data_dir
+from core.paths import data_dir, models_dir
 from jobs.doctor.finding import Finding, problem
 from jobs.engines import default_engine
 from jobs.engines.slots import slot_count
@@ -34,6 +34,7 @@ SETTINGS = (
     *("MRNLAB_HOME", "MRNLAB_DB", "MRNLAB_DATA", "MRNLAB_SLOTS", "MRNLAB_RUNS_PER_GPU", "MRNLAB_HANG_S"),
     *("MRNLAB_CHECKPOINT_S", "MRNLAB_ENGINE", "MRNLAB_ARTEFACTS", "MRNLAB_ALLOWED", "MRNLAB_SUPERVISOR"),
     *("MRNLAB_RAY_ADDRESS", "MRNLAB_RAY_CPUS", "MRNLAB_SLURM", "MRNLAB_DATA_ROOTS", "MRNLAB_LINGER_S"),
+    "MRNLAB_MODELS",
 )
 """The variables that the program reads; a test compares them with its source."""
 _OURS, _OF_TESTS = "MRNLAB_", "TEST_"
@@ -104,6 +105,6 @@ def settings(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
             check()
         except MRNLabError as error:
             yield problem("settings", str(error))
-    data = data_dir()
-    if data is not None and not data.is_dir():
-        yield problem("settings", f"MRNLAB_DATA is {data}, and there is no such folder.")
+    for name, folder in (("MRNLAB_DATA", data_dir()), ("MRNLAB_MODELS", models_dir())):
+        if folder is not None and not folder.is_dir():
+            yield problem("settings", f"{name} is {folder}, and there is no such folder.")

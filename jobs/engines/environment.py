@@ -8,7 +8,10 @@ from core.paths import home
 
 __all__ = ["handed_on"]
 
-_NAMES = ("MRNLAB_DATA", "MRNLAB_DATA_ROOTS", "MRNLAB_ARTEFACTS", "MRNLAB_CHECKPOINT_S", "MRNLAB_HANG_S")
+_NAMES = (
+    *("MRNLAB_DATA", "MRNLAB_DATA_ROOTS", "MRNLAB_MODELS"),
+    *("MRNLAB_ARTEFACTS", "MRNLAB_CHECKPOINT_S", "MRNLAB_HANG_S"),
+)
 
 
 def handed_on() -> dict[str, str]:

@@ -156,6 +156,7 @@ class TestInstallation:
             ("MRNLAB_ENGINE", "steam", "no engine 'steam'"),
             ("MRNLAB_ARTEFACTS", "nonsense://x", "MRNLAB_ARTEFACTS is nonsense://x"),
             ("MRNLAB_DATA", "/nowhere/at/all", "no such folder"),
+            ("MRNLAB_MODELS", "/nowhere/at/all", "MRNLAB_MODELS is /nowhere/at/all"),
         ],
     )
     def test_settings(self, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

