@@ -1,4 +1,4 @@
-"""Scores of one task on one split: span F1 for spans, token accuracy for plain labels (spec/mrn.md, Scoring).
+"""Scores of one task on one split: span F1 for spans, token accuracy for plain labels.
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.

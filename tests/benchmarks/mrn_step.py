@@ -1,7 +1,7 @@
 """What MRN costs: its penalty and update beside the published way, and its training step beside MTL's.
 
-`python -m tests.benchmarks.mrn_step` prints JSON: milliseconds of this run and their ratios. DESIGN.md asks
-for an MRN step of at most 1.03 times the MTL step; the update is to be at least 20 times as fast as the
+`python -m tests.benchmarks.mrn_step` prints JSON: milliseconds of this run and their ratios. The goal is
+an MRN step of at most 1.03 times the MTL step; the update is to be at least 20 times as fast as the
 published one at 3 tasks, 78 labels and 768 features. The last line has just these ratios.
 """
 

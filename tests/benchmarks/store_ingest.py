@@ -1,8 +1,8 @@
 """How fast the store takes metrics from eight processes, and lists 10,000 runs.
 
 `python -m tests.benchmarks.store_ingest` (`--db postgresql://...` names an empty database in place of a new
-SQLite file) prints JSON: numbers of this run, and their ratios to what DESIGN.md
-asks for (50,000 rows/s with no lock error, 10,000 runs listed and grouped in under 50 ms; 1 or more
+SQLite file) prints JSON: numbers of this run, and their ratios to the goals
+(50,000 rows/s with no lock error, 10,000 runs listed and grouped in under 50 ms; 1 or more
 meets it).
 """
 

@@ -70,3 +70,42 @@ def test_the_environment_is_documented() -> None:
     }
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     assert {name for name in used if f"| `{name}` |" not in text} == set()
+
+
+_ROOT = DOCS.parent
+_PAGES = [_ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+_SOURCES = [path for room in ("core", "jobs", "dashboard", "tests") for path in (_ROOT / room).rglob("*.py")]
+_FOLDERS = r"(?:core|jobs|dashboard|tests|docs|spec|shared|\.ci)"
+_PATH = re.compile(rf"(?<![\w./~:-])({_FOLDERS}/[\w./-]*\w)")
+_DOTTED = re.compile(r"(?<![\w./-])((?:core|jobs|dashboard|tests)(?:\.[A-Za-z_0-9]+)+)")
+
+
+def _is_there(dotted: str) -> bool:
+    """Whether that is a module of this repository, or a name at the top of one."""
+    module = _ROOT.joinpath(*dotted.split("."))
+    if module.is_dir() or module.with_suffix(".py").exists():
+        return True
+    parent = module.parent / "__init__.py" if module.parent.is_dir() else module.parent.with_suffix(".py")
+    name = rf"^(?:def |class |from .* import .*|    \"|)\b{module.name}\b"
+    return parent.exists() and bool(re.search(name, parent.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_every_path_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+    missing = [name for name in links if not (page.parent / name).exists()]
+    missing += [name for name in _PATH.findall(text) if not (_ROOT / name).exists()]
+    missing += [name for name in _DOTTED.findall(text) if not _is_there(name)]
+    assert missing == []
+
+
+def test_every_document_that_a_docstring_or_comment_names_exists() -> None:
+    """Documents stand in docstrings by their path from the root."""
+    missing = [
+        f"{path.relative_to(_ROOT)}: {name}"
+        for path in _SOURCES
+        for name in re.findall(r"[\w./-]*/[\w-]+\.md\b|\b[A-Z]{4,}\.md\b", path.read_text(encoding="utf-8"))
+        if not (_ROOT / name).exists()
+    ]
+    assert missing == []
