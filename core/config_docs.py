@@ -18,7 +18,8 @@ One `RunConfig` describes a run everywhere: in the form, on the command line, in
 Runs that differ only in `seed` are seeds of one configuration. On the command line the fields are options of
 [`mrnlab launch`](command-line.md), the rarer ones by `--set field=value`.
 
-This page is written by `python -m core.config_docs`; change the descriptions in `core/config.py`.
+This page is written by `python -m core.config_docs`; change the descriptions in
+`core/config/run_config.py`.
 
 ## Fields
 """

@@ -289,7 +289,7 @@ class RunConfig(BaseModel):
         Literal["score", "loss"],
         Field(
             description="What chooses the best epoch on the development sentences: the mean over tasks of "
-            "their scores, or the total loss.",
+            "their scores, or the mean over tasks of their cross-entropies.",
             json_schema_extra=_unit("choice"),
         ),
     ] = "score"

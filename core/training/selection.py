@@ -12,7 +12,7 @@ __all__ = ["DevMetrics", "best_epoch"]
 
 @dataclass(frozen=True)
 class DevMetrics:
-    """What the development sentences say of one epoch: mean score over tasks, and total loss."""
+    """One epoch on the development sentences: the means over tasks of score and of cross-entropy."""
 
     epoch: int
     score: float

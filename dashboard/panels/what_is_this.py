@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-__all__ = ["fold", "what_is_this"]
+__all__ = ["PENALTY", "fold", "what_is_this"]
 
-_PENALTY = r"""
+PENALTY = r"""
 \lambda\,\frac{r}{2N\,\lVert B\rVert^2}\;\frac{1}{s}\,\langle \mathcal{W},\, \Omega^{-1}\mathcal{W} \rangle,
 \qquad \Omega = \Omega_\text{task} \otimes \Omega_\text{label} \otimes \Omega_\text{feature}
 """
@@ -26,7 +26,7 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
         r"What the prior adds to the loss, $\lambda$ included. The weights $\mathcal{W}$ of all "
         r"heads, stacked, "
         r"are held against the learned covariances:",
-        _PENALTY,
+        PENALTY,
         r"$N$ counts the labelled training words, $s$ is the scale of the prior, and $r / \lVert B \rVert^2$ "
         r"makes alignments comparable; `paper` weighs with $\lambda$ alone. The penalty grows while "
         r"the heads "
@@ -49,11 +49,10 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
         r"$\lambda$ says how much the relations between tasks, labels and features count against "
         r"the data. It "
         r"weighs the penalty in the loss:",
-        r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + " + _PENALTY,
-        r"Towards 0 MRN becomes MTL. With `relational` and `map`, $\lambda = 1$ is the weight that "
-        r"Bayes' rule "
-        r"gives the prior, however large the corpus ($N$ labelled words); a smaller one trusts the "
-        r"data more.",
+        r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + " + PENALTY,
+        r"Towards 0 MRN becomes MTL. With `relational` and `map`, $\lambda = 1$ is the weight that Bayes' "
+        r"rule gives the prior, however large the corpus ($N$ labelled words), where all tasks have equally "
+        r"many words. A smaller one trusts the data more.",
     ),
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from core.mrn.priors import Prior, PriorSettings, make_prior
 from core.mrn.relations import MODES, correlation
 
 CPU = torch.device("cpu")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
 LEARNING = ("relational", "map")
 STRENGTH, WORDS, SHRINKAGE = 0.7, 50.0, 1.5
 
@@ -70,7 +73,7 @@ def dense_quadratic(alignment: Alignment, heads: Tensor, parts: dict[str, Tensor
 
 
 def dense_objective(name: str, alignment: Alignment, heads: Tensor, parts: dict[str, Tensor]) -> Tensor:
-    """J as the specification writes it, from dense matrices."""
+    """J as docs/mathematics.md prints it, from dense matrices."""
     tau, scale = means(name, heads.shape[1])
     total = math.prod(len(part) for part in parts.values())
     value = dense_quadratic(alignment, heads, parts) / scale
@@ -80,6 +83,18 @@ def dense_objective(name: str, alignment: Alignment, heads: Tensor, parts: dict[
         value = value + (total / size + pseudo) * torch.logdet(covariance)
         value = value + pseudo * tau[mode] * torch.trace(torch.linalg.inv(covariance))
     return value
+
+
+def printed_penalty(prior: str, quadratic: Tensor, **symbols: float) -> Tensor:
+    """The penalty by the formula that docs/mathematics.md prints for this prior, `quadratic` <W, Ω^-1 W>."""
+    formulas = {
+        name: weight
+        for weight, names in re.findall(r"^    (.+) · <W, Ω\^-1 W> +(\w.*)$", PAGE, flags=re.MULTILINE)
+        for name in names.split(", ")
+    }
+    weight = formulas[prior].replace("‖B‖²", "B_squared").replace("·", "*")
+    weight = re.sub(r"(?<=\w) (?=\w)", " * ", weight)  # the page writes products with a space
+    return quadratic * float(eval(weight, {}, symbols))
 
 
 problems = st.tuples(
@@ -93,20 +108,40 @@ Case = tuple[int, tuple[int, ...], int, str]
 
 @settings(max_examples=30)
 @given(problems, st.sampled_from(LEARNING))
-def test_penalty_is_the_dense_quadratic_form(case: Case, name: str) -> None:
+def test_penalty_is_the_printed_formula_over_dense_matrices(case: Case, name: str) -> None:
     alignment, heads = problem(*case)
     prior = make(name, alignment, heads.shape[1])
     for _ in range(3):
         prior.update(heads)
-    copies = (alignment.matrix**2).sum() / alignment.matrix.shape[2]
-    expected = dense_quadratic(alignment, heads, covariances(prior)) / means(name, heads.shape[1])[1]
-    expected = STRENGTH / (2 * WORDS * copies) * expected
+    expected = printed_penalty(
+        name,
+        dense_quadratic(alignment, heads, covariances(prior)),
+        λ=STRENGTH,
+        r=len(heads),
+        N=WORDS,
+        B_squared=float((alignment.matrix**2).sum()),
+        s=means(name, heads.shape[1])[1],
+    )
     torch.testing.assert_close(prior.penalty(heads), expected, rtol=1e-8, atol=1e-10)
+
+
+@settings(max_examples=10)
+@given(problems)
+def test_penalty_of_the_published_procedure_is_the_printed_formula(case: Case) -> None:
+    alignment, heads = problem(*case)
+    heads = heads.float()
+    prior = make("paper", alignment, heads.shape[1])
+    prior.update(heads)
+    precisions = {mode: prior.state_dict()[f"precision_{mode}"].double() for mode in MODES}
+    vector = dense_weights(alignment, heads.double()).flatten()
+    expected = printed_penalty("paper", vector @ kron3(precisions) @ vector, λ=STRENGTH)
+    torch.testing.assert_close(prior.penalty(heads).double(), expected, rtol=1e-3, atol=1e-5)
 
 
 @settings(max_examples=30)
 @given(problems, st.sampled_from(LEARNING))
-def test_objective_is_the_dense_one(case: Case, name: str) -> None:
+def test_objective_is_the_printed_one_over_dense_matrices(case: Case, name: str) -> None:
+    assert "J(W, Ω) = <W, Ω^-1 W> / s + Σ_u [ (n_u + κd_u) ln|Ω_u| + κ d_u τ_u tr(Ω_u^-1) ]" in PAGE
     alignment, heads = problem(*case)
     prior = make(name, alignment, heads.shape[1])
     for _ in range(2):

@@ -47,11 +47,12 @@ def initial_variance(features: int) -> float:
 
 
 class TensorNormal(ABC):
-    """Three covariances learned from the heads, and the penalty λ / (2N) · r / ‖A‖² · <W, Ω^-1 W> / s.
+    """Three covariances learned from the heads, and the penalty λ · r / (2 N ‖A‖² s) · <W, Ω^-1 W>.
 
-    N counts the words of all tasks because the loss is the mean over tasks of means over words; so λ = 1 is
-    the estimate itself, however many tasks and words there are. r / ‖A‖² (1 for `disjoint` and `exact`) takes
-    back that `cooccurrence` writes a head's row into W many times over: λ means the same in every alignment.
+    N counts the labelled words of all tasks. The loss is the mean over tasks of means over words, so λ = 1 is
+    the maximum a posteriori estimate where every task has N / T words. Elsewhere a word of task t weighs
+    N / (T N_t) times its share. r / ‖A‖² (1 for `disjoint` and `exact`) takes back that `cooccurrence` writes
+    a head's row into W many times over: λ means the same in every alignment.
     """
 
     def __init__(self, alignment: Alignment, settings: PriorSettings, device: torch.device) -> None:
