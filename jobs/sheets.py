@@ -8,10 +8,15 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.evaluation import averages
+from core.evaluation.label_report import REPORT_NUMBERS
 from core.plain_text import spreadsheet_cell
+from core.store import Run, StoredScore
+from jobs.naming import run_name
 from jobs.results import ResultCell, ResultTable
 
 __all__ = [
+    "REPORT_COLUMNS",
     "SCORE_COLUMNS",
     "Block",
     "Entry",
@@ -19,6 +24,8 @@ __all__ = [
     "csv_text",
     "latex",
     "markdown",
+    "report_records",
+    "report_sheet",
     "score_records",
     "score_sheet",
 ]
@@ -114,6 +121,43 @@ def score_records(table: ResultTable) -> list[dict[str, object]]:
         for row in table.rows
         for task in table.tasks
         if task in row.cells
+    ]
+
+
+def report_sheet(run: Run, score: StoredScore) -> Sheet:
+    """One run's labels of one task, and their averages, in percent. Support counts what is annotated."""
+    is_spans = score.f1_conll is not None
+    of = "span type, as conlleval counts spans" if is_spans else "label"
+    return Sheet(
+        ("Type" if is_spans else "Label", "Precision", "Recall", "F1", "Support"),
+        (
+            Block("", tuple((label, _report_entries(row)) for label, row in score.report.items())),
+            Block(
+                "", tuple((f"{name} average", _report_entries(row)) for name, row in averages(score).items())
+            ),
+        ),
+        f"{score.task} of run {run_name(run)}, {score.split} sentences, in percent by {of}.",
+    )
+
+
+def _report_entries(row: Mapping[str, float]) -> tuple[Entry, ...]:
+    return (
+        *(Entry(f"{100 * row[number]:.2f}") for number in REPORT_NUMBERS[:3]),
+        Entry(f"{row['support']:.0f}"),
+    )
+
+
+REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
+
+
+def report_records(score: StoredScore) -> list[dict[str, object]]:
+    """A record of REPORT_COLUMNS per label and average, scores in [0, 1]. `row` is label, type or average."""
+    kind = "label" if score.f1_conll is None else "type"
+    rows = [(kind, label, row) for label, row in score.report.items()]
+    rows += [("average", name, row) for name, row in averages(score).items()]
+    return [
+        {"run": score.run_id, "task": score.task, "split": score.split, "row": kind, "label": label, **row}
+        for kind, label, row in rows
     ]
 
 

@@ -1,5 +1,6 @@
 """Scores of predictions and statistics over seeds. Needs no torch."""
 
+from core.evaluation.label_report import averages
 from core.evaluation.randomisation import Randomised, randomisation_test
 from core.evaluation.rare_labels import rarer_half_f1
 from core.evaluation.scores import PlainScore, score_name, score_task
@@ -12,6 +13,7 @@ __all__ = [
     "PlainScore",
     "Randomised",
     "Span",
+    "averages",
     "holm",
     "paired_difference",
     "randomisation_test",

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.config import FIELD_HELP
+from core.evaluation import averages
 from core.store.records import Run
 from core.store.states import ACTIVE, RunState
 from dashboard import actions
+from dashboard.panels.compare_copy import copy_table
 from dashboard.queries.compare import SCORE_NAMES
 from dashboard.queries.naming import run_name
 from dashboard.queries.runs import RunDetail, configuration_fields
 from dashboard.selection import chosen, focus
 from dashboard.states import problem, state_badge
-from dashboard.text import ago, duration, escape, percent, plural
+from dashboard.text import ago, duration, escape, option, percent, plural
 from dashboard.theme import STATES
 from jobs.advice import Advice
+from jobs.sheets import REPORT_COLUMNS, report_records, report_sheet
 
 __all__ = ["focus_picker", "run_detail"]
 
 _FOCUS = "run_in_full"
+_MOST_LABELS = 14
 
 
 def run_detail(detail: RunDetail) -> None:
@@ -51,14 +56,15 @@ def run_detail(detail: RunDetail) -> None:
         st.caption(f":material/info: {escape(note)}")
     part = st.segmented_control(
         "Part",
-        ["Scores and facts", "Configuration", "History", "Log"],
+        ["Scores and facts", "By label", "Configuration", "History", "Log"],
         default="Scores and facts",
         required=True,
         key="run_part",
         bind="query-params",
         label_visibility="collapsed",
     )
-    {"Configuration": _configuration, "History": _history, "Log": _log}.get(part, _scores)(detail)
+    parts = {"By label": _by_label, "Configuration": _configuration, "History": _history, "Log": _log}
+    parts.get(part, _scores)(detail)
 
 
 def focus_picker(runs: Sequence[Run]) -> None:
@@ -164,13 +170,92 @@ def _scores(detail: RunDetail) -> None:
                 alt="Scores of this run by task and split",
             )
         else:
-            st.caption(
-                "Scores come when training ends; until then Curves shows the dev score of each epoch."
-                if detail.run.state in ACTIVE
-                else "This run ended before it had scores. Curves shows how far it came."
-            )
+            _no_scores(detail.run)
         _data(detail)
     right.table(_facts(detail.run), border="horizontal")
+
+
+def _no_scores(run: Run) -> None:
+    st.caption(
+        "Scores come when training ends; until then Curves shows the dev score of each epoch."
+        if run.state in ACTIVE
+        else "This run ended before it had scores. Curves shows how far it came."
+    )
+
+
+def _by_label(detail: RunDetail) -> None:
+    """The report of one task on one split: its averages, then every label; as a file too."""
+    reported = {(score.task, score.split): score for score in detail.scores if score.report}
+    if not reported:
+        _no_scores(detail.run)
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        task = _choice(
+            "report_task", [task for task in detail.run.config.tasks if (task, "test") in reported]
+        )
+        split = _choice("report_split", ["test", "dev"])
+        st.space("stretch")
+        score = reported[task, split]
+        copy_table(
+            report_sheet(detail.run, score),
+            REPORT_COLUMNS,
+            report_records(score),
+            key=f"run_{score.run_id}_{task}",
+        )
+    averaged = averages(score)
+    support = int(averaged["micro"]["support"])
+    _report_table("Average", averaged, st.column_config.NumberColumn(format="localized", width=160))
+    most = max(1, *(int(row["support"]) for row in score.report.values()))
+    bar = st.column_config.ProgressColumn(format="localized", min_value=0, max_value=most, width=160)
+    _report_table("Label" if score.f1_conll is None else "Type", score.report, bar)
+    st.caption(
+        f"In percent, over {plural(support, 'word')}. The micro average is the accuracy here."
+        if score.f1_conll is None
+        else f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
+    )
+
+
+def _choice(key: str, options: Sequence[str]) -> str:
+    """One of these, kept in the page's address; the first where the address names another."""
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+    chosen_option = st.segmented_control(
+        key,
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        format_func=option,
+        label_visibility="collapsed",
+    )
+    return str(chosen_option)
+
+
+def _report_table(first: str, rows: Mapping[str, Mapping[str, float]], support: ColumnConfig) -> None:
+    names = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
+    st.dataframe(
+        pd.DataFrame(
+            {
+                first: label,
+                **{name: 100 * row[number] for number, name in names.items()},
+                "Annotated": int(row["support"]),
+            }
+            for label, row in rows.items()
+        ),
+        hide_index=True,
+        width="content",
+        height="content" if len(rows) <= _MOST_LABELS else 520,
+        column_config={
+            first: st.column_config.TextColumn(pinned=True, width=96),
+            **{
+                name: st.column_config.NumberColumn(format="%.2f", width=72 if name == "Precision" else 62)
+                for name in names.values()
+            },
+            "Annotated": support,
+        },
+        alt=f"Precision, recall, F1 and how many are annotated, a line per {first.lower()}",
+    )
 
 
 def _data(detail: RunDetail) -> None:

@@ -12,7 +12,18 @@ from core.store import RunState, Store
 from jobs.cli.app import JSON_OPTION, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
-from jobs.sheets import SCORE_COLUMNS, Sheet, csv_text, latex, markdown, score_records, score_sheet
+from jobs.sheets import (
+    REPORT_COLUMNS,
+    SCORE_COLUMNS,
+    Sheet,
+    csv_text,
+    latex,
+    markdown,
+    report_records,
+    report_sheet,
+    score_records,
+    score_sheet,
+)
 
 __all__ = ["results"]
 
@@ -34,14 +45,26 @@ def results(
     ] = None,
     format_: Annotated[_Format, typer.Option("--format", help="How the table is written.")] = _Format.TABLE,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
+    by_label: Annotated[
+        bool,
+        typer.Option(
+            "--by-label",
+            help="Precision, recall, F1 and support of each label of these runs, with micro, macro and "
+            "weighted averages.",
+        ),
+    ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Print the scores of finished runs: mean ± standard deviation over seeds (n), in percent.
 
     A table per corpus and share of it. CSV and JSON have a row per configuration and task, scores in [0, 1].
+    With --by-label a table per run and task, by label or span type.
     """
     if split not in ("dev", "test"):
         raise MRNLabError(f"--split: '{split}' is not one of dev, test.")
+    if by_label:
+        _by_label(ctx, run or [], split, format_, json_=json_)
+        return
     with opened_store(ctx) as store:
         tables = _tables(store, run or None, split)
     records = [record for table in tables.values() for record in score_records(table)]
@@ -56,6 +79,28 @@ def results(
             if place:
                 tell()
             _print(score_sheet(table, setting.name), format_)
+
+
+def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:
+    """Print the reports of these runs by label."""
+    if not run_ids:
+        raise MRNLabError("--by-label reports single runs: name them, as in `mrnlab results 12 --by-label`.")
+    with opened_store(ctx) as store:
+        runs = {run_id: store.run(run_id) for run_id in run_ids}
+        scores = [score for score in store.scores(list(runs), split) if score.report]
+    for run in runs.values():
+        if not any(score.run_id == run.id for score in scores):
+            raise MRNLabError(f"Run {run.id} is {run.state.value} and has no {split} scores by label.")
+    records = [record for score in scores for record in report_records(score)]
+    if json_:
+        print_json(records)
+    elif format_ is _Format.CSV:
+        hand_out(csv_text(REPORT_COLUMNS, records))
+    else:
+        for place, score in enumerate(scores):
+            if place:
+                tell()
+            _print(report_sheet(runs[score.run_id], score), format_)
 
 
 def _tables(store: Store, run_ids: list[int] | None, split: str) -> dict[Setting, ResultTable]:

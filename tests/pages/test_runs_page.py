@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import ErrorInfo, RunState, Store
@@ -124,6 +125,29 @@ def test_several_chosen_runs_show_their_differences(open_page: Open, finished: F
     assert whole.subheader[-1].value.startswith("Run 1")
     whole.selectbox(key="run_in_full").set_value(2).run()
     assert whole.subheader[-1].value.startswith("Run 2")
+
+
+def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> None:
+    run_id = finished.mrn[0]
+    (score,) = (one for one in Store.open().scores([run_id], "test") if one.task == "ner")
+    app = open_page("runs", run=str(run_id), run_part="By label", report_task="ner")
+    averaged = next(one.value for one in app.dataframe if "Average" in one.value.columns)
+    types = next(one.value for one in app.dataframe if "Type" in one.value.columns)
+    assert list(averaged["Average"]) == ["micro", "macro", "weighted"]
+    assert averaged["F1"][0] == 100 * score.score
+    assert averaged["F1"][1] == pytest.approx(types["F1"].mean())
+    assert list(types["Type"]) == list(score.report)
+    assert averaged["Annotated"][0] == types["Annotated"].sum()
+    dev = open_page("runs", run=str(run_id), run_part="By label", report_task="pos", report_split="dev")
+    (accuracy,) = (one.accuracy for one in Store.open().scores([run_id], "dev") if one.task == "pos")
+    averaged = next(one.value for one in dev.dataframe if "Average" in one.value.columns)
+    assert averaged["Precision"][0] == 100 * accuracy
+    assert any("Label" in one.value.columns for one in dev.dataframe)
+
+
+def test_a_run_without_scores_has_no_report(open_page: Open) -> None:
+    run_id = claimed(Store.open(), RunState.LOST)
+    assert "ended before it had scores" in words(open_page("runs", run=str(run_id), run_part="By label"))
 
 
 def test_deleting_says_what_goes(open_page: Open, finished: Filled) -> None:

@@ -9,10 +9,11 @@ import io
 import numpy as np
 import pytest
 
+from core.evaluation import score_task
 from core.mrn.numbers import numbers
 from core.paths import log_path
 from core.store import RunState
-from core.training.events import RunFacts, Snapshot
+from core.training.events import RunFacts, Snapshot, SplitResult
 from core.training.relation_metrics import relation_metrics
 from tests.making import (
     claimed,
@@ -111,6 +112,48 @@ class TestReading:
         (pos,) = [row for row in rows if (row["task"], row["n"]) == ("pos", "3")]
         assert float(pos["sd"]) == pytest.approx(0.01)
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
+
+    def test_results_by_label(self, lab: Laboratory) -> None:
+        assert "name them" in lab.refusal("results", "--by-label")
+        waiting_ = claimed(lab.store, RunState.QUEUED, seed=5)
+        assert f"Run {waiting_} is queued" in lab.refusal("results", str(waiting_), "--by-label")
+        run_id = claimed(lab.store)
+        scores = (
+            score_task("pos", "plain", [["NN", "NN", "VB"]], [["NN", "VB", "VB"]]),
+            score_task("ner", "iob2", [["B-PER", "O", "B-LOC"]], [["B-PER", "O", "B-PER"]]),
+        )
+        lab.store.add_result(run_id, SplitResult("test", 1, scores, {}, {}))
+        lab.store.finish(run_id, RunState.SUCCEEDED)
+        asked = ("results", str(run_id), "--by-label")
+        table = lab.answer(*asked).splitlines()
+        assert [line.split() for line in table] == [
+            ["type", "Precision", "Recall", "F1", "Support"],
+            ["LOC", "0.00", "0.00", "0.00", "1"],
+            ["PER", "50.00", "100.00", "66.67", "1"],
+            ["micro", "average", "50.00", "50.00", "50.00", "2"],
+            ["macro", "average", "25.00", "50.00", "33.33", "2"],
+            ["weighted", "average", "25.00", "50.00", "33.33", "2"],
+            [],
+            ["label", "Precision", "Recall", "F1", "Support"],
+            ["NN", "100.00", "50.00", "66.67", "2"],
+            ["VB", "50.00", "100.00", "66.67", "1"],
+            ["micro", "average", "66.67", "66.67", "66.67", "3"],
+            ["macro", "average", "75.00", "75.00", "66.67", "3"],
+            ["weighted", "average", "83.33", "66.67", "66.67", "3"],
+        ]
+        assert f"ner of run {run_id} · MRN" in lab.call(*asked).stderr
+        rows = list(csv.DictReader(io.StringIO(lab.answer(*asked, "--format", "csv"))))
+        assert [row["label"] for row in rows if row["row"] == "type"] == ["LOC", "PER"]
+        assert [(float(row["f1"]), row["support"]) for row in rows if row["label"] == "macro"] == [
+            (pytest.approx(1 / 3), "2"),
+            (pytest.approx(2 / 3), "3"),
+        ]
+        assert lab.json(*asked)[0] == {
+            "run": run_id, "task": "ner", "split": "test", "row": "type", "label": "LOC",
+            "precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1,
+        }  # fmt: skip
+        assert r"macro average & 25.00 & 50.00 & 33.33 & 2 \\" in lab.answer(*asked, "--format", "latex")
+        assert "| PER | 50.00 | 100.00 | 66.67 | 1 |" in lab.answer(*asked, "--format", "markdown")
 
     def test_single_task_runs_make_one_row(self, lab: Laboratory) -> None:
         run_ids = [claimed(lab.store, paradigm="stl", tasks=(task,)) for task in ("pos", "ner")]
