@@ -46,7 +46,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "Published figures beside",
         key="published",
         bind="query-params",
-        help="Those of the dissertation's tables 1 to 3, where corpus and encoder are the same.",
+        help="Those of the dissertation's tables 1 to 3, beside rows that were trained and scored as there.",
     )
 
 table = table_of(found, split)

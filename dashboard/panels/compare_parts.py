@@ -9,17 +9,17 @@ import pandas as pd
 import streamlit as st
 
 from core.evaluation import Randomised
+from core.studies.published import CITATION, Published, matching
 from dashboard import resources
 from dashboard.caches.compare import sentence_tests
 from dashboard.charts import sharing_chart
 from dashboard.components import chart
 from dashboard.panels.compare_copy import copy_table
 from dashboard.panels.compare_scope import Scope
-from dashboard.published import CITATION, Published, matching
 from dashboard.queries.compare import Answer, answers, default_pair, headline, p_words
 from dashboard.queries.compare_differences import differences
 from dashboard.queries.compare_sharing import sharing, sharing_sentence
-from dashboard.queries.naming import confounds, corpus_name
+from dashboard.queries.naming import confounds
 from dashboard.text import escape, percent
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
 from jobs.results import ResultCell, ResultTable
@@ -174,7 +174,10 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
     if others:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:
-        st.caption("The dissertation has no figure for this corpus, encoder and share of data.")
+        st.caption(
+            "No figure of the dissertation stands beside these rows: corpus, share of data, encoder "
+            "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the paper's."
+        )
 
 
 def _cell(cell: ResultCell | None) -> str:
@@ -191,13 +194,14 @@ def _grey(cell: Published | None) -> str:
 
 
 def _published(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
-    """The dissertation's rows on this corpus, with these encoders and this share of data, block by block."""
+    """The dissertation's rows for what was trained and scored as there, block by block."""
     found: dict[str, dict[str, dict[str, Published]]] = {}
     for block, rows in table.blocks.items():
-        configs = [row.config for row in rows]
-        for cell in matching(corpus_name(configs[0]), configs):
-            name = f"{PARADIGM_NAMES[cell.paradigm]}, published (table {cell.table})"
-            found.setdefault(block, {}).setdefault(name, {})[cell.task] = cell
+        for row in rows:
+            for task, cell in matching(row.config).items():
+                if task in row.cells:
+                    name = f"{PARADIGM_NAMES[cell.paradigm]}, published (table {cell.table})"
+                    found.setdefault(block, {}).setdefault(name, {})[task] = cell
     return found
 
 

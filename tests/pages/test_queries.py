@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from core.config import RunConfig, kind_key
 from core.store import RunState, Store
-from dashboard.published import PUBLISHED, matching
 from dashboard.queries import runs as run_views
 from dashboard.queries.naming import confounds, differing, kind_name, run_name
 from tests.pages.filled_store import TASKS, Filled
@@ -81,27 +80,6 @@ def test_log_tail_is_the_end(tmp_path: object) -> None:
     assert tail.startswith("line ")
     assert len(tail) <= 16_384
     assert run_views.log_tail(None) == run_views.log_tail(f"{tmp_path}/none") == ""
-
-
-# Published figures
-
-
-def test_published_figures_are_complete() -> None:
-    assert len(PUBLISHED) == 8 * 3 + 8 * 2 + 4 * 2
-    bert = [
-        p
-        for p in PUBLISHED
-        if (p.table, p.encoder, p.paradigm, p.task) == (1, "bert-base-cased", "mrn", "ner")
-    ]
-    assert [(p.mean, p.sd) for p in bert] == [(90.82, 0.11)]
-
-
-def test_published_figures_only_beside_the_same_setting() -> None:
-    same = config("mrn", encoder="bert-base-cased", tasks=("pos", "chunk", "ner"))
-    assert {p.table for p in matching("conll2003", [same])} == {1}
-    assert matching("conll2003", [config("mrn")]) == []
-    assert matching("both-pos", [same]) == []
-    assert {p.fraction for p in matching("both-pos", [same.with_(fraction=0.05)])} == {0.05}
 
 
 def test_run_name(finished: Filled) -> None:

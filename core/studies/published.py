@@ -1,0 +1,205 @@
+"""Tables 1 to 3 of the MRN dissertation, and which of their figures may stand beside a run.
+
+Mean and standard deviation over 5 random starts, in percent. POS was scored by seqeval's F1 there, which
+reads `NNP` as a span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from core.config import RunConfig
+
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "CITATION",
+    "PUBLISHED",
+    "TABLES",
+    "WITHIN",
+    "PaperTable",
+    "Published",
+    "Reported",
+    "matching",
+]
+
+CITATION = (
+    "C.-J. Chang, A Multi-Linear Relationship Transformer Framework for Multi-Task Sequence Labelling, "
+    "MSc dissertation, King's College London, 2022; mean ± SD of 5 random starts"
+)
+
+WITHIN, ABOVE, BELOW = "within ± SD", "above", "below"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One cell of a published table, and what was trained for it. Mean and SD in percent."""
+
+    table: int
+    corpus: str
+    tasks: tuple[str, ...]
+    encoder: str
+    paradigm: str
+    alignment: str | None
+    fraction: float
+    task: str
+    mean: float
+    sd: float
+
+    def verdict(self, score: float) -> str:
+        """How a mean score in [0, 1] stands to this cell: `WITHIN` where |score − mean| ≤ SD.
+
+        Both are compared as they are printed, in percent with two decimals.
+        """
+        difference = round(round(100 * score, 2) - self.mean, 2)
+        if abs(difference) <= self.sd:
+            return WITHIN
+        return ABOVE if difference > 0 else BELOW
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A row that the paper quotes from the literature: F1 in percent by task, without a spread."""
+
+    model: str
+    source: str
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A published table. `rows` are (encoder, paradigm) → `mean±SD` for each task, in the order of `tasks`.
+
+    Table 3 has one of these for each fraction.
+    """
+
+    number: int
+    corpus: str
+    tasks: tuple[str, ...]
+    alignment: str
+    fraction: float
+    rows: Mapping[tuple[str, str], str]
+    reported: tuple[Reported, ...] = field(default=())
+
+    def cells(self) -> tuple[Published, ...]:
+        """All cells, row by row."""
+        return tuple(
+            Published(
+                self.number,
+                self.corpus,
+                (task,) if paradigm == "stl" else self.tasks,
+                encoder,
+                paradigm,
+                self.alignment if paradigm == "mrn" else None,
+                self.fraction,
+                task,
+                *map(float, cell.split("±")),
+            )
+            for (encoder, paradigm), text in self.rows.items()
+            for task, cell in zip(self.tasks, text.split(), strict=True)
+        )
+
+
+_BERT, _BILSTM, _ROBERTA = "bert-base-cased", "bert-base-cased+bilstm", "roberta-base"
+
+_HUANG = "Huang, Xu and Yu 2015, arXiv:1508.01991"
+_LI = "Li, Liu and Shi 2020, arXiv:2012.05418"
+_POTH = "Poth et al. 2021, arXiv:2104.08247"
+
+TABLES: tuple[PaperTable, ...] = (
+    PaperTable(
+        1,
+        "conll2003",
+        ("ner", "chunk", "pos"),
+        "disjoint",
+        1.0,
+        {
+            (_BERT, "stl"): "91.67±0.03 91.29±0.03 93.17±0.05",
+            (_BERT, "mtl"): "90.76±0.14 91.40±0.08 92.90±0.17",
+            (_BERT, "mrn"): "90.82±0.11 91.49±0.06 93.16±0.07",
+            (_BILSTM, "mtl"): "90.73±0.14 91.40±0.08 92.88±0.15",
+            (_BILSTM, "mrn"): "90.60±0.09 91.42±0.06 93.03±0.07",
+            (_ROBERTA, "stl"): "92.16±0.07 91.08±0.06 93.06±0.06",
+            (_ROBERTA, "mtl"): "91.55±0.12 91.19±0.10 92.53±0.24",
+            (_ROBERTA, "mrn"): "91.81±0.02 91.35±0.03 92.73±0.13",
+        },
+        (
+            Reported("BiLSTM-CRF", _HUANG, {"ner": 90.10}),
+            Reported("BERT", "B. Li 2021, arXiv:2101.11122", {"ner": 91.80}),
+        ),
+    ),
+    PaperTable(
+        2,
+        "conll2000",
+        ("chunk", "pos"),
+        "disjoint",
+        1.0,
+        {
+            (_BERT, "stl"): "96.63±0.04 98.25±0.11",
+            (_BERT, "mtl"): "96.31±0.10 97.94±0.07",
+            (_BERT, "mrn"): "96.47±0.07 98.02±0.05",
+            (_BILSTM, "mtl"): "96.29±0.11 97.94±0.03",
+            (_BILSTM, "mrn"): "96.44±0.09 97.99±0.07",
+            (_ROBERTA, "stl"): "96.71±0.05 98.17±0.09",
+            (_ROBERTA, "mtl"): "96.76±0.04 97.75±0.09",
+            (_ROBERTA, "mrn"): "96.85±0.04 97.86±0.07",
+        },
+        (
+            Reported("BiLSTM-CRF", _HUANG, {"chunk": 94.46}),
+            Reported("BERT", _POTH, {"chunk": 95.92}),
+            Reported("RoBERTa", _POTH, {"chunk": 96.35}),
+            Reported("Flair", _LI, {"chunk": 96.72}),
+            Reported("GCDT with BERT", _LI, {"chunk": 96.81}),
+        ),
+    ),
+    PaperTable(
+        3,
+        "both-pos",
+        ("pos-2003", "pos-2000"),
+        "exact",
+        0.05,
+        {
+            (_BERT, "mtl"): "90.51±0.17 95.03±0.10",
+            (_BERT, "mrn"): "90.61±0.11 95.12±0.13",
+        },
+    ),
+    PaperTable(
+        3,
+        "both-pos",
+        ("pos-2003", "pos-2000"),
+        "exact",
+        0.1,
+        {
+            (_BERT, "mtl"): "91.48±0.10 96.49±0.07",
+            (_BERT, "mrn"): "91.60±0.07 96.57±0.08",
+        },
+    ),
+)
+
+PUBLISHED: tuple[Published, ...] = tuple(cell for table in TABLES for cell in table.cells())
+
+
+def matching(config: RunConfig) -> dict[str, Published]:
+    """The published cell for each task of this description; none for a task trained or scored otherwise.
+
+    Corpus, share, encoder, paradigm, tasks, alignment and scoring must be the paper's, and the encoder
+    fine-tuned. The STL runs of all tasks are one row, so a description of STL stands for each of them.
+    """
+    if config.encoder_training != "full":
+        return {}
+    return {
+        cell.task: cell
+        for cell in PUBLISHED
+        if cell.corpus == _catalogue_name(config.corpus)
+        and (cell.encoder, cell.fraction) == (config.encoder, config.fraction)
+        and (cell.paradigm, cell.alignment) == (config.paradigm, config.alignment)
+        and (cell.paradigm == "stl" or set(cell.tasks) == set(config.tasks))
+        and (not cell.task.startswith("pos") or config.pos_score == "seqeval_f1")
+    }
+
+
+def _catalogue_name(corpus: str) -> str:
+    """The name that a folder bears, for whoever names a local copy by its path; others as they are."""
+    return PurePath(corpus).name if PurePath(corpus).is_absolute() else corpus
