@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
-from core.studies.plan import Arm, DevScores, Layout, chosen_arm
+from core.studies.plan import DevScores, Layout, chosen_arm
+from core.studies.published import Published, matching
 from core.studies.study import Family, Setting
 
 __all__ = [
@@ -87,6 +88,8 @@ class Outcome:
     learned: MeanSD | None = None
     """What the chosen arm learned: the correlation of the targets with other tasks, in the mean over pairs,
     summed up over seeds; None where nothing is learned or known."""
+    published: Mapping[str, Published] = field(default_factory=dict)
+    """The published figure for each target, where the family was trained and scored as there."""
 
     @property
     def arm_told(self) -> str:
@@ -122,13 +125,17 @@ def _outcome(
     layout: Layout, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
 ) -> Outcome:
     family, targets, seeds = layout.study.family(name), layout.setting.targets, layout.study.seeds
-    lost = len({run for arm in layout.arms[name] for run in arm.of(seeds) if run in failed})
+    arms = layout.arms[name]
+    lost = {run for arm in arms for run in (*layout.search_of(arms, arm), *arm.of(seeds)) if run in failed}
+    published = {
+        target: cell for target, cell in matching(arms[0].runs[seeds[0]][0]).items() if target in targets
+    }
     arm = chosen_arm(layout, name, dev, failed)
     if arm is None:
-        return Outcome(family, None, None, {}, {}, failed=lost)
-    on_dev = _by_seed(arm, targets, dev.by_run).get(MEAN)
-    by_seed = _by_seed(arm, targets, test.by_run)
-    if rare := _by_seed(arm, targets, test.rare).get(MEAN):
+        return Outcome(family, None, None, {}, {}, failed=len(lost), published=published)
+    on_dev = _by_seed(arm.search if len(arms) > 1 else arm.runs, targets, dev.by_run).get(MEAN)
+    by_seed = _by_seed(arm.runs, targets, test.by_run)
+    if rare := _by_seed(arm.runs, targets, test.rare).get(MEAN):
         by_seed[RARE] = rare
     return Outcome(
         family,
@@ -136,7 +143,8 @@ def _outcome(
         summary(on_dev.values()) if on_dev else None,
         by_seed,
         {target: summary(scores.values()) for target, scores in by_seed.items()},
-        failed=lost,
+        failed=len(lost),
+        published=published,
         learned=_learned(arm.of(seeds), targets, test),
     )
 
@@ -153,11 +161,13 @@ def _learned(runs: Iterable[RunConfig], targets: tuple[str, ...], test: FinalSco
 
 
 def _by_seed(
-    arm: Arm, targets: tuple[str, ...], scores: Mapping[RunConfig, Mapping[str, float]]
+    runs_by_seed: Mapping[int, Sequence[RunConfig]],
+    targets: tuple[str, ...],
+    scores: Mapping[RunConfig, Mapping[str, float]],
 ) -> dict[str, dict[int, float]]:
     """Per target, and for their mean, the score of each seed; the mean where a seed has all targets."""
     found: dict[str, dict[int, float]] = {}
-    for seed, runs in arm.runs.items():
+    for seed, runs in runs_by_seed.items():
         scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
         for target in targets:
             if target in scored:

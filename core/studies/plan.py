@@ -7,7 +7,7 @@ what is later told of the test sentences was not chosen by them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +27,22 @@ class DevScores:
 
 @dataclass(frozen=True)
 class Arm:
-    """One candidate of a family: its own fields, and its runs by seed. STL has a run for each target."""
+    """One candidate of a family: its own fields, and its runs by seed. STL has a run for each target.
+
+    `search` are the runs that choose it among the arms. Unless the setting says otherwise they are `runs`.
+    """
 
     values: Mapping[str, Any]
     runs: Mapping[int, tuple[RunConfig, ...]]
+    search: Mapping[int, tuple[RunConfig, ...]]
 
     def of(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
         """The runs with these seeds."""
         return (run for seed in seeds for run in self.runs[seed])
+
+    def searched(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
+        """The runs of the search with these seeds."""
+        return (run for seed in seeds for run in self.search[seed])
 
 
 @dataclass(frozen=True)
@@ -46,8 +54,17 @@ class Layout:
     arms: Mapping[str, tuple[Arm, ...]]
 
     def runs(self) -> Iterator[RunConfig]:
-        """Every run that any stage may ask for."""
-        return (run for arms in self.arms.values() for arm in arms for run in arm.of(self.study.seeds))
+        """Every run that any stage may ask for, each once."""
+        runs: dict[RunConfig, None] = {}
+        for arms in self.arms.values():
+            for arm in arms:
+                runs |= dict.fromkeys(self.search_of(arms, arm))
+                runs |= dict.fromkeys(arm.of(self.study.seeds))
+        return iter(runs)
+
+    def search_of(self, arms: Sequence[Arm], arm: Arm) -> Iterator[RunConfig]:
+        """The runs that choose this arm among these; none where there is but one."""
+        return arm.searched(self.study.search_seeds if len(arms) > 1 else ())
 
 
 def lay_out(
@@ -67,19 +84,23 @@ def lay_out(
 def _arm(
     study: Study, setting: Setting, values: Mapping[str, Any], place: Callable[[RunConfig], RunConfig]
 ) -> Arm:
-    runs: dict[int, list[RunConfig]] = {seed: [] for seed in study.seeds}
-    for run in expand(values, {"seed": study.seeds}, preset=setting.base):
-        if not set(setting.targets).isdisjoint(run.tasks):  # STL of another task would count for nothing
-            runs[run.seed].append(place(run))
-    return Arm(values, {seed: tuple(found) for seed, found in runs.items()})
+    def runs_of(base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
+        runs: dict[int, list[RunConfig]] = {seed: [] for seed in study.seeds}
+        for run in expand(values, {"seed": study.seeds}, preset=base):
+            if not set(setting.targets).isdisjoint(run.tasks):  # STL of another task would count for nothing
+                runs[run.seed].append(place(run))
+        return {seed: tuple(found) for seed, found in runs.items()}
+
+    runs = runs_of(setting.base)
+    return Arm(values, runs, runs_of({**setting.base, **setting.search}) if setting.search else runs)
 
 
 def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
-    """The arm's mean dev score over seeds and targets; None where one of them is missing."""
+    """The arm's mean dev score over seeds and targets in the search; None where one of them is missing."""
     found = []
     for seed in seeds:
         scored: dict[str, float] = {}
-        for run in arm.runs[seed]:
+        for run in arm.search[seed]:
             scored |= dev.by_run.get(run, {})
         if not set(targets) <= scored.keys():
             return None
@@ -96,7 +117,7 @@ def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[R
     arms = layout.arms[family]
     if len(arms) == 1:
         return arms[0]
-    if any(_open(arm.of(layout.study.search_seeds), dev, failed) for arm in arms):
+    if any(_open(layout.search_of(arms, arm), dev, failed) for arm in arms):
         return None
     scored = [
         (mean, arm)
@@ -118,7 +139,7 @@ def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> 
             wanted |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
         else:
             for arm in arms:
-                wanted |= dict.fromkeys(_open(arm.of(layout.study.search_seeds), dev, failed))
+                wanted |= dict.fromkeys(_open(layout.search_of(arms, arm), dev, failed))
     return list(wanted)
 
 
@@ -131,11 +152,11 @@ def remaining(
     search: dict[RunConfig, None] = {}
     final: dict[RunConfig, None] = {}
     for family, arms in layout.arms.items():
-        if len(arms) > 1:
-            for arm in arms:
-                search |= dict.fromkeys(_open(arm.of(layout.study.search_seeds), dev, failed))
+        for arm in arms:
+            search |= dict.fromkeys(_open(layout.search_of(arms, arm), dev, failed))
         chosen = chosen_arm(layout, family, dev, failed)
-        if chosen is None and not search.keys().isdisjoint(run for arm in arms for run in arm.of(arm.runs)):
+        searched = (run for arm in arms for run in layout.search_of(arms, arm))
+        if chosen is None and not search.keys().isdisjoint(searched):
             chosen = arms[0]
         if chosen is not None:
             final |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["Family", "Setting", "Study"]
+from core.studies.published import Reported
+
+__all__ = ["Family", "Paper", "Setting", "Study"]
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,16 @@ class Family:
 
     def told(self, arm: Mapping[str, Any]) -> str:
         """What sets this arm apart from the others, such as `λ=0.01`; empty for a single arm."""
-        fields = dict.fromkeys(field for one in self.arms for field in one)
-        differing = [field for field in fields if any(one.get(field) != arm.get(field) for one in self.arms)]
         return ", ".join(
-            f"{'λ' if field == 'lambda' else field}={_plain(arm.get(field))}" for field in differing
+            f"{'λ' if name == 'lambda' else name}={_plain(arm.get(name))}" for name in self.searched
         )
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The fields in which the arms differ: those that dev chooses."""
+        names = dict.fromkeys(name for arm in self.arms for name in arm)
+        first = self.arms[0]
+        return tuple(name for name in names if any(arm.get(name) != first.get(name) for arm in self.arms))
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class Setting:
 
     A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
     settings; what is learned in one part may not hold in another.
+    `search` are the fields in which the runs that choose an arm differ from those whose scores count: a dev
+    split, where the latter have none.
     """
 
     name: str
@@ -40,13 +49,26 @@ class Setting:
     base: Mapping[str, Any]
     targets: tuple[str, ...]
     families: tuple[str, ...]
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A published table that a part of a study repeats: its title, the model of each setting by the
+    setting's name, and the rows that the paper quotes from the literature.
+    """
+
+    title: str
+    models: Mapping[str, str]
+    reported: tuple[Reported, ...] = ()
 
 
 @dataclass(frozen=True)
 class Study:
     """A sweep plus its analysis. The arms are chosen with `search_seeds`, what is told rests on all `seeds`.
 
-    Raises ValueError where it contradicts itself.
+    `papers` are the published tables, by part. `protocol` says in plain text what a reader of the report must
+    know of how the runs were made. Raises ValueError where it contradicts itself.
     """
 
     name: str
@@ -57,6 +79,8 @@ class Study:
     reference: str
     search_seeds: tuple[int, ...] = (1, 2)
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    papers: Mapping[str, Paper] = field(default_factory=dict)
+    protocol: str = ""
 
     def __post_init__(self) -> None:
         known = [family.name for family in self.families]
