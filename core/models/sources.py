@@ -29,6 +29,7 @@ __all__ = [
     "longest_input",
     "packaged_folder",
     "signature",
+    "tokenizer_file",
     "verify_packaged_weights",
 ]
 
@@ -199,6 +200,36 @@ def _read_config(file: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise EncoderError(f"The encoder's {file} is not a JSON object.")
     return config
+
+
+def tokenizer_file(encoder: str) -> Path:
+    """The `tokenizer.json` of this encoder, where its files are on this machine; nothing is downloaded.
+
+    Raises EncoderError, with what to do, where it is not there.
+    """
+    source = locate(encoder)
+    if os.path.isdir(source):
+        file = Path(source) / "tokenizer.json"
+        if not file.is_file():
+            raise EncoderError(
+                f"The folder {source} has no tokenizer.json. Save it there with save_pretrained."
+            )
+        return file
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = try_to_load_from_cache(source, "tokenizer.json")
+    except HFValidationError:
+        raise EncoderError(
+            f"'{base_name(encoder)}' is neither a folder here nor a possible Hub id."
+        ) from None
+    if not isinstance(cached, str):
+        raise EncoderError(
+            f"The tokenizer of {base_name(encoder)} is not on this machine yet. The first run downloads it, "
+            f"as does this command: hf download {source} tokenizer.json tokenizer_config.json"
+        )
+    return Path(cached)
 
 
 def check_max_length(config: RunConfig) -> None:

@@ -64,6 +64,7 @@ function cellNode(lane, cell, token) {
     if (cell.text && sure < UNSURE) tag.append(element("span", "share", percent(sure)))
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
+    if (cell.quiet) node.classList.add("quiet")
   } else if (!cell.inside && sure < UNSURE) {
     node.classList.add("unsure")
     node.append(element("span", "share", percent(sure)))

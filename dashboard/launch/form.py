@@ -22,6 +22,7 @@ from dashboard.launch.labels import show_labels
 from dashboard.launch.mapping import choose_mapping
 from dashboard.launch.source import other_sources, show_source
 from dashboard.launch.start import EXECUTION, OPTIONS, RARE
+from dashboard.launch.subwords import show_subwords
 from dashboard.text import escape, number
 from dashboard.theme import PARADIGM_NAMES
 
@@ -82,6 +83,8 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
 
     problems = {"corpus": data.error} if data.error else {}
     lists = _encoder(slots)
+    if data.summary:
+        show_subwords(lists["encoder"], data.summary, tasks, colour)
     lists |= _paradigm(slots, lists["encoder_training"], labels, problems)
     lists |= _budget(slots)
     rare = _rare(slots, lists)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,39 @@ def test_a_plan_of_hours_says_so(open_page: Open) -> None:
     assert "More than an hour in all." in words(app)
     assert "roughly" in heading(app)
     assert "no run with minilm (fine-tuned) has ended on this machine yet" in words(app)
+
+
+def drawn_subwords(app: AppTest) -> Any:
+    """The block that the fold of subwords draws."""
+    sent = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
+    blocks = [block for one in sent for block in one.get("blocks", ())]
+    return next(block for block in blocks if any(lane["task"] == "mask" for lane in block["lanes"]))
+
+
+def test_subwords_of_a_sentence(open_page: Open) -> None:
+    app = open_page("launch", tasks="pos,ner")
+    assert "carries its label" not in words(app)
+    app.session_state["launch_subwords"] = True
+    app.session_state["launch_subwords_sentence"] = "2"
+    app.run()
+    assert not app.exception
+    block = drawn_subwords(app)
+    lanes = {lane["task"]: [cell["text"] for cell in lane["cells"]] for lane in block["lanes"]}
+    sample = summarise("demo").samples[1]
+    assert list(lanes) == ["id", "mask", "pos", "ner"]
+    assert (block["tokens"][0], block["tokens"][-1]) == ("[CLS]", "[SEP]")
+    assert (lanes["id"][0], lanes["id"][-1]) == ("101", "102")
+    assert set(lanes["mask"]) == {"1"}
+    assert [label for label in lanes["pos"] if label != "−100"] == list(sample.labels["pos"])
+    assert lanes["pos"][0] == lanes["ner"][-1] == "−100"
+    assert len(block["tokens"]) == len(lanes["pos"]) > len(sample.tokens)
+
+
+def test_subwords_of_an_encoder_that_is_not_here(open_page: Open) -> None:
+    app = open_page("launch", encoder="bert-base-cased")
+    app.session_state["launch_subwords"] = True
+    app.run()
+    assert not app.exception
+    assert "The tokenizer of bert\\-base\\-cased is not on this machine yet" in "".join(
+        one.value for one in app.markdown
+    )
