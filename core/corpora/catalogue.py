@@ -18,15 +18,20 @@ class CorpusSpec:
     """A corpus with a name of its own.
 
     `columns` are those of its files (None where it is joined from others), `tasks` what it annotates.
-    `needs_hub` says that it comes over the network unless a folder under MRNLAB_DATA holds it.
+    `hub_folders` are the folders under MRNLAB_DATA that it is read from; those missing come from the Hub.
     """
 
     name: str
     description: str
     columns: tuple[str, ...] | None
-    needs_hub: bool
     tasks: tuple[str, ...]
     read: Callable[[], Corpus] = field(repr=False, compare=False)
+    hub_folders: tuple[str, ...] = ()
+
+    @property
+    def needs_hub(self) -> bool:
+        """Whether it comes over the network unless folders under MRNLAB_DATA hold it."""
+        return bool(self.hub_folders)
 
 
 CATALOGUE: dict[str, CorpusSpec] = {
@@ -36,7 +41,6 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo",
             "1,800 newswire-like sentences made by MRN Lab's own grammar: POS, chunks and entities.",
             DEMO_COLUMNS,
-            needs_hub=False,
             tasks=("pos", "chunk", "ner"),
             read=demo,
         ),
@@ -44,7 +48,6 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-pos-a",
             "Sentences of the demo grammar with its own POS tags.",
             DEMO_POS_COLUMNS,
-            needs_hub=False,
             tasks=("pos",),
             read=demo_pos_a,
         ),
@@ -52,7 +55,6 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-pos-b",
             "Other sentences of the demo grammar, with a POS tag set that differs in a few labels.",
             DEMO_POS_COLUMNS,
-            needs_hub=False,
             tasks=("pos",),
             read=demo_pos_b,
         ),
@@ -60,7 +62,6 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-both-pos",
             "demo-pos-a and demo-pos-b together: two tasks, each on sentences of its own.",
             None,
-            needs_hub=False,
             tasks=("pos-a", "pos-b"),
             read=demo_both_pos,
         ),
@@ -68,7 +69,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "conll2003",
             "English newswire of the CoNLL-2003 shared task: POS, chunks and entities.",
             CONLL2003_COLUMNS,
-            needs_hub=True,
+            hub_folders=("conll2003",),
             tasks=("pos", "chunk", "ner"),
             read=conll2003,
         ),
@@ -76,7 +77,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "conll2000",
             "English newswire of the CoNLL-2000 shared task: POS and chunks.",
             CONLL2000_COLUMNS,
-            needs_hub=True,
+            hub_folders=("conll2000",),
             tasks=("pos", "chunk"),
             read=conll2000,
         ),
@@ -84,7 +85,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "both-pos",
             "The POS tags of conll2003 and conll2000: two tasks, each on sentences of its own.",
             None,
-            needs_hub=True,
+            hub_folders=("conll2003", "conll2000"),
             tasks=("pos-2003", "pos-2000"),
             read=both_pos,
         ),

@@ -10,7 +10,7 @@ from core.corpora.files import find_splits
 from core.errors import CorpusError
 from core.paths import data_dir, may_read
 
-__all__ = ["find_folder", "fingerprint", "locate"]
+__all__ = ["find_folder", "fingerprint", "is_local", "local_folders", "locate"]
 
 
 def locate(name: str) -> Path:
@@ -39,19 +39,25 @@ def find_folder(name: str) -> Path | None:
     return next((Path(place) for place in places if may_read(place) and os.path.exists(place)), None)
 
 
+def local_folders(name: str) -> list[Path]:
+    """The folders under MRNLAB_DATA that a corpus of the catalogue is read from, those that are there."""
+    data = data_dir()
+    if data is None:
+        return []
+    return [data / part for part in CATALOGUE[name].hub_folders if (data / part).is_dir()]
+
+
+def is_local(name: str) -> bool:
+    """Whether a corpus of the catalogue, or a folder, can be read without the network."""
+    return name not in CATALOGUE or len(local_folders(name)) == len(CATALOGUE[name].hub_folders)
+
+
 def fingerprint(name: str) -> tuple[str, ...]:
     """Names, sizes and times of the files that a corpus of the catalogue or a folder is read from.
 
     None of them for one that is made here or comes from the Hub. Raises CorpusError as `locate` does.
     """
-    folders: list[Path] = []
-    spec = CATALOGUE.get(name)
-    if spec is None:
-        folders = [locate(name)]
-    elif spec.needs_hub and (data := data_dir()) is not None:
-        # A corpus joined from others has no columns of its own: any of their folders may be the source.
-        parts = [name] if spec.columns else list(CATALOGUE)
-        folders = [data / part for part in parts if (data / part).is_dir()]
+    folders = local_folders(name) if name in CATALOGUE else [locate(name)]
     found = []
     for folder in folders:
         for path in find_splits(folder).values():

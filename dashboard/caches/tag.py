@@ -14,10 +14,11 @@ from pathlib import Path
 import streamlit as st
 
 from core.config import RunConfig
-from core.corpora import CATALOGUE, prepare
+from core.corpora import prepare
 from core.corpora.loading import bases_of
+from core.corpora.places import is_local
 from core.corpora.types import Sentence
-from core.paths import data_dir, database_url, own_checkpoint
+from core.paths import database_url, own_checkpoint
 from core.store.records import Run
 from core.tagging import TaggedSentence, Tagger, joined, load_tagger
 from dashboard.queries.tag_mistakes import CheckedSentence, checked
@@ -115,13 +116,7 @@ def is_here(config: RunConfig) -> bool:
     """Whether the run's corpus can be read without the network. Raises CorpusError where its name means
     nothing.
     """
-    local = data_dir()
-    return not any(
-        base in CATALOGUE
-        and CATALOGUE[base].needs_hub
-        and not (local is not None and (local / base).is_dir())
-        for base in bases_of(config.corpus)
-    )
+    return all(map(is_local, bases_of(config.corpus)))
 
 
 def examples(config: RunConfig) -> tuple[Sentence, ...]:

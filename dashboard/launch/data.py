@@ -12,10 +12,11 @@ import streamlit as st
 from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, save_upload, summarise
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
+from core.corpora.places import is_local
 from core.corpora.uploads import MOST_MEGABYTES
 from core.errors import CorpusError
 from core.evaluation.spans import spans
-from core.paths import data_dir, upload_dir
+from core.paths import upload_dir
 from dashboard.components import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.fields import key_of
 from dashboard.launch.fill import FOLDER, OWN, UPLOAD, columns_key
@@ -45,14 +46,21 @@ def choose_data() -> ChosenData:
         return _own()
     spec = CATALOGUE[name]
     st.caption(escape(spec.description))
-    local = data_dir()
-    if spec.needs_hub and (local is None or not (local / name).is_dir()):
-        st.caption("Comes from the Hugging Face Hub, or from a folder of this name under `MRNLAB_DATA`.")
+    if not is_local(name):
+        st.caption(
+            f"Comes from the Hugging Face Hub, or from {_folders(spec.hub_folders)} under `MRNLAB_DATA`."
+        )
         if not st.toggle(
             "Look inside", key=f"launch_look_{name}", help="Reads the corpus, over the network if need be."
         ):
             return ChosenData(name, None, spec.tasks, None, None)
     return _summarised(name, None, spec.tasks)
+
+
+def _folders(names: Sequence[str]) -> str:
+    """The folders of these names, in words."""
+    told = all_of([f"`{name}`" for name in names])
+    return f"the folders {told}" if len(names) > 1 else f"a folder {told}"
 
 
 def _own() -> ChosenData:

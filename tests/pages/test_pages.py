@@ -118,6 +118,23 @@ def test_table_preset_fills_the_form(open_page: Open) -> None:
     assert any(one.value.startswith("This makes 20 runs") for one in app.subheader)
 
 
+def test_launch_looks_inside_a_joined_corpus_whose_folders_are_here(
+    open_page: Open, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_page("launch", corpus="both-pos")
+    assert "the folders `conll2003` and `conll2000`" in "".join(one.value for one in app.caption)
+    assert "look" in "".join(one.key or "" for one in app.toggle)
+    for name, row in (("conll2003", "Anna NNP B-NP B-PER\n\n"), ("conll2000", "sings VBZ B-VP\n\n")):
+        (tmp_path / name).mkdir()
+        for split in ("train", "test"):
+            (tmp_path / name / f"{split}.txt").write_text(row * 3)
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
+    app.run()
+    assert not app.exception
+    assert "Comes from the Hugging Face Hub" not in words(app)
+    assert "6 train and 6 test sentences, 12 words" in words(app)
+
+
 def test_launch_takes_a_folder(open_page: Open, tmp_path: Any) -> None:
     folder = tmp_path / "<b>mine *x*"
     folder.mkdir()

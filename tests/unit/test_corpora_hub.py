@@ -10,6 +10,7 @@ import pytest
 
 from core.corpora import CATALOGUE, load, loading
 from core.corpora.hub import from_dataset
+from core.corpora.places import is_local
 from core.errors import CorpusError
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
@@ -107,12 +108,24 @@ def test_a_folder_under_mrnlab_data_takes_the_place_of_the_hub(
             (tmp_path / name / f"{split}.conll").write_text(rows)
     assert [task.name for task in load("conll2003").tasks] == ["pos", "chunk", "ner"]
     assert [task.name for task in load("conll2000").tasks] == ["pos", "chunk"]
+    assert is_local("both-pos")
     both = load("both-pos")
     assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
     assert [(set(one.labels), one.part) for one in both.train] == [
         ({"pos-2003"}, "conll2003"),
         ({"pos-2000"}, "conll2000"),
     ]
+
+
+def test_a_corpus_of_two_folders_is_local_only_with_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [name for name in CATALOGUE if not is_local(name)] == ["conll2003", "conll2000", "both-pos"]
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
+    (tmp_path / "conll2003").mkdir()
+    assert [name for name in CATALOGUE if not is_local(name)] == ["conll2000", "both-pos"]
+    (tmp_path / "conll2000").mkdir()
+    assert all(map(is_local, CATALOGUE))
 
 
 def test_the_catalogue_says_which_corpora_need_the_hub() -> None:
