@@ -1,4 +1,4 @@
-"""What is true of a run before it starts, legal but surprising: said before launch and kept with the run."""
+"""Remarks on a run that is legal but may surprise: shown before launch and kept with the run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["remarks"]
 
 def remarks(config: RunConfig) -> tuple[str, ...]:
     """Sentences for the researcher about what this description implies."""
-    said = []
+    sentences = []
     nothing_shared = trains_heads_alone(config)
     if config.paradigm == "mtl" and nothing_shared:
-        said.append(
-            "Over a frozen encoder without a BiLSTM, MTL shares nothing that is trained: each head learns "
-            "exactly what it would learn in STL. Only the choice of the best epoch can differ."
+        sentences.append(
+            "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ "
+            "from STL's: batches and steps are those of all tasks together, the loss is the mean over tasks."
         )
     if config.paradigm == "mrn" and nothing_shared:
-        said.append(
-            "Over a frozen encoder without a BiLSTM, tasks share nothing but the MRN prior: what differs "
-            "from MTL is the prior's doing."
+        sentences.append(
+            "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
+            "comes from the prior."
         )
-    return tuple(said)
+    return tuple(sentences)

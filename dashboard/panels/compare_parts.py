@@ -138,7 +138,8 @@ def _sharing(table: ResultTable, block: str) -> None:
     ]
     if any(one.shares_nothing for one in found):
         notes.append(
-            "Over a frozen encoder MTL and STL train the same heads; only the best epoch can differ."
+            "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
+            "steps and gradients, not from sharing."
         )
     st.caption(" ".join(notes))
 

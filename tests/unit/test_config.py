@@ -141,8 +141,8 @@ def test_applicable_fields_follow_the_choices() -> None:
 
 def test_sharing_nothing_is_remarked_on() -> None:
     frozen = RunConfig.build(**BASE, paradigm="mtl", encoder_training="frozen")
-    assert "MTL shares nothing" in remarks(frozen)[0]
-    assert "the prior's doing" in remarks(frozen.with_(paradigm="mrn"))[0]
+    assert "MTL shares no trained weights" in remarks(frozen)[0]
+    assert "comes from the prior" in remarks(frozen.with_(paradigm="mrn"))[0]
     assert remarks(frozen.with_(encoder="minilm+bilstm")) == ()
     assert remarks(RunConfig.build(**BASE)) == ()
 

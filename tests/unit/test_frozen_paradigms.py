@@ -1,0 +1,55 @@
+"""Over a frozen encoder MTL shares no trained weights with STL, and its heads differ all the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from core.config import RunConfig, remarks
+from core.corpora import prepare
+from core.training.setup import Setup, set_up
+from core.training.trainer import train_step
+from tests.tiny import tiny_bert
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
+
+
+def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> Setup:
+    config = RunConfig.build(
+        corpus=corpus, tasks=tasks, encoder=encoder, encoder_training="frozen", max_length=32, dropout=0,
+        paradigm="mtl" if len(tasks) > 1 else "stl", device="cpu", precision="fp32",
+    )  # fmt: skip
+    run = set_up(config, prepare(config))
+    assert run.compute_features(lambda _: None, lambda: False)
+    return run
+
+
+def test_tasks_on_sentences_of_their_own_take_more_steps_together(encoder: str) -> None:
+    corpus = "demo-both-pos?train=40"
+    together, alone = (
+        made(encoder, corpus, tasks).facts.steps_per_epoch for tasks in (("pos-a", "pos-b"), ("pos-a",))
+    )
+    assert together > 1.5 * alone
+
+
+def test_the_mean_over_tasks_scales_each_head_s_gradient(encoder: str) -> None:
+    gradients = {}
+    for tasks in (("pos", "chunk", "ner"), ("pos",)):
+        run = made(encoder, "demo?train=40", tasks)
+        run.model.train()
+        train_step(run, next(run.epoch(skip=0)))
+        gradient = run.model.heads.weight.grad
+        assert gradient is not None
+        gradients[tasks] = gradient[run.model.heads.slices[0]]
+    together, alone = gradients.values()
+    torch.testing.assert_close(3 * together, alone)
+
+
+def test_the_remark_claims_no_equality() -> None:
+    frozen = RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm="mtl", encoder_training="frozen")
+    (remark,) = remarks(frozen)
+    assert "shares no trained weights" in remark
+    assert "exactly" not in remark
