@@ -13,6 +13,7 @@ from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
 from core.corpora.draws import draw, parts, stream
 from core.corpora.loading import read, recipe_of
+from core.corpora.overlap import corpus_overlaps
 from core.corpora.truecasing import truecase
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
@@ -45,6 +46,8 @@ def prepare(config: RunConfig) -> Corpus:
     corpus = _with_tasks(drawn if drawn is corpus else describe(drawn), config.tasks)
     if config.truecase:
         corpus = _truecased(corpus)
+    if config.alignment == "auto":
+        corpus = replace(corpus, overlaps=corpus_overlaps(config.corpus, config.columns, config.tasks))
     return replace(corpus, notes=corpus.notes + findings(corpus))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Corpus", "Planted", "Scheme", "Sentence", "Split", "Task"]
+__all__ = ["Corpus", "Overlap", "Planted", "Scheme", "Sentence", "Split", "Task"]
 
 Split = Literal["train", "dev", "test"]
 Scheme = Literal["iob2", "plain"]
@@ -67,13 +67,28 @@ class Planted:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What two tasks of a corpus have in common, as shares in [0, 1].
+
+    `words`: of the training words annotated for the task that has fewer, those annotated for both.
+    `names`: of the labelled words of a task (those not labelled `O`), those whose label name the other task
+    has too; the smaller share of the two tasks.
+    """
+
+    tasks: tuple[str, str]
+    words: float
+    names: float
+
+
 @dataclass(frozen=True)
 class Corpus:
     """Splits of sentences with tasks. `dev` may be empty; `train` and `test` are not.
 
     `notes` are sentences for the researcher: what was converted, counted or left out at load.
     `dev_from_train` says that `dev` is a seeded tenth of the training sentences, for want of a split of its
-    own. `planted` tells of a simulated corpus what a run should find.
+    own. `planted` tells of a simulated corpus what a run should find. `overlaps` has each pair of tasks as it
+    is in the whole corpus, for runs whose alignment is `auto`.
     """
 
     name: str
@@ -84,6 +99,7 @@ class Corpus:
     notes: tuple[str, ...] = ()
     dev_from_train: bool = False
     planted: Planted | None = None
+    overlaps: tuple[Overlap, ...] = ()
 
     def split(self, name: Split) -> tuple[Sentence, ...]:
         """The sentences of that split."""

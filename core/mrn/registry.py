@@ -16,8 +16,8 @@ PRIORS: dict[str, str] = {
 }
 
 ALIGNMENTS: dict[str, str] = {
-    "auto": "Chooses: exact where labels share names, else cooccurrence where tasks share sentences, "
-    "else disjoint.",
+    "auto": "Chooses for the whole corpus: exact where tasks share label names on most words, else "
+    "cooccurrence where tasks share sentences, else disjoint.",
     "disjoint": "Keeps every label of every task apart. Tasks then cannot be related.",
     "exact": "Labels with the same name share a row.",
     "cooccurrence": "Labels are related by how often they stand on the same token.",

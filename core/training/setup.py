@@ -15,6 +15,7 @@ import torch
 
 from core import __version__
 from core.config import RunConfig, remarks, trains_heads_alone
+from core.corpora.overlap import overlaps
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
@@ -211,7 +212,7 @@ def _prior(
     if config.prior is None or config.alignment is None or config.lambda_ is None or config.learn is None:
         return NoPrior(), None, None  # STL and MTL
     counts = label_counts(corpus, train)
-    alignment = align(config.alignment, counts)
+    alignment = align(config.alignment, counts, corpus.overlaps or overlaps(corpus.train, config.tasks))
     settings = PriorSettings(
         features=features,
         strength=config.lambda_,

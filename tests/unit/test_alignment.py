@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.corpora.types import Overlap
 from core.mrn.alignments import LabelCounts, align, choose
 from core.mrn.alignments.cooccurrence import SMOOTHING
 
@@ -57,21 +58,41 @@ def test_cooccurrence_weighs_by_conditional_probability() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "share", "expected"),
+    ("pairs", "expected"),
     [
-        ([["O", "N"], ["N", "V"]], True, "exact"),
-        ([["O", "N"], ["O", "V"]], True, "cooccurrence"),
-        ([["N"], ["V"]], False, "disjoint"),
+        # Words annotated for both tasks, labelled words under names of both: one pair of tasks after another.
+        ([(1.0, 0.0)], "cooccurrence"),
+        ([(1.0, 0.001)], "cooccurrence"),
+        ([(1.0, 0.4)], "cooccurrence"),
+        ([(1.0, 0.6)], "exact"),
+        ([(0.0, 0.99)], "exact"),
+        ([(0.0, 0.3)], "exact"),
+        ([(0.02, 0.3)], "exact"),
+        ([(0.0, 0.001)], "disjoint"),
+        ([(0.001, 0.0)], "disjoint"),
+        ([(1.0, 0.0), (0.0, 0.99), (0.0, 0.0)], "cooccurrence"),
+        ([(0.0, 0.99), (0.0, 0.0), (0.0, 0.0)], "exact"),
     ],
 )
-def test_auto_chooses_and_says_why(labels: list[list[str]], share: bool, expected: str) -> None:
-    name, reason = choose(["a", "b"], labels, share)
+def test_auto_chooses_by_evidence(pairs: list[tuple[float, float]], expected: str) -> None:
+    name, _ = choose([Overlap((f"a{i}", f"b{i}"), *pair) for i, pair in enumerate(pairs)])
     assert name == expected
-    assert reason
+
+
+def test_the_evidence_names_pairs_or_ranges() -> None:
+    two = [Overlap(("a", "b"), 1.0, 0.0004), Overlap(("a", "c"), 0.0, 0.125)]
+    assert choose(two)[1].endswith(
+        "a and b share 100% of their words and, by label name, under 0.1% of their labels; "
+        "a and c share 0% of their words and, by label name, 12.5% of their labels"
+    )
+    assert (
+        "4 pairs of tasks share 0% to 100% of their words and, by label name, under 0.1% to 12.5%"
+        in choose([*two, *two])[1]
+    )
 
 
 def test_auto_is_resolved_before_it_is_reported() -> None:
-    assert align("auto", COUNTS).name == "cooccurrence"
+    assert align("auto", COUNTS, [Overlap(("a", "b"), 1.0, 0.0)]).name == "cooccurrence"
 
 
 def test_indicator_correlation_is_that_of_the_one_hot_columns() -> None:

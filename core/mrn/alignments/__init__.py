@@ -1,6 +1,7 @@
 """Alignments: how the label sets of different tasks become one general label space.
 
-`align` builds one as a run names it. Each alignment is a module of its name with a function `align`.
+`align` builds one as a run names it; `choose` says which one `auto` stands for. Each alignment is a module of
+its name with a function `align`.
 """
 
 from __future__ import annotations
@@ -8,36 +9,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
+from core.corpora.types import Overlap
 from core.mrn.alignments.base import Alignment, LabelCounts, names_in_common
 from core.mrn.registry import parse_alignment
 
 __all__ = ["Alignment", "LabelCounts", "align", "choose", "names_in_common"]
 
+_NAMES_AGREE = 0.5
+"""Two tasks that share this much of their labelled words by name are related by name."""
+_ACCIDENT = 0.01
+"""A smaller share of words in common, by name or by annotation, counts as none."""
+_MOST_PAIRS_NAMED = 3
 
-def align(text: str, counts: LabelCounts) -> Alignment:
-    """The alignment that a run names so, over these tasks; `auto` chooses one and says why.
+
+def align(text: str, counts: LabelCounts, overlaps: Sequence[Overlap] = ()) -> Alignment:
+    """The alignment that a run names so, over these tasks; `auto` chooses one by the overlaps of the tasks.
 
     Raises ConfigError for a name that is not in the registry, or a mapping's file that cannot be used.
     """
     name, file = parse_alignment(text)
     reason = "chosen in the run's description"
     if name == "auto":
-        name, reason = choose(counts.names, counts.labels, bool(counts.shared.any()))
+        name, reason = choose(overlaps)
     build = import_module(f"core.mrn.alignments.{name}").align
     alignment: Alignment = build(counts, reason, file) if file else build(counts, reason)
     return alignment
 
 
-def choose(names: Sequence[str], labels: Sequence[Sequence[str]], tasks_share_words: bool) -> tuple[str, str]:
-    """The alignment that `auto` stands for, and the reason in words.
+def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:
+    """The alignment that `auto` stands for, and its evidence in words.
 
-    `exact` where two tasks have a label name other than `O` in common, else `cooccurrence` where tasks are
-    annotated on the same words, else `disjoint`.
+    `exact` where tasks have label names in common, on at least half of the labelled words wherever the tasks
+    are annotated on the same words; else `cooccurrence` where tasks are annotated on the same words; else
+    `disjoint`.
     """
-    for first in range(len(names)):
-        for second in range(first + 1, len(names)):
-            if common := names_in_common(labels[first], labels[second]):
-                return "exact", f"{names[first]} and {names[second]} have {len(common)} label names in common"
-    if tasks_share_words:
-        return "cooccurrence", "the tasks share no label names but are annotated on the same words"
-    return "disjoint", "the tasks share neither label names nor annotated words"
+    together = [one for one in overlaps if one.words >= _ACCIDENT]
+    named = any(one.names >= _ACCIDENT for one in overlaps)
+    if named and all(one.names >= min(one.words, _NAMES_AGREE) for one in together):
+        return "exact", _evidence(overlaps)
+    return "cooccurrence" if together else "disjoint", _evidence(overlaps)
+
+
+def _evidence(overlaps: Sequence[Overlap]) -> str:
+    words, names = [one.words for one in overlaps], [one.names for one in overlaps]
+    if len(overlaps) <= _MOST_PAIRS_NAMED:
+        pairs = "; ".join(
+            f"{' and '.join(one.tasks)} share {_percent(one.words)} of their words and, by label name, "
+            f"{_percent(one.names)} of their labels"
+            for one in overlaps
+        )
+        return f"auto chose it for the whole corpus, where {pairs}"
+    return (
+        f"auto chose it for the whole corpus, where {len(overlaps)} pairs of tasks share "
+        f"{_range(words)} of their words and, by label name, {_range(names)} of their labels"
+    )
+
+
+def _range(shares: Sequence[float]) -> str:
+    least, most = _percent(min(shares)), _percent(max(shares))
+    return least if least == most else f"{least} to {most}"
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.001:
+        return "under 0.1%"
+    return f"{share:.1%}".replace(".0%", "%")
