@@ -10,10 +10,12 @@ from pathlib import Path
 from core.config import RunConfig, remarks
 from core.corpora import prepare
 from core.corpora.loading import placed_name
+from core.corpora.overlap import corpus_overlaps
 from core.corpora.preparation import check_scored
 from core.errors import MRNLabError
 from core.models.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
+from core.mrn.alignments import choose
 from core.mrn.alignments.kept_mappings import keep_mapping
 from core.mrn.alignments.mapping import fit
 from core.mrn.alignments.mapping_file import read_mapping
@@ -54,6 +56,10 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
             check_scored(corpus, tasks)
     for config in configs:
         notes |= dict.fromkeys(remarks(config))
+    automatic = [one for one in configs if one.alignment == "auto"]
+    for name, columns, tasks in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in automatic):
+        alignment, evidence = choose(corpus_overlaps(name, columns, tasks))
+        notes[f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."] = None
     for share, file, tasks in dict.fromkeys(_mappings(configs)):
         fitted = fit(read_mapping(file), tasks, [labels[share][task] for task in tasks])
         notes |= dict.fromkeys(fitted.notes)

@@ -24,6 +24,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from core.errors import TrainingError
 from core.training.selection import DevMetrics
 from core.training.setup import Setup
 
@@ -74,13 +75,17 @@ def state_writer(run: Setup, at: Progress) -> tuple[int, Callable[[Path], None]]
 
 
 def read_state(folder: Path, run: Setup) -> Progress:
-    """Puts a training, just set up, where it was when that state was written."""
+    """Puts a training, just set up, where it was when that state was written.
+
+    Raises TrainingError where it was begun under another alignment.
+    """
     rest = json.loads((folder / _REST).read_text(encoding="utf-8"))
     parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for path, value in load_file(folder / _TENSORS).items():
         part, _, name = path.partition(".")
         # Cloned: the numbers of a file lie anywhere in memory, and sums may depend on where they begin.
         parts[part][name] = value.clone()
+    _check_alignment(parts["prior"], run.prior.state_dict())
     run.model.load_state_dict(parts["model"])
     run.prior.load_state_dict(parts["prior"])
     averages: dict[int, dict[str, Tensor]] = defaultdict(dict)
@@ -95,6 +100,17 @@ def read_state(folder: Path, run: Setup) -> Progress:
         torch.cuda.set_rng_state(parts["random"]["cuda"], run.device)
     progress = rest["progress"]
     return Progress(**progress | {"history": [DevMetrics(**one) for one in progress["history"]]})
+
+
+def _check_alignment(before: Mapping[str, Tensor], now: Mapping[str, Tensor]) -> None:
+    """An older version may have chosen another alignment for `auto`: its label space has other rows."""
+    for name in ("label", "shown_label"):
+        if name in before and before[name].shape != now[name].shape:
+            raise TrainingError(
+                f"This run was begun under an alignment with {len(before[name])} label rows, and has "
+                f"{len(now[name])} now: 'auto' chooses otherwise in this version. Retry the run from its "
+                "beginning, or launch it with the alignment named."
+            )
 
 
 def other_conditions(folder: Path, run: Setup) -> list[str]:

@@ -13,7 +13,7 @@ from core.lists import seeds as seeds_in
 from core.store import RunState, Store
 from core.sweep import LISTED, expand
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_table, run_document, say, tell
+from jobs.cli.output import print_json, print_table, run_document, runs_told, say, tell
 from jobs.cli.waiting import wait_for_runs
 from jobs.wording import percent, seconds_told
 
@@ -94,8 +94,8 @@ def launch(
         for note in notes:
             say(note)
         if used:
-            say(f"Uses {_runs_told(used)}, there already.")
-        say(f"Queued {_runs_told(queued)}." if queued else "Nothing is left to queue.")
+            say(f"Uses {runs_told(used)}, there already.")
+        say(f"Queued {runs_told(queued)}." if queued else "Nothing is left to queue.")
         if wait:
             wait_for_runs(store, ids)
         if json_:
@@ -162,13 +162,6 @@ def _preset(name: str | None) -> dict[str, Any]:
     if name not in PRESETS:
         raise ConfigError("preset", f"--preset: '{name}' is not one of {', '.join(PRESETS)}.")
     return PRESETS[name]
-
-
-def _runs_told(ids: list[int]) -> str:
-    if len(ids) == 1:
-        return f"run {ids[0]}"
-    together = ids == list(range(ids[0], ids[0] + len(ids)))
-    return f"{len(ids)} runs: " + (f"{ids[0]} to {ids[-1]}" if together else ", ".join(map(str, ids)))
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:

@@ -43,6 +43,8 @@ def relations(
             raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
         key, learned = store.relations(run, None if step == "last" else int(step))
         document = numbers_document(store, found, key, learned) if numbers else {}
+    if (alignment := found.facts.get("alignment")) and not (csv or json_):
+        say(f"Alignment {alignment}: {found.facts.get('alignment_reason') or 'as asked'}.")
     groups = task_groups(found.facts)
     if (numbers or mode != "feature") and len(groups) > 1:
         say(_impossible("task" if numbers else mode, found.facts["alignment"], groups))
@@ -56,6 +58,8 @@ def relations(
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
     if json_:
         document = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
+        document["alignment"] = found.facts.get("alignment")
+        document["alignment_reason"] = found.facts.get("alignment_reason")
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
         print_csv([mode, *labels], rows)

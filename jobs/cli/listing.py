@@ -143,6 +143,8 @@ def show(
             ("field", "value", "unit"),
             [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(found.config)],
         )
+        if alignment := found.facts.get("alignment"):
+            tell(f"\nAlignment {alignment}: {found.facts.get('alignment_reason') or 'as asked'}.")
         if scores:
             tell("")
             print_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import hand_out, print_json, print_table, say, tell
+from jobs.cli.output import hand_out, print_json, print_table, runs_told, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
 from jobs.sheets import (
     REPORT_COLUMNS,
@@ -67,9 +68,11 @@ def results(
         return
     with opened_store(ctx) as store:
         tables = _tables(store, run or None, split)
+        alignments = _alignments(store, tables.values())
     records = [record for table in tables.values() for record in score_records(table)]
     if json_:
-        print_json(records)
+        by_run = {str(run_id): found[0] for found, ids in alignments.items() for run_id in ids}
+        print_json([record | {"auto_alignment": _alignment_of(record, by_run)} for record in records])
     elif format_ is _Format.CSV:
         hand_out(csv_text(SCORE_COLUMNS, records))
     elif not tables:
@@ -79,6 +82,25 @@ def results(
             if place:
                 tell()
             _print(score_sheet(table, setting.name), format_)
+        for (alignment, reason), ids in alignments.items():
+            say(f"Alignment {alignment} in {runs_told(ids)}: {reason}.")
+
+
+def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
+    """What the alignment `auto` was resolved to in runs of these tables, with the evidence, and in which."""
+    ids = {
+        one for table in tables for row in table.rows if row.config.alignment == "auto" for one in row.run_ids
+    }
+    found: dict[tuple[str, str], list[int]] = {}
+    for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
+        if alignment := run.facts.get("alignment"):
+            found.setdefault((alignment, run.facts.get("alignment_reason") or "as asked"), []).append(run.id)
+    return found
+
+
+def _alignment_of(record: Mapping[str, object], by_run: Mapping[str, str]) -> list[str]:
+    """The alignments of the runs of a record: one, unless runs of an older version chose seed by seed."""
+    return list(dict.fromkeys(by_run[one] for one in str(record["runs"]).split() if one in by_run))
 
 
 def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:

@@ -68,6 +68,14 @@ def test_findings_are_told_once(corpus: Path) -> None:
     assert any("Trains on 10 of 20" in note for note in check([conll_config(corpus, fraction=0.5)]).notes)
 
 
+def test_what_auto_stands_for_is_told_once(corpus: Path) -> None:
+    notes = check([conll_config(corpus, paradigm="mrn", seed=seed) for seed in (1, 2)]).notes
+    (told,) = [note for note in notes if "alignment" in note]
+    assert told.startswith(
+        "The alignment of ner, toy is cooccurrence: auto chose it for the whole corpus, where"
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "error"),
     [

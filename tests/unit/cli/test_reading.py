@@ -52,7 +52,8 @@ class TestReading:
         run_id = lab.finished()
         log_path(run_id).write_text("first\nlast line\n")
         told = lab.answer("show", str(run_id), "--log", "1")
-        for words in ("succeeded", "lambda", "71.00%", "Started by process 4242", "last line"):
+        reason = "Alignment cooccurrence: the tasks share sentences."
+        for words in ("succeeded", "lambda", "71.00%", "Started by process 4242", "last line", reason):
             assert words in told
         assert "first" not in told
         document = lab.json("show", str(run_id))
@@ -154,6 +155,18 @@ class TestReading:
         }  # fmt: skip
         assert r"macro average & 25.00 & 50.00 & 33.33 & 2 \\" in lab.answer(*asked, "--format", "latex")
         assert "| PER | 50.00 | 100.00 | 66.67 | 1 |" in lab.answer(*asked, "--format", "markdown")
+
+    def test_results_tell_what_auto_was(self, lab: Laboratory) -> None:
+        first, second = (lab.finished() for _ in range(2))
+        told = lab.call("results").stderr
+        assert f"Alignment cooccurrence in 2 runs: {first} to {second}: the tasks share sentences." in told
+        other = claimed(lab.store, seed=9)
+        lab.store.set_facts(other, run_facts(alignment="exact", alignment_reason="an older version chose it"))
+        lab.store.add_result(other, split_result("test"))
+        lab.store.finish(other, RunState.SUCCEEDED)
+        told = lab.call("results").stderr
+        assert f"Alignment exact in run {other}: an older version chose it." in told
+        assert {tuple(row["auto_alignment"]) for row in lab.json("results")} == {("cooccurrence", "exact")}
 
     def test_single_task_runs_make_one_row(self, lab: Laboratory) -> None:
         run_ids = [claimed(lab.store, paradigm="stl", tasks=(task,)) for task in ("pos", "ner")]
