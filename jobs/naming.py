@@ -21,6 +21,10 @@ _PLAIN = {"encoder_training", "encoder", "prior"}
 _SHORT = {"lambda": "λ", "epochs": "epochs", "fraction": "of the data", "batch_size": "batch"}
 
 
+_UNSET_IS_A_VALUE = ("batch_tokens", "dev_sentences")
+"""Fields that all runs have, and that mean something unset: batches by sentences, a tenth held out."""
+
+
 def corpus_name(config: RunConfig) -> str:
     """The corpus's name: of a folder, its last part."""
     return PurePath(config.corpus).name or config.corpus
@@ -76,16 +80,13 @@ def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
     paradigm may cause a difference of their scores.
     """
     one, other = kind_values(a), kind_values(b)
-    found = [
-        field
+    return tuple(
+        field.replace("_", " ")
         for field in one
-        if field not in ("paradigm", "batch_tokens")
-        and None not in (one[field], other.get(field))
-        and one[field] != other[field]
-    ]
-    if a.batch_tokens != b.batch_tokens:  # where it is unset, a step is of another size too
-        found.append("batch_tokens")
-    return tuple(field.replace("_", " ") for field in found)
+        if field != "paradigm"
+        and (field in _UNSET_IS_A_VALUE or None not in (one[field], other.get(field)))
+        and one[field] != other.get(field)
+    )
 
 
 def _fields(all_values: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -98,7 +99,7 @@ def _differs(field: str, configs: Sequence[RunConfig], all_values: Sequence[Mapp
     """Whether two configurations have different values in this field where both have one at all."""
     if field == "tasks":
         return len({c.tasks for c in configs if c.paradigm != "stl"}) > 1
-    if field == "batch_tokens":  # where it is unset, a step is of another size too
-        return len({c.batch_tokens for c in configs}) > 1
-    seen = {json.dumps(values[field]) for values in all_values if values.get(field) is not None}
+    seen = {json.dumps(values.get(field)) for values in all_values}
+    if field not in _UNSET_IS_A_VALUE:
+        seen.discard(json.dumps(None))
     return len(seen) > 1

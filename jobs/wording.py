@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD
 from core.store import Run, RunState
@@ -58,7 +56,7 @@ def seconds_told(seconds: float | None) -> str:
 
 def description_lines(config: RunConfig) -> list[tuple[str, str]]:
     """Field and value of all that a run's description sets, lists with commas."""
-    values = json.loads(config.to_json())
+    values = config.values()
     return [
         (field, ",".join(map(str, value)) if isinstance(value, list) else str(value))
         for field, value in values.items()

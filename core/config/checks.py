@@ -42,6 +42,12 @@ def check(config: RunConfig) -> None:
         raise ConfigError(
             "batch_size", "batch_size must be left unset here: batch_tokens says how much a step reads."
         )
+    if config.batch_tokens is not None and config.batching == "shuffled":
+        raise ConfigError(
+            "batching",
+            "batching: batch_tokens fills each batch with sentences of like length; leave it unset to use "
+            "'shuffled', or set batching to 'by_length'.",
+        )
     if config.columns is not None and "tokens" not in config.columns:
         raise ConfigError("columns", "columns: one of the names must be 'tokens', the column of the words.")
     # Imported here: the registries of priors and alignments name themselves, and need no torch.

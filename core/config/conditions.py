@@ -90,6 +90,7 @@ CONDITIONS: tuple[Condition, ...] = (
         lambda _: 1.0,
     ),
     Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
+    Condition("update_timing", _is_mrn, _ONLY_MRN, lambda _: "interval"),
     Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),
     Condition(
         "lr_encoder",

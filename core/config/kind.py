@@ -21,7 +21,7 @@ def kind_values(config: RunConfig) -> dict[str, Any]:
 
     The STL runs of all tasks are one row, as in the dissertation's tables, so theirs lack the tasks too.
     """
-    values: dict[str, Any] = json.loads(config.to_json())
+    values = config.values()
     del values["seed"]
     if config.paradigm == "stl":
         del values["tasks"]

@@ -16,6 +16,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializationInfo,
     SerializerFunctionWrapHandler,
     ValidationError,
     field_validator,
@@ -28,11 +29,25 @@ from core.config.conditions import CONDITIONS, CONTEXT_FIELDS
 from core.config.field_help import FieldHelp, error_sentence, read_schema
 from core.errors import ConfigError
 
-__all__ = ["FIELD_HELP", "PARADIGMS", "RunConfig"]
+__all__ = ["FIELD_HELP", "LATER_FIELDS", "PARADIGMS", "RunConfig"]
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]
 PARADIGMS: tuple[str, ...] = get_args(Paradigm)
+
+LATER_FIELDS: Mapping[str, Any] = {
+    "batch_tokens": None,
+    "fraction_draw": "once",
+    "dev_sentences": None,
+    "label_inventory": "train",
+    "update_timing": "interval",
+    "batching": "by_length",
+    "corpus_order": "mixed",
+    "dropout_on": "features",
+}
+"""Fields that stored descriptions may lack, each with the value that such a run was trained with."""
+
+_WHOLE: Mapping[str, Any] = {"whole": True}  # context of a serialisation that leaves nothing out
 
 
 def _unit(unit: str, symbol: str | None = None) -> dict[str, Any]:
@@ -80,6 +95,34 @@ class RunConfig(BaseModel):
             json_schema_extra=_unit("share"),
         ),
     ] = 1.0
+    fraction_draw: Annotated[
+        Literal["once", "each_epoch"],
+        Field(
+            description="When the share is drawn: 'once' fixes the sentences before training; 'each_epoch' "
+            "shuffles all sentences in every epoch and trains on that share of the batches, as the "
+            "dissertation's program does.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "once"
+    dev_sentences: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=1_000_000,
+            description="Training sentences to hold out as development sentences, for each corpus without a "
+            "dev split. Unset: a tenth. 0: none; all of them train, and without any dev split the last epoch "
+            "is kept.",
+            json_schema_extra=_unit("sentences"),
+        ),
+    ] = None
+    label_inventory: Annotated[
+        Literal["corpus", "train"],
+        Field(
+            description="The labels that each head has: 'corpus' takes the corpus's own tag list, or else "
+            "the labels of all its sentences; 'train' takes those of this run's training sentences.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "corpus"
     truecase: Annotated[
         bool,
         Field(
@@ -168,6 +211,15 @@ class RunConfig(BaseModel):
             json_schema_extra=_unit("steps"),
         ),
     ] = None
+    update_timing: Annotated[
+        Literal["interval", "epoch_start"] | None,
+        Field(
+            description="Which steps update the covariances: 'interval' counts update_every steps over the "
+            "whole run; 'epoch_start' updates after the first batch of each epoch and every update_every "
+            "batches from there, as the dissertation's program does. The last step always updates them.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = None
     snapshots: Annotated[
         int | None,
         Field(
@@ -216,6 +268,23 @@ class RunConfig(BaseModel):
             json_schema_extra=_unit("subwords"),
         ),
     ] = None
+    batching: Annotated[
+        Literal["by_length", "shuffled"],
+        Field(
+            description="Which sentences share a batch: 'by_length' puts sentences of like length together, "
+            "so that little is padded; 'shuffled' draws them at random.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "by_length"
+    corpus_order: Annotated[
+        Literal["mixed", "in_turn"],
+        Field(
+            description="How several corpora make an epoch: 'mixed' draws batches from all sentences and "
+            "averages losses over all tasks; 'in_turn' trains on one corpus after the other, and each batch "
+            "averages the losses of its own tasks.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "mixed"
     max_length: Annotated[
         int,
         Field(
@@ -268,10 +337,18 @@ class RunConfig(BaseModel):
         Field(
             ge=0,
             lt=1,
-            description="Share of features dropped before the heads while training.",
+            description="Probability of dropout at the heads while training.",
             json_schema_extra=_unit("share"),
         ),
     ] = 0.1
+    dropout_on: Annotated[
+        Literal["features", "logits"],
+        Field(
+            description="What dropout sets to zero: 'features', the inputs of the heads, or 'logits', their "
+            "outputs, as the dissertation's program does.",
+            json_schema_extra=_unit("choice"),
+        ),
+    ] = "features"
     head_init: Annotated[
         Literal["zeros", "default"],
         Field(
@@ -286,10 +363,11 @@ class RunConfig(BaseModel):
         ),
     ] = 1e-2
     select_by: Annotated[
-        Literal["score", "loss"],
+        Literal["score", "loss", "last"],
         Field(
-            description="What chooses the best epoch on the development sentences: the mean over tasks of "
-            "their scores, or the mean over tasks of their cross-entropies.",
+            description="Which epoch's model is kept: the one with the highest mean score over tasks on the "
+            "development sentences, the one with the lowest mean cross-entropy over tasks there, or the "
+            "last.",
             json_schema_extra=_unit("choice"),
         ),
     ] = "score"
@@ -351,10 +429,18 @@ class RunConfig(BaseModel):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_unset_budget(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As it was before there was a budget where none is set: configuration_id stays the same."""
+    def _without_later_fields(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        """Leaves out `LATER_FIELDS` at their old values, so that ids of earlier descriptions hold."""
         values: dict[str, Any] = handler(self)
-        return {name: value for name, value in values.items() if (name, value) != ("batch_tokens", None)}
+        if info.context is _WHOLE:
+            return values
+        return {
+            name: value
+            for name, value in values.items()
+            if name not in LATER_FIELDS or value not in (None, LATER_FIELDS[name])
+        }
 
     @classmethod
     def build(cls, **values: Any) -> RunConfig:
@@ -371,15 +457,36 @@ class RunConfig(BaseModel):
             raise ConfigError(field, error_sentence(field, first, FIELD_HELP)) from None
 
     @classmethod
+    def stored(cls, values: Mapping[str, Any]) -> RunConfig:
+        """The description that was stored as these values, perhaps before there were `LATER_FIELDS`.
+
+        Raises ConfigError with one sentence.
+        """
+        missing = {name: old for name, old in LATER_FIELDS.items() if name not in values and old is not None}
+        if values.get("paradigm", "mrn") != "mrn":
+            missing.pop("update_timing", None)
+        return cls.build(**missing | dict(values))
+
+    @classmethod
     def from_json(cls, text: str) -> RunConfig:
-        return cls.model_validate_json(text)
+        """The description that `to_json` wrote. Raises ConfigError, ValueError where it is no JSON object."""
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError("a description of a run must be a JSON object")
+        return cls.stored(values)
 
     def to_json(self) -> str:
+        """The description as it is stored: without `LATER_FIELDS` at their old values."""
         return self.model_dump_json()
+
+    def values(self) -> dict[str, Any]:
+        """Every field by its public name, as JSON has it."""
+        whole: dict[str, Any] = self.model_dump(mode="json", context=_WHOLE)
+        return whole
 
     def with_(self, **changes: Any) -> RunConfig:
         """A copy with other values. Fields that no longer apply (λ when MRN becomes MTL) are dropped."""
-        values = self.model_dump(by_alias=False) | changes
+        values = self.model_dump(by_alias=False, context=_WHOLE) | changes
         for condition in CONDITIONS:
             if not condition.applies(values) and condition.field not in changes:
                 values[condition.field] = None

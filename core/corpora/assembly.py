@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 
 from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
@@ -19,8 +20,15 @@ MOST_LABELS = 10_000
 """The most labels of a task: five times the finest tag sets. A column of lemmas or numbers has more."""
 
 
-def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Sequence[str] = ()) -> Corpus:
+def assemble(
+    name: str,
+    splits: Mapping[Split, Sequence[Sentence]],
+    notes: Sequence[str] = (),
+    tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Corpus:
     """The corpus of these sentences as read from files, all of their spans in IOB2.
+
+    `tag_lists` has the labels that the corpus declares for a task, whether they occur or not.
 
     Raises CorpusError where no label was read, or a split's labels are spans and another's are not.
     """
@@ -49,7 +57,9 @@ def assemble(name: str, splits: Mapping[Split, Sequence[Sentence]], notes: Seque
     return describe(
         Corpus(
             name=name,
-            tasks=tuple(Task(task, schemes[task], ()) for task in names),
+            tasks=tuple(
+                Task(task, schemes[task], (), inventory=tuple(tag_lists.get(task, ()))) for task in names
+            ),
             train=converted.get("train", ()),
             dev=converted.get("dev", ()),
             test=converted.get("test", ()),
@@ -79,13 +89,20 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
         for split, labels in task.unseen.items():
             said.append(
                 f"{task.name}: the {split} split has {counted(len(labels), 'label')} that training never "
-                f"shows ({listed(labels)}); every such word counts as an error."
+                f"shows ({listed(labels)}); {_fate(task, labels)}."
             )
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
             said.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
     return tuple(said)
+
+
+def _fate(task: Task, labels: Sequence[str]) -> str:
+    """What becomes of words with labels that training never shows."""
+    if set(labels) <= set(task.labels):
+        return "the head has rows for them that no training word teaches"
+    return "every such word counts as an error"
 
 
 def _described(corpus: Corpus, task: Task) -> Task:
@@ -100,6 +117,7 @@ def _described(corpus: Corpus, task: Task) -> Task:
     return replace(
         task,
         labels=label_order(labels["train"], task.scheme),
+        inventory=label_order({*task.inventory, *chain.from_iterable(labels.values())}, task.scheme),
         unseen={
             split: label_order(labels[split] - labels["train"], task.scheme)
             for split in SPLITS

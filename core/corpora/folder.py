@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import TOKENS, named, read_table
@@ -16,8 +17,15 @@ from core.errors import CorpusError
 __all__ = ["read_folder"]
 
 
-def read_folder(folder: Path, columns: Sequence[str] | None = None, name: str | None = None) -> Corpus:
+def read_folder(
+    folder: Path,
+    columns: Sequence[str] | None = None,
+    name: str | None = None,
+    tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Corpus:
     """The corpus in that folder. Without `columns`, CoNLL columns are named by what is in them.
+
+    `tag_lists` has the labels that the corpus is known to have, by task.
 
     Raises CorpusError naming the file, the line and what was expected.
     """
@@ -44,7 +52,7 @@ def read_folder(folder: Path, columns: Sequence[str] | None = None, name: str | 
             table = training if split == "train" else read_table(files[split], columns)
             splits[split], said = named(table, columns, files[split].name)
             notes += said
-    return assemble(name or folder.name, splits, notes)
+    return assemble(name or folder.name, splits, notes, tag_lists)
 
 
 def _check_names(columns: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ the same data without code.
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -71,6 +71,7 @@ def _look_up_hub() -> None:
 def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
     """The corpus of a dataset with `tokens` and one column of ClassLabels, named `TASK_tags`, per task."""
     splits: dict[Split, list[Sentence]] = {}
+    tag_lists: dict[str, Sequence[str]] = {}
     for hub_split, split in _SPLITS.items():
         if hub_split not in data:
             continue
@@ -80,6 +81,7 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
             for column in table.column_names
             if column.endswith(_TASK_SUFFIX)
         }
+        tag_lists |= {task: names for task, (names, _) in columns.items()}
         splits[split] = [
             Sentence(
                 tuple(tokens),
@@ -91,4 +93,4 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
             for place, tokens in enumerate(table["tokens"])
             if tokens
         ]
-    return assemble(name, splits)
+    return assemble(name, splits, tag_lists=tag_lists)

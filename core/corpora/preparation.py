@@ -16,6 +16,7 @@ from core.corpora.loading import read, recipe_of
 from core.corpora.overlap import corpus_overlaps
 from core.corpora.truecasing import truecase
 from core.corpora.types import Corpus, Sentence
+from core.corpora.wording import counted
 from core.errors import CorpusError
 
 __all__ = ["check_scored", "prepare"]
@@ -24,7 +25,7 @@ _DEV_SHARE = 0.1
 
 
 def prepare(config: RunConfig) -> Corpus:
-    """The sentences and tasks of this run, labels as the training sentences have them.
+    """The sentences and tasks of this run, with the labels that its heads have.
 
     Raises CorpusError where the corpus cannot be read, has no such task, or a split has no sentence for a
     task.
@@ -39,11 +40,16 @@ def prepare(config: RunConfig) -> Corpus:
             raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.")
     corpus = _with_parts_for(corpus, [origins[name] for name in config.tasks])
     # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
-    drawn = _with_dev(_with_fraction(corpus, config.fraction, config.seed), config.seed)
+    fraction = config.fraction if config.fraction_draw == "once" else 1.0
+    drawn = _with_dev(_with_fraction(corpus, fraction, config.seed), config.seed, config.dev_sentences)
     if recipe is not None:
         drawn = recipe.make(drawn, config.seed)
     # What the whole corpus's tasks are was found when it was read.
-    corpus = _with_tasks(drawn if drawn is corpus else describe(drawn), config.tasks)
+    corpus = _with_tasks(
+        drawn if drawn is corpus else describe(drawn), config.tasks, needs_dev=config.dev_sentences != 0
+    )
+    if config.label_inventory == "corpus":
+        corpus = replace(corpus, tasks=tuple(replace(task, labels=task.inventory) for task in corpus.tasks))
     if config.truecase:
         corpus = _truecased(corpus)
     if config.alignment == "auto":
@@ -80,42 +86,53 @@ def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:
     return replace(corpus, train=tuple(kept), notes=(*corpus.notes, note))
 
 
-def _with_dev(corpus: Corpus, seed: int) -> Corpus:
-    """Sets a tenth of the training sentences aside as dev, for each part that has no dev split."""
+def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
+    """Holds out training sentences as dev, for each part without a dev split: so many, or a tenth."""
     with_dev = {sentence.part for sentence in corpus.dev}
     if all(sentence.part in with_dev for sentence in corpus.train):
         return corpus
     train: list[Sentence] = []
     dev = list(corpus.dev)
-    notes = []
+    notes: list[str] = []
+    whole: list[str] = []
     for part, sentences in parts(corpus.train):
         if part in with_dev:
             train += sentences
             continue
-        if len(sentences) < 2:
+        name = part or corpus.name
+        if number == 0:
+            train += sentences
+            whole.append(f"{name} has no dev split, and none is held out: all its training sentences train.")
+            continue
+        wanted = max(1, round(_DEV_SHARE * len(sentences))) if number is None else number
+        if wanted >= len(sentences):
             raise CorpusError(
-                f"{part or corpus.name} has no dev split, and one training sentence is too few to set a "
-                "tenth aside; add a dev file or use a larger fraction."
+                f"{name} has no dev split, and {wanted:,} of its "
+                f"{counted(len(sentences), 'training sentence')} cannot be held out as one: none would be "
+                "left to train on. Add a dev file, use a larger fraction, or set dev_sentences to a smaller "
+                "number (0 holds out none)."
             )
-        number = max(1, round(_DEV_SHARE * len(sentences)))
-        aside, rest = draw(sentences, number, stream(seed, "dev", part))
-        dev += aside
+        held_out, rest = draw(sentences, wanted, stream(seed, "dev", part))
+        dev += held_out
         train += rest
         notes.append(
-            f"{part or corpus.name} has no dev split: {number:,} of its training sentences, drawn with "
-            f"seed {seed}, serve as one."
+            f"{name} has no dev split: {counted(wanted, 'training sentence')}, drawn with seed {seed}, "
+            f"{'is' if wanted == 1 else 'are'} held out as one."
         )
     return replace(
         corpus,
         train=tuple(train),
         dev=tuple(dev),
-        notes=(*corpus.notes, *notes),
+        notes=(*corpus.notes, *notes, *whole),
         dev_from_train=bool(notes),
     )
 
 
-def _with_tasks(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
-    """Only these tasks, in this order, and only sentences annotated for one of them at least."""
+def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Corpus:
+    """Only these tasks, in this order, and only sentences annotated for one of them at least.
+
+    Raises CorpusError where a task has no sentence in a split that it needs.
+    """
     order = list(tasks)
 
     def kept(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
@@ -140,7 +157,7 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     check_scored(corpus, tasks)
     for split in SPLITS:
         for task in corpus.tasks:
-            if task.auxiliary and split != "train":
+            if (task.auxiliary and split != "train") or (split == "dev" and not needs_dev):
                 continue
             if not any(task.name in sentence.labels for sentence in corpus.split(split)):
                 raise CorpusError(

@@ -28,8 +28,9 @@ class Sentence:
 class Task:
     """One column of labels.
 
-    `labels` are those of the *training* sentences, `O` first, then by span type and prefix; a head has one
-    row for each. `unseen` maps a split to labels that only it has: they are scored as errors.
+    `labels` have a row each in the task's head: `O` first, then by span type and prefix. They are those of
+    the training sentences, until a run asks for its whole `inventory`: the corpus's own tag list, or else the
+    labels of all its sentences before any draw. `unseen` maps a split to labels that training never shows.
     `illegal` counts, per split, tag sequences that the scheme forbids (an I- that continues nothing).
     `auxiliary` says that the task is there for what others gain by it: only training sentences are annotated
     for it, and it has no scores.
@@ -41,6 +42,7 @@ class Task:
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     illegal: Mapping[str, int] = field(default_factory=dict)
     auxiliary: bool = False
+    inventory: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,9 @@ class Corpus:
     """Splits of sentences with tasks. `dev` may be empty; `train` and `test` are not.
 
     `notes` are sentences for the researcher: what was converted, counted or left out at load.
-    `dev_from_train` says that `dev` is a seeded tenth of the training sentences, for want of a split of its
-    own. `planted` tells of a simulated corpus what a run should find. `overlaps` has each pair of tasks as it
-    is in the whole corpus, for runs whose alignment is `auto`.
+    `dev_from_train` says that `dev` was held out of the training sentences, for want of a split of its own.
+    `planted` tells of a simulated corpus what a run should find. `overlaps` has each pair of tasks as it is
+    in the whole corpus, for runs whose alignment is `auto`.
     """
 
     name: str

@@ -1,12 +1,13 @@
 """Batches of windows of like length, with the labels that their words have.
 
-Sentences of like length go together, so little is padded; which go together, and in what order, changes
-with every epoch and comes from the seed.
+By default sentences of like length go together, so that little is padded; which go together, and in what
+order, changes with every epoch and comes from the seed. `EpochOrder` has the other ways to make an epoch.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from torch import Tensor
 from core.encoding import stretches
 from core.encoding.encoded import EncodedText
 
-__all__ = ["AT_ONCE", "IGNORED", "Batch", "Batches"]
+__all__ = ["AT_ONCE", "IGNORED", "Batch", "Batches", "EpochOrder"]
 
 IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
@@ -69,11 +70,32 @@ class Batch:
         return Batch(**moved, lengths=self.lengths)
 
 
+@dataclass(frozen=True)
+class EpochOrder:
+    """How a split's n windows make an epoch of training.
+
+    by_length     windows of like length share a batch, else windows drawn at random
+    parts (n,)    the corpus that each window comes from: an epoch takes one corpus after the other, and no
+                  batch mixes them. None: all windows together
+    share         the share of each corpus's batches that an epoch trains on, drawn anew in every epoch. Of L
+                  batches those up to the first whose index exceeds share · L, as the dissertation's program
+                  counts (appendix A.5). None: all
+    """
+
+    by_length: bool = True
+    parts: NDArray[np.int64] | None = None
+    share: float | None = None
+
+    def count(self, batches: int) -> int:
+        """How many of one corpus's batches an epoch trains on."""
+        return batches if self.share is None else min(batches, math.floor(self.share * batches) + 2)
+
+
 class Batches:
     """The batches of one split. `labels` is (N, T) over its N words.
 
     A batch has `size` windows; for training, where a budget of `tokens` is given, as many as padded to the
-    same length have no more subwords than that, and at least one.
+    same length have no more subwords than that, and at least one. `epoch_order` says how an epoch is made.
     Raises ValueError where words and labels do not fit each other.
     """
 
@@ -84,6 +106,7 @@ class Batches:
         size: int,
         pad: int,
         tokens: int | None = None,
+        epoch_order: EpochOrder = EpochOrder(),
     ) -> None:
         if len(labels) != len(text.firsts):
             raise ValueError(f"labels for {len(labels)} words, but the text has {len(text.firsts)}")
@@ -91,20 +114,35 @@ class Batches:
         self._labels = torch.from_numpy(np.ascontiguousarray(labels))
         self._size = size
         self._pad = pad
-        self._borders = None if tokens is None else _borders(np.sort(text.lengths).tolist(), tokens)
+        self._epoch_order = epoch_order
+        parts = np.zeros(text.windows, np.int64) if epoch_order.parts is None else epoch_order.parts
+        self._parts = [np.flatnonzero(parts == part) for part in dict.fromkeys(parts.tolist())]
+        self._borders = [
+            None if tokens is None else _borders(np.sort(text.lengths[windows]).tolist(), tokens)
+            for windows in self._parts
+        ]
+
+    @property
+    def per_part(self) -> tuple[int, ...]:
+        """The batches of one epoch, corpus by corpus; a single number where corpora are mixed."""
+        return tuple(
+            self._epoch_order.count(-(-len(windows) // self._size) if borders is None else len(borders) - 1)
+            for windows, borders in zip(self._parts, self._borders, strict=True)
+        )
 
     def __len__(self) -> int:
-        """Batches in one pass in random order: as many in every pass."""
-        if self._borders is not None:
-            return len(self._borders) - 1
-        return -(-self._text.windows // self._size)
+        """Batches in one epoch: as many in every epoch."""
+        return sum(self.per_part)
 
     def shuffled(self, rng: np.random.Generator, skip: int = 0) -> Iterator[Batch]:
-        """One pass in random order, windows of like length together, without its first `skip` batches."""
-        order = rng.permutation(self._text.windows)
-        batches = self._of_size(order) if self._borders is None else self._of_tokens(order, self._borders)
-        for index in rng.permutation(len(batches))[skip:]:
-            yield self._batch(batches[index])
+        """One epoch in random order, without its first `skip` batches."""
+        epoch: list[NDArray[np.int64]] = []
+        for windows, borders in zip(self._parts, self._borders, strict=True):
+            order = windows[rng.permutation(len(windows))]
+            batches = self._of_size(order) if borders is None else self._of_tokens(order, borders)
+            drawn = rng.permutation(len(batches))[: self._epoch_order.count(len(batches))]
+            epoch += [batches[index] for index in drawn]
+        yield from map(self._batch, epoch[skip:])
 
     def by_length(self, tokens: int | None = None) -> Iterator[Batch]:
         """One pass, longest windows first: for prediction, where order does not matter.
@@ -119,7 +157,9 @@ class Batches:
         yield from map(self._batch, reversed(batches))
 
     def _of_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Windows of like length among those that stand near each other in `order`."""
+        """Windows that stand near each other in `order`; of like length where the epoch wants them so."""
+        if not self._epoch_order.by_length:
+            return [order[first : first + self._size] for first in range(0, len(order), self._size)]
         batches: list[NDArray[np.int64]] = []
         pool = _POOL * self._size
         for start in range(0, len(order), pool):

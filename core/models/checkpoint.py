@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from core.checkpoints.shared import model_folder
 from core.config import RunConfig
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
-from core.errors import MRNLabError
+from core.errors import ConfigError, MRNLabError
 from core.models.encoders import (
     BiLSTM,
     Encoder,
@@ -97,7 +97,7 @@ def load(folder: Path) -> SavedTagger:
     folder = model_folder(folder)
     try:
         description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        config = RunConfig(**description["config"])
+        config = RunConfig.stored(description["config"])
         tasks = description["tasks"]
         trained = folder / "encoder"
         source = str(trained) if trained.is_dir() else config.encoder
@@ -113,7 +113,7 @@ def load(folder: Path) -> SavedTagger:
         raise MRNLabError(
             f"The checkpoint {folder.name} is not there any more. Train the run again to tag with it."
         ) from None
-    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+    except (KeyError, ValueError, RuntimeError, SafetensorError, ConfigError) as error:
         raise MRNLabError(
             f"The checkpoint {folder.name} is damaged ({error}). Train the run again."
         ) from error

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from pydantic import ValidationError
-
 from core.config import RunConfig
 from core.errors import ConfigError
 from core.store.records import ErrorInfo, Owner, Run
@@ -58,14 +56,8 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
 def _checked(text: str) -> tuple[RunConfig, str | None]:
     try:
         return RunConfig.from_json(text), None
-    except ConfigError as error:
-        return _unchecked(text), str(error)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the whole"
-        return _unchecked(
-            text
-        ), f"The stored description of this run cannot be read: {field}: {first['msg']}."
+    except (ConfigError, ValueError) as error:
+        return _unchecked(text), f"The stored description of this run cannot be read: {error}"
 
 
 def _unchecked(text: str) -> RunConfig:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Split
-from core.encoding.batches import IGNORED, Batches
+from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer
 from core.evaluation.scores import score_name
@@ -66,9 +66,22 @@ def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer
         words = [sentence.tokens for sentence in sentences]
         text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
         numbers = label_numbers(sentences, tasks, labels)
-        batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens)
+        order = _epoch_order(config, sentences, text) if name == "train" else EpochOrder()
+        batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
         splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
     return splits
+
+
+def _epoch_order(config: RunConfig, sentences: Sequence[Sentence], text: EncodedText) -> EpochOrder:
+    """How the training sentences make an epoch."""
+    parts = None
+    if config.corpus_order == "in_turn":
+        number = {part: place for place, part in enumerate(dict.fromkeys(one.part for one in sentences))}
+        of_sentence = np.array([number[sentence.part] for sentence in sentences])
+        of_window = np.searchsorted(text.sentences, text.words[:-1], side="right") - 1
+        parts = of_sentence[of_window]
+    share = config.fraction if config.fraction_draw == "each_epoch" else None
+    return EpochOrder(config.batching == "by_length", parts, share)
 
 
 def label_counts(corpus: Corpus, train: SplitData) -> LabelCounts:

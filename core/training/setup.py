@@ -40,7 +40,7 @@ from core.training.device import ALL_THREADS, choose_device, computes_in_half, m
 from core.training.events import Note, RunFacts, Sink, TaskFacts
 from core.training.optimiser import make_optimiser
 
-__all__ = ["Setup", "set_up", "snapshot_steps"]
+__all__ = ["Setup", "set_up", "snapshot_steps", "update_steps"]
 
 _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
 
@@ -119,7 +119,13 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
 
     encoder, features = _encoder(config, half, device, splits["train"], tokenizer)
     sizes = [len(task.labels) for task in tasks]
-    heads = Heads(encoder.features, sizes, init=config.head_init, dropout=config.dropout).to(device)
+    heads = Heads(
+        encoder.features,
+        sizes,
+        init=config.head_init,
+        dropout=config.dropout,
+        dropout_on=config.dropout_on,
+    ).to(device)
     model = MultiTaskTagger(encoder, heads)
 
     steps_per_epoch = len(splits["train"].batches)
@@ -191,12 +197,28 @@ def _training_threads(config: RunConfig) -> int:
     return 1 if trains_heads_alone(config) else ALL_THREADS
 
 
-def snapshot_steps(total_steps: int, update_every: int, moments: int) -> frozenset[int]:
-    """The steps at which covariances are stored: evenly spaced among their updates, the last step always.
+def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:
+    """The steps at which covariances are updated, the last step always.
+
+    `per_part` has the batches of an epoch, corpus by corpus, as `Batches.per_part`.
+    """
+    total_steps = sum(per_part) * config.epochs
+    every = config.update_every or total_steps
+    if config.update_timing != "epoch_start":
+        return (*range(every, total_steps, every), total_steps)
+    steps = {total_steps}
+    start = 0
+    for batches in (*per_part,) * config.epochs:  # the program counts the batches of each corpus from 0
+        steps.update(range(start + 1, start + batches + 1, every))
+        start += batches
+    return tuple(sorted(steps))
+
+
+def snapshot_steps(updates: Sequence[int], moments: int) -> frozenset[int]:
+    """The steps at which covariances are stored: evenly spaced among their updates, the last always.
 
     Between two updates nothing changes, so there are never more snapshots than updates.
     """
-    updates = [*range(update_every, total_steps, update_every), total_steps]
     kept = min(moments, len(updates))
     return frozenset(updates[math.ceil(len(updates) * index / kept) - 1] for index in range(1, kept + 1))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 from torch.autograd import backward
@@ -20,7 +22,7 @@ from core.training.relation_metrics import relation_metrics
 from core.training.resuming import Resuming
 from core.training.scoring import Scorer
 from core.training.selection import DevMetrics, best_epoch
-from core.training.setup import Setup, set_up, snapshot_steps
+from core.training.setup import Setup, set_up, snapshot_steps, update_steps
 from core.training.step_log import StepLog
 
 __all__ = ["Outcome", "train", "train_step"]
@@ -68,10 +70,11 @@ def train(
         gauge_of(run.device),
         budget=config.batch_tokens is not None,
     )
-    total_steps, per_epoch = run.facts.total_steps, run.facts.steps_per_epoch
-    update_every = config.update_every or total_steps
-    moments = snapshot_steps(total_steps, update_every, config.snapshots or 1)
-    dev = Scorer(config, "dev", run.splits["dev"], run.tasks)
+    per_epoch = run.facts.steps_per_epoch
+    steps = update_steps(config, run.splits["train"].batches.per_part)
+    updates, moments = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
+    dev = Scorer(config, "dev", run.splits["dev"], run.tasks) if "dev" in run.splits else None
+    chosen = partial(best_epoch, by=config.select_by if dev else "last", epochs=config.epochs)
     best_on_dev: Predicted | None = None
 
     for epoch in range(len(at.history) + 1, config.epochs + 1):
@@ -80,13 +83,13 @@ def train(
             if (stop := should_stop()) or checkpoint.due:
                 states.save(at, log)
             if stop:
-                return Outcome(True, best_epoch(at.history, config.select_by), at.step)
+                return Outcome(True, chosen(at.history), at.step)
             with memory.step():
                 losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
             at.step += 1
             log.add(at.step, at.step / per_epoch, _rate(run), losses, counts, penalty, total)
             run.schedule.step()
-            if at.step % update_every == 0 or at.step == total_steps:
+            if at.step in updates:
                 log.flush()
                 prior.update(heads.weight)  # (24) to (26)
             if at.step in moments and (relations := prior.relations()) is not None:
@@ -94,26 +97,31 @@ def train(
                 objective = prior.objective(heads.weight)
                 sink(relation_metrics(at.step, at.step / per_epoch, log.seconds, relations, objective))
         log.flush()
-        metrics, predicted = _evaluate(run, dev, sink, epoch, at.step, log.seconds)
-        at.history.append(metrics)
+        predicted = None
+        if dev is None:
+            at.history.append(DevMetrics(epoch, math.nan, math.nan))
+        else:
+            metrics, predicted = _evaluate(run, dev, sink, epoch, at.step, log.seconds)
+            at.history.append(metrics)
         if at.learns_relations and (vanished := _vanished(log)):
             sink(Note(vanished, at.step))
             at.learns_relations = False
-        if best_epoch(at.history, config.select_by) == epoch:
+        if chosen(at.history) == epoch:
             states.save_best(at)
             best_on_dev = predicted
 
     if checkpoint.due:
         states.save(at, log)
-    best = best_epoch(at.history, config.select_by)
+    best = chosen(at.history)
     if best is None:
         raise TrainingError(
             "No epoch could be scored on the development sentences: its losses are not numbers."
         )
     states.restore_best(at, best)
-    if best_on_dev is None:  # resumed after its best epoch
-        best_on_dev = predict(model, run.enter("dev"), run.device)
-    sink(dev.result(best_on_dev, best))
+    if dev is not None:
+        if best_on_dev is None:  # resumed after its best epoch
+            best_on_dev = predict(model, run.enter("dev"), run.device)
+        sink(dev.result(best_on_dev, best))
     test = run.enter("test")
     sink(Scorer(config, "test", test, run.tasks).result(predict(model, test, run.device), best))
     checkpoint.publish()
@@ -126,7 +134,10 @@ def train_step(run: Setup, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor
     sums, counts = run.model.losses(run.model(batch), batch.labels)
     losses = sums / counts.clamp_min(1)  # L_t, (21)
     penalty = run.prior.penalty(run.model.heads.weight)  # λ · L_reg, (23)
-    total = losses.mean() + penalty  # (22), (23); the mean, as the program has it
+    if run.config.corpus_order == "in_turn":  # the batch has one corpus's tasks alone
+        total = losses.sum() / (counts > 0).sum().clamp_min(1) + penalty
+    else:
+        total = losses.mean() + penalty  # (22), (23); the mean, as the program has it
     run.optimiser.zero_grad(set_to_none=True)
     backward(total)
     run.optimiser.step()

@@ -104,8 +104,8 @@ def _explicit(configs: Sequence[RunConfig], name: str) -> list[Any]:
 
 def _has_default(config: RunConfig, attribute: str) -> bool:
     """Whether the run would be the same, had that field not been set."""
-    values = config.model_dump(by_alias=False)
-    del values[attribute]
+    values = config.values()
+    del values["lambda" if attribute == "lambda_" else attribute]
     try:
         return RunConfig.build(**values) == config
     except ConfigError:

@@ -116,6 +116,10 @@ TABLES: tuple[FormPreset, ...] = (
             paradigm=("mtl", "mrn"),
             alignment=("exact",),
             fraction="0.05, 0.1",
+            # As the program draws: corpora in turn, a fresh share in each epoch, no dev sentences.
+            select_by=("last",),
+            corpus_order=("in_turn",),
+            fraction_draw=("each_epoch",),
         ),
     ),
 )

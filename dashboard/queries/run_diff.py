@@ -94,7 +94,7 @@ def _described(group: Sequence[Run]) -> dict[str, str]:
 
 
 def _values(run: Run) -> dict[str, Any]:
-    return dict(json.loads(run.config.to_json()))
+    return run.config.values()
 
 
 def _text(value: Any) -> str:

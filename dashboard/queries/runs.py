@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -180,7 +179,7 @@ def log_tail(path: str | Path | None) -> str:
 
 def configuration_fields(run: Run) -> dict[str, str]:
     """The configuration's fields that this run has, as text."""
-    values = json.loads(run.config.to_json())
+    values = run.config.values()
     return {
         field: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for field, value in values.items()

@@ -166,7 +166,10 @@ def _preset(name: str | None) -> dict[str, Any]:
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:
     runs = {run.id: run for run in store.runs(ids=ids)}
-    return [run_document(runs[run_id], store.scores([run_id])) for run_id in ids]
+    return [
+        run_document(runs[run_id], store.scores([run_id])) | {"config": runs[run_id].config.values()}
+        for run_id in ids
+    ]
 
 
 def _print_scores(store: Store, ids: list[int]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -114,7 +113,7 @@ def show(
         scores, events = store.scores([run]), store.events(run)
         if json_:
             document: dict[str, Any] = run_document(found, scores)
-            document["config"] = json.loads(found.config.to_json())
+            document["config"] = found.config.values()
             document["facts"] = dict(found.facts)
             document["config_problem"] = found.config_problem
             document["history"] = [

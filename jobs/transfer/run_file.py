@@ -115,7 +115,7 @@ class RunFile(BaseModel):
     def record(self, tables: Mapping[str, Any]) -> RunRecord:
         """The run with what its tables hold. Raises ValueError where the description does not hold."""
         try:
-            config = RunConfig.build(**self.config)
+            config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
         values: dict[str, Any] = {name: getattr(self, name) for name in _SAME}

@@ -18,7 +18,7 @@ FORBIDDEN = {
     "dashboard": {"torch", "transformers", "datasets", "seqeval", "sqlalchemy", "alembic"},
 }
 HEAVY = ("torch", "transformers", "datasets", "seqeval")
-MOST_LINES = 400
+MOST_LINES = 600
 MOST_PAGE_LINES = 120
 
 

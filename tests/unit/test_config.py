@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config import FIELD_HELP, LEARNABLE, PRESETS, RunConfig, applicable_fields, remarks
+from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, remarks
 from core.errors import ConfigError
 from core.mrn.registry import ALIGNMENTS, PRIORS
 from core.mrn.relations import MODES
@@ -54,18 +54,6 @@ def test_frozen_runs_have_no_encoder_rate() -> None:
     assert (config.lr_encoder, config.lr_heads, config.lambda_) == (None, 2e-2, 3e-3)
 
 
-def test_the_dissertation_preset_sets_all_of_its_values() -> None:
-    config = RunConfig.build(**BASE, **PRESETS["dissertation"])
-    assert (config.lr_encoder, config.lr_heads) == (5e-5, 5e-5)
-    assert (config.prior, config.head_init, config.pos_score) == ("paper", "default", "seqeval_f1")
-    assert (config.encoder, config.alignment, config.select_by, config.truecase) == (
-        "bert-base-cased",
-        "disjoint",
-        "loss",
-        True,
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "field", "says"),
     [
@@ -110,6 +98,35 @@ def test_a_configuration_is_everything_but_the_seed() -> None:
     one = RunConfig.build(**BASE, seed=1)
     assert one.configuration_id == one.with_(seed=2).configuration_id
     assert one.configuration_id != one.with_(epochs=4).configuration_id
+
+
+# Descriptions as an earlier version stored them, before there were LATER_FIELDS, with their ids.
+_STORED = (
+    '{"corpus":"conll2003","columns":null,"tasks":["pos","ner"],"fraction":1.0,"truecase":false,'
+    '"encoder":"minilm","encoder_training":"full",%s"seed":1,"epochs":5,"batch_size":16,"max_length":256,'
+    '"lr_encoder":0.0002,"lr_heads":0.002,"lr_bilstm":null,"bilstm_hidden":null,"dropout":0.1,'
+    '"head_init":"zeros","weight_decay":0.01,"select_by":"score","pos_score":"accuracy","device":"auto",'
+    '"precision":"auto"}'
+)
+_MRN = (
+    '"paradigm":"mrn","prior":"relational","alignment":"auto","lambda":0.01,"learn":["task","label",'
+    '"feature"],"shrinkage":1.0,"update_every":10,"snapshots":50,'
+)
+_MTL = (
+    '"paradigm":"mtl","prior":null,"alignment":null,"lambda":null,"learn":null,"shrinkage":null,'
+    '"update_every":null,"snapshots":null,'
+)
+
+
+@pytest.mark.parametrize(("paradigm", "identity"), [(_MRN, "80e5997ac4ae"), (_MTL, "8cc6d97d93af")])
+def test_earlier_descriptions_keep_their_id_and_their_meaning(paradigm: str, identity: str) -> None:
+    config = RunConfig.from_json(_STORED % paradigm)
+    assert config.configuration_id == identity
+    assert config.to_json() == _STORED % paradigm
+    assert (config.label_inventory, config.batching, config.dropout_on) == ("train", "by_length", "features")
+    assert config.with_(seed=2).configuration_id == identity
+    assert RunConfig.build(corpus="conll2003", tasks="pos,ner").label_inventory == "corpus"
+    assert set(config.values()) == {name.rstrip("_") for name in RunConfig.model_fields}
 
 
 def test_what_is_unset_and_what_is_set_to_the_default_are_one_configuration() -> None:

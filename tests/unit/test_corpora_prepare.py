@@ -102,7 +102,7 @@ class TestJoined:
         both = prepare(config(corpus="both-pos", tasks="pos-2003,pos-2000"))
         assert (len(both.train), len(both.dev)) == (30 + 45, 30 + 5)
         assert both.dev_from_train
-        assert any("conll2000 has no dev split: 5 of its training sentences" in note for note in both.notes)
+        assert any("conll2000 has no dev split: 5 training sentences" in note for note in both.notes)
         alone = prepare(stl("pos-2003", corpus="both-pos"))
         assert (len(alone.train), len(alone.dev), alone.dev_from_train) == (30, 30, False)
         assert prepare(stl("pos-2000", corpus="both-pos")).dev == both.dev[30:]
@@ -119,27 +119,53 @@ class TestWithoutDev:
         assert first == again
         assert first.dev != other.dev
         assert (
-            "mine has no dev split: 2 of its training sentences, drawn with seed 1, serve as one."
+            "mine has no dev split: 2 training sentences, drawn with seed 1, are held out as one."
             in first.notes
         )
+
+    @pytest.mark.parametrize("number", [0, 1, 5, 19])
+    def test_as_many_dev_sentences_as_asked(self, mine: Path, number: int) -> None:
+        corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=number))
+        assert (len(corpus.train), len(corpus.dev)) == (20 - number, number)
+        assert corpus.dev_from_train == (number > 0)
+        assert any("has no dev split" in note for note in corpus.notes)
+
+    def test_more_dev_sentences_than_there_are_is_refused(self, mine: Path) -> None:
+        with pytest.raises(CorpusError, match="20 of its 20 training sentences cannot be held out"):
+            prepare(config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=20))
+
+    def test_a_corpus_with_a_dev_split_keeps_it(self) -> None:
+        assert prepare(config(dev_sentences=0)).dev == prepare(config()).dev
 
     def test_the_tenth_is_of_the_fraction(self, mine: Path) -> None:
         corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.5))
         assert (len(corpus.train), len(corpus.dev)) == (9, 1)
 
     def test_one_sentence_is_too_few(self, mine: Path) -> None:
-        with pytest.raises(CorpusError, match="mine has no dev split, and one training sentence is too few"):
+        with pytest.raises(CorpusError, match="mine has no dev split, and 1 of its 1 training"):
             prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.01))
 
 
-def test_labels_are_those_of_the_sentences_trained_on(mine: Path) -> None:
-    labels = {
-        prepare(config(corpus=str(mine), columns="tokens,pos,ner", seed=seed, fraction=0.5))
-        .task("pos")
-        .labels
-        for seed in range(8)
-    }
-    assert labels == {("CC", "NN"), ("CC", "NN", "UH")}
+@pytest.mark.parametrize(
+    ("inventory", "expected"),
+    [("train", {("CC", "NN"), ("CC", "NN", "UH")}), ("corpus", {("CC", "NN", "UH")})],
+)
+def test_labels_are_those_of_the_inventory(
+    mine: Path, inventory: str, expected: set[tuple[str, ...]]
+) -> None:
+    half = {"corpus": str(mine), "columns": "tokens,pos,ner", "fraction": 0.5, "label_inventory": inventory}
+    labels = {prepare(config(**half, seed=seed)).task("pos").labels for seed in range(8)}
+    assert labels == expected
+
+
+def test_the_inventory_of_a_derived_corpus_is_that_of_its_base() -> None:
+    few = {"corpus": "apart:demo?tokens=60", "tasks": "pos,ner"}
+    for task in ("pos", "ner"):
+        assert prepare(config(**few)).task(task).labels == prepare(config()).task(task).labels
+        sample = prepare(config(**few, label_inventory="train")).task(task).labels
+        assert set(sample) < set(prepare(config()).task(task).labels)
+    made = prepare(config(corpus="simulated:demo?task=ner&tokens=60&tasks=1", tasks="ner,sim-1"))
+    assert set(made.task("sim-1").labels) == set(made.task("ner").labels)
 
 
 def test_unseen_labels_are_told(mine: Path) -> None:

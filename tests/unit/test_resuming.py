@@ -186,6 +186,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "budget": {"batch_size": 16, "batch_tokens": 70, "dropout": 0.3},
     "by loss": {"select_by": "loss", "lr_heads": 0.5, "seed": 4},
     **{f"mrn {prior}": {"paradigm": "mrn", "prior": prior, "update_every": 2} for prior in PRIORS},
+    "published": {
+        **{"paradigm": "mrn", "prior": "paper", "update_every": 2, "update_timing": "epoch_start"},
+        **{"batching": "shuffled", "dropout": 0.3, "dropout_on": "logits", "select_by": "last"},
+    },
+    "in turn": {"corpus_order": "in_turn", "batching": "shuffled", "dropout": 0.3},
     "mrn once": {"paradigm": "mrn", "snapshots": 3, "update_every": 4, "dropout": 0.3},
     "mrn vanishing": {"paradigm": "mrn", "prior": "paper", "lambda": 1e-12, "update_every": 3},
 }

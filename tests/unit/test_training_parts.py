@@ -27,16 +27,16 @@ from core.training.step_log import StepLog
 def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | None) -> None:
     by_score = [DevMetrics(epoch, score, 0.0) for epoch, score in enumerate(scores, start=1)]
     by_loss = [DevMetrics(epoch, 0.0, -score) for epoch, score in enumerate(scores, start=1)]
-    assert best_epoch(by_score, "score") == expected
-    assert best_epoch(by_loss, "loss") == expected
+    assert best_epoch(by_score, "score", 3) == expected
+    assert best_epoch(by_loss, "loss", 3) == expected
 
 
 def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
-    assert snapshot_steps(100, 10, 5) == {20, 40, 60, 80, 100}
-    assert snapshot_steps(25, 10, 50) == {10, 20, 25}
-    assert snapshot_steps(5, 10, 50) == {5}
-    assert max(snapshot_steps(1000, 10, 7)) == 1000
-    assert len(snapshot_steps(1000, 10, 7)) == 7
+    assert snapshot_steps(range(10, 101, 10), 5) == {20, 40, 60, 80, 100}
+    assert snapshot_steps((10, 20, 25), 50) == {10, 20, 25}
+    assert snapshot_steps((5,), 50) == {5}
+    assert max(snapshot_steps(range(10, 1001, 10), 7)) == 1000
+    assert len(snapshot_steps(range(10, 1001, 10), 7)) == 7
 
 
 def _log_step(log: StepLog, step: int) -> None:

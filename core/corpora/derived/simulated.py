@@ -75,7 +75,10 @@ def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
     related = np.round(relatedness(list(columns.values())), 4)
     return replace(
         corpus,
-        tasks=(real, *(Task(name, "plain", real.labels, auxiliary=True) for name in names)),
+        tasks=(
+            real,
+            *(Task(name, "plain", real.labels, auxiliary=True, inventory=real.labels) for name in names),
+        ),
         train=_annotated(drawn, columns, real.labels),
         dev=_only(corpus.dev, real.name),
         test=_only(corpus.test, real.name),

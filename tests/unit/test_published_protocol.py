@@ -1,0 +1,292 @@
+"""The preset `dissertation` beside the dissertation's own values, and what each new field does in a training.
+
+The table names where each value stands: a section of the text, or the file of the program in appendix A.
+"""
+
+from __future__ import annotations
+
+import inspect
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from core.checkpoints import Checkpoint
+from core.config import PRESETS, RunConfig
+from core.corpora import load, prepare
+from core.corpora.types import Corpus, Sentence, Task
+from core.encoding.batches import Batches, EpochOrder
+from core.models.heads import Heads
+from core.mrn.priors import paper
+from core.mrn.priors.base import Prior
+from core.sweep import expand
+from core.training import optimiser
+from core.training.events import EpochMetrics, Event, Note, SplitResult, StepMetrics
+from core.training.selection import DevMetrics, best_epoch
+from core.training.setup import set_up, snapshot_steps, update_steps
+from core.training.trainer import train
+from tests.tiny import tiny_bert
+from tests.toys import corpus as toy_corpus
+from tests.toys import sentences
+
+# field, value, where the dissertation says so
+PUBLISHED: list[tuple[str, Any, str]] = [
+    ("encoder", "bert-base-cased", "6.1; A.2 `model_checkpoint`"),
+    ("encoder_training", "full", "3.1, the composite model is fine-tuned"),
+    ("truecase", True, "5.1; A.4 `truecase_tokens`"),
+    ("fraction", 1.0, "4.2, all of the training samples are used"),
+    ("dev_sentences", 0, "4.2, dev samples are not trained on; A.2 `val_data_loader = []` for CoNLL-2000"),
+    ("label_inventory", "corpus", "4.2, 47 POS labels; A.3 `Linear(hidden_size, 47)`, 23, 9 and 44"),
+    ("epochs", 5, "6.1; A.2 `EPOCHS`"),
+    ("batch_size", 16, "6.1; A.2 `BATCH_SIZE`"),
+    ("batch_tokens", None, "6.1, batches are counted in sentences"),
+    ("batching", "shuffled", "A.4 `shuffle=True`"),
+    ("max_length", 256, "6.1; A.3 `MAX_LEN`"),
+    ("lr_encoder", 5e-5, "6.1; A.2 `LEARNING_RATE`, one rate for all parameters"),
+    ("lr_heads", 5e-5, "6.1; A.2 `LEARNING_RATE`, one rate for all parameters"),
+    ("lr_bilstm", 5e-5, "6.1; A.2 `LEARNING_RATE`, one rate for all parameters"),
+    ("bilstm_hidden", 768, "6.1, for both forward and backward LSTM"),
+    ("dropout", 0.1, "A.3 `Dropout(0.1)`"),
+    ("dropout_on", "logits", "A.3 `self.dropout(self.linear1(embeddings[:, i, :]))`"),
+    ("weight_decay", 1e-2, "6.1"),
+    ("head_init", "default", "A.3 `torch.nn.Linear`"),
+    ("select_by", "loss", "A.5, the checkpoint whose validation loss decreases"),
+    ("pos_score", "seqeval_f1", "6.2, classification_report of seqeval for every task"),
+    ("precision", "fp32", "A.5 `dtype=torch.float32`"),
+    ("prior", "paper", "A.5 `covariance_mat_update`, `eig_decomp`"),
+    ("alignment", "disjoint", "5.3, Figure 14"),
+    ("lambda", 0.05, "6.1, from {1, 0.5, 0.05}; A.5 `lambda_reg`"),
+    ("learn", ("task", "label", "feature"), "3.3.2, equations (24) to (26)"),
+    ("update_every", 10, "6.1; A.5 `update_frequency`"),
+    ("update_timing", "epoch_start", "A.5 `if idx % update_frequency == 0`"),
+]
+OF_NO_PAPER = {"corpus", "columns", "tasks", "paradigm", "seed", "device", "snapshots", "shrinkage"}
+NOT_BEFORE_TABLE_3 = {"fraction_draw", "corpus_order"}
+
+
+def _run(encoder: str = "bert-base-cased+bilstm", **values: Any) -> RunConfig:
+    base = {"corpus": "conll2003", "tasks": "pos,chunk,ner", "paradigm": "mrn"} | values
+    (config,) = expand(base, {"encoder": [encoder]}, PRESETS["dissertation"])
+    return config
+
+
+@pytest.mark.parametrize(("field", "value", "where"), PUBLISHED, ids=[row[0] for row in PUBLISHED])
+def test_the_preset_has_the_published_value(field: str, value: Any, where: str) -> None:
+    assert where
+    config = _run()
+    found = config.encoder.removesuffix("+bilstm") if field == "encoder" else config.values()[field]
+    assert (tuple(found) if isinstance(found, list) else found) == value
+
+
+def test_the_table_has_every_field_of_a_run() -> None:
+    named = {field for field, _, _ in PUBLISHED}
+    assert named | OF_NO_PAPER | NOT_BEFORE_TABLE_3 == set(_run().values())
+    assert set(PRESETS["dissertation"]) <= named
+
+
+def test_what_is_fixed_in_the_program_is_fixed_here() -> None:
+    """AdamW's values (6.1) and the constants of the procedure (A.5)."""
+    assert optimiser._BETAS == (0.9, 0.999)
+    assert optimiser._EPSILON == 1e-8
+    assert (paper.EPSILON, paper.INVERT_ABOVE, paper.MAX_TRACE) == (1e-5, 0.1, 3000.0)
+    assert "1 - step / total_steps" in inspect.getsource(optimiser.make_optimiser)  # linear, no warm-up
+
+
+@pytest.mark.realdata
+def test_heads_have_the_published_numbers_of_labels(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A.3: 47, 23 and 9 rows for CoNLL-2003, 44 and 23 for CoNLL-2000; 6.3: 44 of 47 tags are shared."""
+    monkeypatch.setenv("MRNLAB_DATA", str(real_data))
+    published = {"conll2003": {"pos": 47, "chunk": 23, "ner": 9}, "conll2000": {"pos": 44, "chunk": 23}}
+    labels = {}
+    for name, sizes in published.items():
+        corpus = prepare(_run(corpus=name, tasks=",".join(sizes)))
+        assert {task.name: len(task.labels) for task in corpus.tasks} == sizes
+        labels[name] = set(corpus.task("pos").labels)
+        assert len(corpus.train) == len(load(name).train)  # nothing is held out
+    assert labels["conll2000"] < labels["conll2003"]
+    both = prepare(_run(corpus="both-pos", tasks="pos-2003,pos-2000", select_by="last"))
+    assert [len(task.labels) for task in both.tasks] == [47, 44]
+    assert (len(both.train), len(both.dev)) == (14041 + 8936, 3250)
+
+
+def test_updates_at_the_start_of_each_epoch_and_corpus() -> None:
+    """A.5: `idx` counts the batches of one loader from 0, and an update follows step 0, 10, 20, …"""
+    config = _run(epochs=2)
+    assert update_steps(config, [25]) == (1, 11, 21, 26, 36, 46, 50)
+    assert update_steps(config, [12, 3]) == (1, 11, 13, 16, 26, 28, 30)
+    assert update_steps(config.with_(update_timing="interval"), [25]) == (10, 20, 30, 40, 50)
+    assert snapshot_steps(update_steps(config, [25]), 3) <= {11, 21, 26, 36, 46, 50}
+
+
+def test_the_last_epoch_is_kept_where_that_is_asked() -> None:
+    history = [DevMetrics(epoch, score, score) for epoch, score in enumerate([0.9, 0.1, 0.2], start=1)]
+    assert best_epoch(history, "last", 3) == 3
+    assert best_epoch(history[:2], "last", 3) is None
+
+
+def test_dropout_on_logits_sets_logits_to_zero() -> None:
+    heads = Heads(4, [3, 2], init="default", dropout=0.5, dropout_on="logits").train()
+    words = torch.randn(200, 4)
+    plain = torch.nn.functional.linear(words, heads.weight, heads.bias)
+    dropped = heads(words)
+    kept = dropped != 0
+    assert 0.4 < kept.float().mean() < 0.6
+    torch.testing.assert_close(dropped[kept], (plain * 2)[kept])
+    assert (heads.eval()(words) == plain).all()
+
+
+def _words(batches: Batches, seed: int) -> list[list[int]]:
+    return [batch.words.tolist() for batch in batches.shuffled(np.random.default_rng(seed))]
+
+
+class TestEpochs:
+    """What an epoch of training is made of, on one window a sentence."""
+
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Any:
+        def made(**changes: Any) -> Batches:
+            lengths = [*range(1, 25), *range(1, 13)]
+            train_sentences = [
+                Sentence(("EU",) * length, {task: ("a",) * length}, part)
+                for place, length in enumerate(lengths)
+                for task, part in [("one", "A") if place < 24 else ("two", "B")]
+            ]
+            data = Corpus(
+                "toy",
+                (Task("one", "plain", ("a",)), Task("two", "plain", ("a",))),
+                tuple(train_sentences),
+                tuple(train_sentences[:1] + train_sentences[-1:]),
+                tuple(train_sentences[:1] + train_sentences[-1:]),
+            )
+            config = _toy(str(tiny_bert(tmp_path)), tasks="one,two", batch_size=4, **changes)
+            return set_up(config, data).splits["train"].batches
+
+        return made
+
+    def test_shuffled_batches_mix_lengths(self, run: Any) -> None:
+        spread = {}
+        for batching in ("by_length", "shuffled"):
+            batches = run(batching=batching)
+            widths = [batch.lengths for batch in batches.shuffled(np.random.default_rng(0))]
+            assert len(widths) == len(batches) == 9
+            spread[batching] = np.mean([width.max().item() - width.min().item() for width in widths])
+        assert spread["by_length"] < 3 < spread["shuffled"]
+
+    def test_corpora_in_turn_do_not_share_batches(self, run: Any) -> None:
+        batches = run(batching="shuffled", corpus_order="in_turn")
+        assert batches.per_part == (6, 3)
+        first_words_of_b = sum(range(1, 25))
+        sides = [{word >= first_words_of_b for word in words} for words in _words(batches, 1)]
+        assert sides == [{False}] * 6 + [{True}] * 3
+        assert sorted(chain.from_iterable(_words(batches, 1))) == list(
+            range(first_words_of_b + sum(range(1, 13)))
+        )
+
+    def test_a_share_is_drawn_anew_in_every_epoch(self, run: Any) -> None:
+        """A.5 leaves the loop after the first batch whose index exceeds the share of the batches."""
+        batches = run(batching="shuffled", corpus_order="in_turn", fraction=0.25, fraction_draw="each_epoch")
+        assert batches.per_part == (3, 2)  # 0.25 · 6 = 1.5: batches 0, 1, 2; 0.25 · 3 = 0.75: batches 0, 1
+        rng = np.random.default_rng(1)
+        epochs = [{word for b in batches.shuffled(rng) for word in b.words.tolist()} for _ in range(3)]
+        assert epochs[0] != epochs[1] != epochs[2]
+        assert len(set.union(*epochs)) > max(map(len, epochs))
+
+    def test_what_is_skipped_is_the_start_of_the_same_epoch(self, run: Any) -> None:
+        batches = run(corpus_order="in_turn", fraction=0.5, fraction_draw="each_epoch")
+        rest = [b.words.tolist() for b in batches.shuffled(np.random.default_rng(3), 4)]
+        assert rest == _words(batches, 3)[4:]
+
+    def test_the_published_counts(self) -> None:
+        """5% of CoNLL-2003's 878 batches are 43.9: the loop ends with index 44."""
+        assert EpochOrder(share=0.05).count(878) == 45
+        assert EpochOrder(share=1.0).count(878) == 878
+
+
+def _toy(encoder: str, **changes: Any) -> RunConfig:
+    values: dict[str, Any] = {
+        "corpus": "toy",
+        "tasks": "pos,ner",
+        "encoder": encoder,
+        "epochs": 3,
+        "batch_size": 8,
+        "max_length": 32,
+        "lr_encoder": 2e-3,
+        "lr_heads": 2e-2,
+        "device": "cpu",
+        "precision": "fp32",
+    }
+    return RunConfig.build(**values | changes)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
+
+
+def _train(config: RunConfig, data: Corpus, folder: Path) -> tuple[list[Event], Any]:
+    events: list[Event] = []
+    return events, train(config, data, sink=events.append, checkpoint=Checkpoint(folder / "run"))
+
+
+def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path: Path) -> None:
+    whole = toy_corpus()
+    data = Corpus(whole.name, whole.tasks, whole.train, (), whole.test)
+    for select_by in ("score", "loss", "last"):
+        config = _toy(encoder, dev_sentences=0, select_by=select_by)
+        events, outcome = _train(config, data, tmp_path / select_by)
+        assert outcome.best_epoch == 3
+        assert [event.split for event in events if isinstance(event, SplitResult)] == ["test"]
+        assert not [event for event in events if isinstance(event, EpochMetrics)]
+        assert not [event for event in events if isinstance(event, Note) and "scored" in event.message]
+
+
+def test_the_last_epoch_beside_a_dev_split_still_shows_its_curve(encoder: str, tmp_path: Path) -> None:
+    config = _toy(encoder, select_by="last", lr_heads=0.5, seed=4)
+    events, outcome = _train(config, toy_corpus(), tmp_path)
+    assert outcome.best_epoch == 3
+    assert len([event for event in events if isinstance(event, EpochMetrics)]) == 3
+
+
+def test_covariances_are_updated_where_the_program_updates_them(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """5 batches an epoch, an update every 3: after batches 0 and 3 of each epoch, and at the end."""
+    updated: list[int] = []
+    step = 0
+
+    def count(event: Event) -> None:
+        nonlocal step
+        step = event.step if isinstance(event, StepMetrics) else step
+
+    from core.mrn.priors.relational import Prior as Relational
+
+    update = Relational.update
+
+    def recorded(self: Prior, heads: torch.Tensor) -> None:
+        updated.append(step)
+        update(self, heads)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Relational, "update", recorded)
+    config = _toy(encoder, update_every=3, update_timing="epoch_start", epochs=2)
+    train(config, toy_corpus(), sink=count, checkpoint=Checkpoint(tmp_path / "run"))
+    assert updated == [1, 4, 6, 9, 10]
+
+
+def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:
+    """A.5, both POS tasks: the loss of a batch is its corpus's cross-entropy, not a half of it."""
+    from core.training.trainer import train_step
+
+    mixed = tuple(sentences(16, 0, ("pos",)) + sentences(16, 1, ("ner",)))
+    parts = tuple(Sentence(one.tokens, one.labels, "A" if "pos" in one.labels else "B") for one in mixed)
+    whole = toy_corpus()
+    data = Corpus(whole.name, whole.tasks, parts, whole.dev, whole.test)
+    for order, share in (("mixed", 0.5), ("in_turn", 1.0)):
+        run = set_up(_toy(encoder, paradigm="mtl", corpus_order=order, dropout=0.0), data)
+        for batch in run.epoch(skip=0):
+            losses, counts, penalty, total = train_step(run, batch)
+            if (counts > 0).sum() == 1:
+                expected = share * losses[counts > 0].sum() + penalty
+                torch.testing.assert_close(total, expected)
