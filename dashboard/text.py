@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from jobs.wording import number
+from jobs.wording import number, signed_points
 
 __all__ = [
     "ago",
@@ -20,9 +20,11 @@ __all__ = [
     "percent",
     "plotly_text",
     "plural",
+    "points",
     "signed_points",
     "size",
     "span",
+    "unsigned_zero",
 ]
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -89,10 +91,14 @@ def percent(share: float | None) -> str:
     return "–" if share is None or math.isnan(share) else f"{100 * share:.2f}"
 
 
-def signed_points(share: float) -> str:
-    """A difference of two scores in percentage points, with its sign."""
-    points = f"{100 * share:+.2f}".replace("-", "−")
-    return "0.00" if points in ("+0.00", "−0.00") else points
+def points(share: float) -> float:
+    """A difference of two scores in points, for a table with two decimals."""
+    return unsigned_zero(100 * share, 2)
+
+
+def unsigned_zero(value: float, decimals: int) -> float:
+    """The value, or 0.0 where so many decimals show nothing of it: a table would print -0.00."""
+    return value if round(value, decimals) else 0.0
 
 
 def duration(seconds: float | None) -> str:

@@ -19,7 +19,7 @@ __all__ = [
     "ResultTable",
     "Setting",
     "difference",
-    "holds",
+    "is_above",
     "settings",
     "tabulate",
 ]
@@ -45,7 +45,7 @@ class Setting:
 @dataclass(frozen=True)
 class ResultCell:
     """One task's scores of one configuration: by seed, in [0, 1], with the runs they come from, their mean
-    and spread, and whether it is best beyond doubt.
+    and spread. `best`: it is above every other row of the table (`is_above`) over the seeds that both have.
     """
 
     by_seed: Mapping[int, float]
@@ -213,16 +213,18 @@ def _base(encoder: str) -> str:
 
 
 def _with_best(rows: Sequence[ResultRow], tasks: Sequence[str]) -> list[ResultRow]:
-    best: dict[str, str] = {}
-    for task in tasks:
-        ranked = sorted((r for r in rows if task in r.cells), key=lambda r: -r.cells[task].summary.mean)
-        if len(ranked) > 1 and holds(difference(ranked[0], ranked[1], task)):
-            best[task] = ranked[0].key
+    """The rows with `ResultCell.best` set.
+
+    Every pair is tested at 5%: "best" needs all of them, so their number needs no correction.
+    """
+    scored = {task: [row for row in rows if task in row.cells] for task in tasks}
+
+    def best(row: ResultRow, task: str) -> bool:
+        others = [other for other in scored.get(task, ()) if other.key != row.key]
+        return bool(others) and all(is_above(difference(row, other, task)) for other in others)
+
     return [
-        replace(
-            row,
-            cells={task: replace(cell, best=best.get(task) == row.key) for task, cell in row.cells.items()},
-        )
+        replace(row, cells={task: replace(cell, best=best(row, task)) for task, cell in row.cells.items()})
         for row in rows
     ]
 
@@ -232,11 +234,9 @@ def difference(a: ResultRow, b: ResultRow, task: str) -> PairedDifference | None
     return paired_difference(a.cells[task].by_seed, b.cells[task].by_seed)
 
 
-def holds(found: PairedDifference | None) -> bool:
-    """Whether the 95% interval leaves zero out. Equal differences have no spread, and nothing to hold by."""
-    if found is None or not found.sd or found.low is None or found.high is None:
-        return False
-    return found.low > 0 or found.high < 0
+def is_above(found: PairedDifference | None) -> bool:
+    """Whether the 95% interval lies above zero. Not without a spread (one seed, equal differences)."""
+    return found is not None and bool(found.sd) and found.low is not None and found.low > 0
 
 
 def _task_order(runs: Iterable[Run]) -> list[str]:

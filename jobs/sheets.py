@@ -16,6 +16,7 @@ from jobs.naming import run_name
 from jobs.results import ResultCell, ResultTable
 
 __all__ = [
+    "BEST",
     "REPORT_COLUMNS",
     "SCORE_COLUMNS",
     "Block",
@@ -29,6 +30,13 @@ __all__ = [
     "score_records",
     "score_sheet",
 ]
+
+
+BEST = (
+    "best: the 95% interval of its difference to each other row, paired by the seeds that both have, lies "
+    "above zero."
+)
+"""What a bold score means."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,22 @@ class Block:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table ready to be written. `head` begins with what the rows are."""
+    """A table ready to be written. `head` begins with what the rows are, `bold` says what bold marks."""
 
     head: tuple[str, ...]
     blocks: tuple[Block, ...]
     caption: str
+    bold: str = ""
+
+    def captioned(self, mark: str = "Bold") -> str:
+        """The caption. Where a cell is bold it ends with what `mark` means."""
+        marked = any(
+            entry is not None and entry.bold
+            for block in self.blocks
+            for _, entries in block.rows
+            for entry in entries
+        )
+        return f"{self.caption} {mark}: {self.bold}" if marked and self.bold else self.caption
 
 
 def score_sheet(table: ResultTable, setting: str) -> Sheet:
@@ -67,10 +86,6 @@ def score_sheet(table: ResultTable, setting: str) -> Sheet:
         (count,) = counts
         told = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
     caption = f"{setting}, {table.split} sentences, in percent: {told}."
-    if any(cell.best for row in table.rows for cell in row.cells.values()):
-        caption += (
-            " Bold: best, where the paired 95% interval of the difference to the next best excludes zero."
-        )
     return Sheet(
         ("Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)),
         tuple(
@@ -84,6 +99,7 @@ def score_sheet(table: ResultTable, setting: str) -> Sheet:
             for title, rows in blocks.items()
         ),
         caption,
+        BEST,
     )
 
 
@@ -99,7 +115,7 @@ def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
 
 SCORE_COLUMNS = (
     "corpus", "fraction", "configuration", "encoder", "encoder_training", "task", "split", "score_name",
-    "mean", "sd", "n", "low", "high", "runs",
+    "mean", "sd", "n", "low", "high", "best", "runs",
 )  # fmt: skip
 
 
@@ -116,6 +132,7 @@ def score_records(table: ResultTable) -> list[dict[str, object]]:
             "split": table.split,
             "score_name": table.scored_by[task],
             **dataclasses.asdict(row.cells[task].summary),
+            "best": row.cells[task].best,
             "runs": " ".join(map(str, row.cells[task].run_ids.values())),
         }
         for row in table.rows
@@ -191,7 +208,7 @@ def markdown(sheet: Sheet) -> str:
         if block.title:
             lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in sheet.head[1:])]))
         lines += [line([_escaped(name), *map(told, entries)]) for name, entries in block.rows]
-    return "\n".join([*lines, "", _escaped(sheet.caption)])
+    return "\n".join([*lines, "", _escaped(sheet.captioned())])
 
 
 def _escaped(text: str) -> str:
@@ -226,7 +243,7 @@ def latex(sheet: Sheet) -> str:
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_tex(sheet.caption)}}}",
+        rf"  \caption{{{_tex(sheet.captioned())}}}",
         rf"  \begin{{tabular}}{{l{'r' * (len(sheet.head) - 1)}}}",
         r"    \toprule",
         row(map(_tex, sheet.head)),

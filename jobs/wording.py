@@ -13,6 +13,7 @@ __all__ = [
     "p_told",
     "percent",
     "seconds_told",
+    "signed_points",
     "survival_told",
 ]
 
@@ -20,6 +21,12 @@ __all__ = [
 def percent(share: float) -> str:
     """A score in [0, 1] in percent with two decimals: `89.79%`."""
     return f"{100 * share:.2f}%"
+
+
+def signed_points(share: float) -> str:
+    """A difference of two scores in percentage points with its sign; one that rounds to zero has none."""
+    points = f"{100 * share:+z.2f}".replace("-", "−")
+    return "0.00" if points == "+0.00" else points
 
 
 def number(value: float | None) -> str:
@@ -37,7 +44,7 @@ def correlation_told(learned: MeanSD | None) -> str:
     if learned is None:
         return ""
     spread = "" if learned.sd is None else f" ± {learned.sd:.2f}"
-    return f"{learned.mean:.2f}{spread}".replace("-", "−")
+    return f"{learned.mean:z.2f}{spread}".replace("-", "−")
 
 
 def p_told(p: float | None) -> str:

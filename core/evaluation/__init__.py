@@ -5,7 +5,14 @@ from core.evaluation.randomisation import Randomised, randomisation_test
 from core.evaluation.rare_labels import rarer_half_f1
 from core.evaluation.scores import PlainScore, score_name, score_task
 from core.evaluation.spans import Span, spans
-from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
+from core.evaluation.statistics import (
+    MeanSD,
+    PairedDifference,
+    holm,
+    paired_difference,
+    significant,
+    summary,
+)
 
 __all__ = [
     "MeanSD",
@@ -20,6 +27,7 @@ __all__ = [
     "rarer_half_f1",
     "score_name",
     "score_task",
+    "significant",
     "spans",
     "summary",
 ]

@@ -10,7 +10,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["CONFIDENCE", "MeanSD", "PairedDifference", "holm", "paired_difference", "summary"]
+__all__ = [
+    "CONFIDENCE",
+    "MeanSD",
+    "PairedDifference",
+    "holm",
+    "paired_difference",
+    "significant",
+    "summary",
+]
 
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
@@ -92,6 +100,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = least
     return corrected
+
+
+def significant(p_value: float | None) -> bool:
+    """Whether a p-value, corrected for its family, is below 1 - CONFIDENCE. A p-value of None is not."""
+    return p_value is not None and p_value < 1 - CONFIDENCE
 
 
 def _p(differences: MeanSD) -> float | None:

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, summary
+from core.evaluation.statistics import (
+    MeanSD,
+    PairedDifference,
+    holm,
+    paired_difference,
+    significant,
+    summary,
+)
 from core.studies.plan import DevScores, Layout, chosen_arm
 from core.studies.published import Published, matching
 from core.studies.study import Family, Setting
@@ -63,11 +70,10 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """What the 95% interval says; a single seed shows nothing."""
-        low, high = self.paired.low, self.paired.high
-        if low is not None and low > 0:
-            return HELPS
-        return HURTS if high is not None and high < 0 else NOT_SHOWN
+        """What the corrected p-value says. Without one (a single seed, no spread) nothing is shown."""
+        if not significant(self.p_holm):
+            return NOT_SHOWN
+        return HELPS if self.paired.mean > 0 else HURTS
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _LONG = 32
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
     """Points to the reference with 95% intervals: a row per family, in it a mark per target, the mean last.
 
-    Marks whose interval leaves zero out are filled.
+    Marks of differences that are shown (by the corrected p) are filled.
     """
     per_family = len(view.targets)
     height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))

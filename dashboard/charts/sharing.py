@@ -19,7 +19,7 @@ _GAP = 0.06
 
 
 def sharing_chart(found: Sequence[Sharing], tasks: Sequence[str], colours: Mapping[str, str]) -> go.Figure:
-    """Dots in the task's colour where the interval leaves zero out, else grey and open. Points."""
+    """Dots in the task's colour where a change is shown (by the corrected p), else grey and open. Points."""
     titles = list(dict.fromkeys(step.title for one in found for step in one.steps))
     # Over several encoders, the name of each stands on a line of its own above its tasks.
     heads: tuple[str, ...] = ("",) if len(found) > 1 else ()
@@ -76,7 +76,7 @@ def _ends(delta: Delta) -> tuple[float, float]:
 
 
 def _add(chart: go.Figure, delta: Delta, row: int, number: str, own: str, name: str) -> None:
-    shown = delta.low is not None and delta.high is not None and delta.low * delta.high > 0
+    shown = delta.shown
     colour = own if shown else MUTED
     low, high = _ends(delta)
     chart.add_scatter(

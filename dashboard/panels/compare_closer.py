@@ -15,7 +15,7 @@ from dashboard.panels.compare_mistakes import mistakes_view
 from dashboard.panels.compare_scope import Scope
 from dashboard.queries.compare import per_seed
 from dashboard.queries.compare_classes import CLASS_COLUMNS, ClassRow, class_records, classes, reports
-from dashboard.text import escape, option
+from dashboard.text import escape, option, points
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import ResultTable
 from jobs.sheets import csv_text
@@ -91,8 +91,8 @@ def _per_class(table: ResultTable, task: str, a: str, b: str) -> None:
     _class_table(rows)
     st.caption(
         "Percent, means over seeds; ± is the standard deviation. The difference is that of F1, A − B, paired "
-        "by seed, with half of its 95% interval; p is corrected for all labels (Holm). A click on "
-        "*Annotated* brings the rare labels to the top."
+        "by seed, with half of the 95% interval of a label by itself; p is corrected for all labels (Holm). "
+        "A click on *Annotated* brings the rare labels to the top."
     )
 
 
@@ -106,7 +106,7 @@ def _class_table(rows: Sequence[ClassRow]) -> None:
                 line[f"{side} {name}"] = 100 * told[number].mean if told else None
             line[f"{side} ±"] = 100 * told["f1"].sd if told and told["f1"].sd is not None else None
         paired = row.difference
-        line["A − B"] = None if paired is None else 100 * paired.mean
+        line["A − B"] = None if paired is None else points(paired.mean)
         line["± 95%"] = (
             None if paired is None or paired.low is None or paired.high is None
             else 50 * (paired.high - paired.low)
@@ -168,7 +168,7 @@ def _per_seed(table: ResultTable, task: str, baseline: str) -> None:
             "seed": seeds,
             **{
                 name: [
-                    100 * (own[seed] - minus.get(seed, 0.0))
+                    points(own[seed] - minus.get(seed, 0.0))
                     if seed in own and (not less or seed in minus)
                     else None
                     for seed in seeds

@@ -22,7 +22,7 @@ from dashboard.queries.compare_differences import (
     forest,
     with_sentences,
 )
-from dashboard.text import escape, plural
+from dashboard.text import escape, plural, points
 from dashboard.theme import colours
 from jobs.results import ResultTable
 from jobs.wording import p_told
@@ -32,6 +32,7 @@ __all__ = ["difference_view"]
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
 _TALL = 12
+_INTERVAL = "{} end of the 95% interval of this difference by itself."
 
 
 def difference_view(table: ResultTable, found: Scope, baseline: str) -> None:
@@ -80,17 +81,17 @@ def _table(asked: Sequence[Difference]) -> None:
         {
             "Configuration": one.row.name,
             "Task": one.task,
-            "Difference": 100 * (one.gap if one.paired is None else one.paired.mean),
-            "from": None if one.paired is None or one.paired.low is None else 100 * one.paired.low,
-            "to": None if one.paired is None or one.paired.high is None else 100 * one.paired.high,
+            "Difference": points(one.gap if one.paired is None else one.paired.mean),
+            "from": None if one.paired is None or one.paired.low is None else points(one.paired.low),
+            "to": None if one.paired is None or one.paired.high is None else points(one.paired.high),
             "Seeds": 0 if one.paired is None else one.paired.n,
             "p seeds": p_told(one.p_seeds),
             "p sentences": p_told(one.p_sentences),
-            "Over seeds": one.told_verdict,
+            "Over seeds": one.verdict,
         }
         for one in asked
     )
-    points = "%+.2f"
+    form = "%+.2f"
     st.dataframe(
         frame,
         hide_index=True,
@@ -98,9 +99,9 @@ def _table(asked: Sequence[Difference]) -> None:
         placeholder="–",
         column_config={
             "Configuration": st.column_config.TextColumn(width=250),
-            "Difference": st.column_config.NumberColumn(format=points, help="Points, paired by seed."),
-            "from": st.column_config.NumberColumn(format=points, help="Lower end of the 95% interval."),
-            "to": st.column_config.NumberColumn(format=points, help="Upper end of the 95% interval."),
+            "Difference": st.column_config.NumberColumn(format=form, help="Points, paired by seed."),
+            "from": st.column_config.NumberColumn(format=form, help=_INTERVAL.format("Lower")),
+            "to": st.column_config.NumberColumn(format=form, help=_INTERVAL.format("Upper")),
             "p seeds": st.column_config.TextColumn(
                 help="Paired t-test over seeds, corrected for all differences here (Holm)."
             ),
@@ -109,8 +110,8 @@ def _table(asked: Sequence[Difference]) -> None:
                 "here (Holm).",
             ),
             "Over seeds": st.column_config.TextColumn(
-                help="above, below: the 95% interval leaves zero out. If alone: but not once corrected for "
-                "all differences here. Tiny: by less than 0.05 points."
+                help="above, below: p over seeds is under 0.05, corrected for all differences on this page. "
+                "Tiny: so it is, but by less than 0.05 points."
             ),
         },
         alt="Differences to the baseline with intervals and corrected p-values",
@@ -118,10 +119,16 @@ def _table(asked: Sequence[Difference]) -> None:
 
 
 def _notes(asked: Sequence[Difference]) -> None:
+    intervals = any(one.paired is not None and one.paired.sd for one in asked)
+    marks = (
+        "Filled marks: the corrected p over seeds is under 0.05; intervals are of one difference each."
+        if intervals
+        else "No interval over seeds is drawn, for none of these differences has a spread over seeds."
+    )
     st.caption(
         "Two questions. Over seeds: would another training differ the same way? Over sentences: would these "
-        "trained models differ the same way on other text? Filled marks: the 95% interval over seeds leaves "
-        f"zero out. Both p are corrected for the {plural(len(asked), 'difference')} here (Holm)."
+        "trained models differ the same way on other text? Both p are corrected for the differences on this "
+        f"page, {len(asked):,} to the baseline among them (Holm). {marks}"
     )
     reasons = dict.fromkeys(one.unasked for one in asked if one.unasked)
     told = {

@@ -19,7 +19,7 @@ from dashboard.queries.compare_errors import (
     errors,
     matrix,
 )
-from dashboard.text import escape, option
+from dashboard.text import escape, option, unsigned_zero
 from jobs.results import ResultRow, ResultTable
 
 __all__ = ["mistakes_view"]
@@ -95,7 +95,7 @@ def _list(listed: list[Confused], a: str, b: str | None) -> tuple[str, str] | No
         {
             "Mistake": f"{written(one.gold, 'nothing there')} → {written(one.predicted, 'missed')}",
             "A": one.a,
-            **({"B": one.b, "A − B": one.a - one.b} if b is not None else {}),
+            **({"B": one.b, "A − B": unsigned_zero(one.a - one.b, 1)} if b is not None else {}),
         }
         for one in listed[:_MOST_ROWS]
     )

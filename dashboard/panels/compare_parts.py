@@ -8,22 +8,19 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from core.evaluation import Randomised
 from core.studies.published import CITATION, Published, matching
 from dashboard import resources
-from dashboard.caches.compare import sentence_tests
 from dashboard.charts import sharing_chart
 from dashboard.components import chart
 from dashboard.panels.compare_copy import copy_table
 from dashboard.panels.compare_scope import Scope
-from dashboard.queries.compare import Answer, answers, default_pair, headline, p_words
-from dashboard.queries.compare_differences import differences
+from dashboard.queries.compare import ALONE, OPEN, Answer, answers, default_pair, headline
 from dashboard.queries.compare_sharing import sharing, sharing_sentence
 from dashboard.queries.naming import confounds
 from dashboard.text import escape, percent
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
 from jobs.results import ResultCell, ResultTable
-from jobs.sheets import SCORE_COLUMNS, Entry, Sheet, score_records, score_sheet
+from jobs.sheets import BEST, SCORE_COLUMNS, Entry, Sheet, score_records, score_sheet
 
 __all__ = ["answer", "summary_table"]
 
@@ -48,9 +45,9 @@ def answer(table: ResultTable, found: Scope) -> tuple[str, str] | None:
             if a == b:
                 st.markdown("Choose two different configurations.")
                 return None
-            _sentences(table, found, a, b)
+            _sentences(table, a, b)
         with pictured:
-            _sharing(table, table.row(a).block)
+            _sharing(table, table.row(a).block, b)
     return a, b
 
 
@@ -66,7 +63,7 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[str, str]:
     return asked[0], asked[1]
 
 
-def _sentences(table: ResultTable, found: Scope, a: str, b: str) -> None:
+def _sentences(table: ResultTable, a: str, b: str) -> None:
     own, other = table.row(a), table.row(b)
     told = answers(table, a, b)
     if own.block == other.block:
@@ -74,17 +71,11 @@ def _sentences(table: ResultTable, found: Scope, a: str, b: str) -> None:
         st.markdown(f"**{over}{headline(own.label, other.label, told, escape)}**")
     else:
         st.markdown(f"**{headline(own.name, other.name, told, escape)}**")
-    mine = [one for one in differences(table, b) if one.row.key == a]
-    with st.spinner("Testing over sentences"):
-        tests = sentence_tests(mine, table, b, found.runs)
     colour = colours(resources.task_order())
     with st.container(gap="xsmall"):
         for one in told:
-            test = tests.get((a, one.task))
-            over = f"; over sentences p {p_words(test.p)}" if isinstance(test, Randomised) else ""
-            line = escape(one.sentence + over).replace(" \\= ", f"{_FIXED}\\={_FIXED}")
             dot = f':color[●]{{foreground="{colour.get(one.task, TASK_COLOURS[-1])}"}}'
-            st.markdown(f"{dot} {escape(one.task)}: {line}")
+            st.markdown(f"{dot} {escape(one.task)}: {escape(one.sentence)}")
     if others := confounds(own.config, other.config):
         st.caption(
             f":material/warning: They also differ in {escape(', '.join(others))}: the difference is not the "
@@ -107,13 +98,15 @@ def _note(told: Sequence[Answer]) -> str:
         if min(seeds) in (2, 3)
         else ""
     )
-    open_ = " No difference holds: each interval includes zero." if not any(o.holds for o in told) else ""
-    return f"Points; ± is half of the paired 95% interval over seeds, each task by itself.{open_}{few}"
+    return (
+        "Points; ± is half of the 95% interval of a difference by itself, paired by seed. p is corrected for "
+        f"all differences on this page (Holm), and the sentence above follows it.{few}"
+    )
 
 
-def _sharing(table: ResultTable, block: str) -> None:
+def _sharing(table: ResultTable, block: str, baseline: str) -> None:
     """In a sentence for the encoder that is asked for, in the picture for all."""
-    found = sharing(table)
+    found = sharing(table, baseline)
     if not found:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
@@ -129,7 +122,12 @@ def _sharing(table: ResultTable, block: str) -> None:
         still=True,
         alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
     )
-    notes = ["Grey, hollow: the 95% interval over seeds includes zero."]
+    notes = []
+    verdicts = {delta.verdict for one in found for step in one.steps for delta in step.deltas}
+    if OPEN in verdicts:
+        notes.append("Grey, hollow: no change is shown, by p corrected for all differences here (Holm).")
+    if ALONE in verdicts:
+        notes.append("One seed in common has no interval and tells no change from chance.")
     notes += [
         f"{step.title} also differs in {escape(', '.join(step.confounds))}."
         for one in found
@@ -145,7 +143,7 @@ def _sharing(table: ResultTable, block: str) -> None:
 
 
 def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
-    """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold where it holds."""
+    """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold."""
     others = _published(table) if published else {}
     sheet = score_sheet(table, found.name)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -168,10 +166,7 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
         border="horizontal",
         alt="Mean and standard deviation over seeds, by configuration and task",
     )
-    st.caption(
-        "Mean ± standard deviation over seeds, in percent; n is how many seeds. "
-        "Bold only where the paired 95% interval to the next best leaves zero out."
-    )
+    st.caption(f"Mean ± standard deviation over seeds, in percent; n is how many seeds. Bold: {BEST}")
     if others:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:
@@ -215,7 +210,7 @@ def _with_published(
         replace(own, rows=own.rows + tuple(_rows(others.get(block, {}), table.tasks)))
         for own, block in zip(sheet.blocks, table.blocks, strict=True)
     )
-    return Sheet(sheet.head, blocks, f"{sheet.caption} Published: {CITATION}.")
+    return replace(sheet, blocks=blocks, caption=f"{sheet.caption} Published: {CITATION}.")
 
 
 def _rows(

@@ -134,7 +134,7 @@ def _cells(view: CurvesView, entry: Entry) -> tuple[str, ...]:
 def _at(view: CurvesView, value: float | None, x: float | None) -> str:
     if value is None or x is None:
         return "–"
-    number = f"{value:.2f}" if view.metric.percent else f"{value:.4g}"
+    number = f"{value:z.2f}" if view.metric.percent else f"{value:.4g}"
     axis = view.reading.axis
     place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
     return f"{number} at {AXES[axis].lower().removesuffix('s')} {place}".replace("-", "−")

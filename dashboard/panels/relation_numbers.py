@@ -15,7 +15,7 @@ from dashboard.charts import planted_chart
 from dashboard.components import chart
 from dashboard.queries.relation_numbers import in_numbers, number_keys, planted
 from dashboard.queries.relations import RelationsView
-from dashboard.text import escape, plural
+from dashboard.text import escape, plural, unsigned_zero
 from dashboard.theme import colours
 
 __all__ = ["numbers_panel", "planted_panel"]
@@ -84,7 +84,12 @@ def planted_panel(run: Run, view: RelationsView) -> None:
     with right:
         st.dataframe(
             pd.DataFrame(
-                {"Task": pair.task, "α": pair.alpha, "Planted AMI": pair.ami, "Learned": pair.learned}
+                {
+                    "Task": pair.task,
+                    "α": pair.alpha,
+                    "Planted AMI": pair.ami,
+                    "Learned": unsigned_zero(pair.learned, 3),
+                }
                 for pair in found.pairs
             ),
             key="relations_planted",
@@ -103,6 +108,6 @@ def planted_panel(run: Run, view: RelationsView) -> None:
         )
         if found.agreement is not None:
             st.caption(
-                f"Rank correlation of planted and learned: **{found.agreement:.2f}** over "
+                f"Rank correlation of planted and learned: **{found.agreement:z.2f}** over "
                 f"{plural(len(found.pairs), 'task')}; 1 is the same order."
             )

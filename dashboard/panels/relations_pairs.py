@@ -14,7 +14,7 @@ from dashboard.panels.relations_scene import Scene
 from dashboard.queries.relations import learns
 from dashboard.queries.relations_gold import gold_labels
 from dashboard.queries.relations_pairs import BEYOND, PairTable, pair_lines, strongest
-from dashboard.text import escape
+from dashboard.text import escape, unsigned_zero
 
 __all__ = ["line_panel", "pairs_panel"]
 
@@ -105,7 +105,11 @@ def _all_impossible(scene: Scene) -> bool:
 
 def _frame(table: PairTable) -> pd.DataFrame:
     return pd.DataFrame(
-        {"First": row.first, "Second": row.second, **dict(zip(table.columns, row.values, strict=True))}
+        {"First": row.first, "Second": row.second}
+        | {
+            title: value if value is None else unsigned_zero(value, 3)
+            for title, value in zip(table.columns, row.values, strict=True)
+        }
         for row in table.rows
     )
 

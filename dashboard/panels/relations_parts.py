@@ -173,7 +173,7 @@ def gold_words(run: Run, views: Sequence[RelationsView], shared: Shared) -> None
 
 
 def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    return f"{value:z.2f}".replace("-", "−")
 
 
 def player_words(mode: str, frame: Mapping[str, Any], size: int, *, zoomed: bool) -> dict[str, str]:

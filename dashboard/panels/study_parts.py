@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.evaluation.statistics import MeanSD
 from core.studies import STUDIES, Study
-from core.studies.analysis import MEAN, NOT_SHOWN, Result
+from core.studies.analysis import HELPS, MEAN, Result
 from dashboard import resources
 from dashboard.charts import forest_chart, overview_chart
 from dashboard.components import chart
@@ -72,8 +72,8 @@ def _overview(study: Study, results: Sequence[Result]) -> str | None:
     )
     st.caption(
         f"Mean difference to {escape(view.reference)} over a setting's tasks, in points. Red: it helps. "
-        "Blue: it hurts. Grey: the 95% interval includes zero, so nothing is shown. Empty: not compared "
-        "there, or not yet. Click a column to open its setting."
+        "Blue: it hurts. Grey: no difference is shown, by p corrected for the methods of a setting. Empty: "
+        "not compared there, or not yet. Click a column to open its setting."
     )
     return None if clicked is None else view.settings[round(clicked.x)]
 
@@ -138,7 +138,7 @@ def _table(result: Result) -> None:
 
 
 def _line(row: Row, *, study_reference: bool) -> dict[str, str]:
-    weight = "**" if row.verdict not in ("", NOT_SHOWN) else ""
+    weight = "**" if row.verdict == HELPS else ""
     return {
         "Difference": "reference" if study_reference else f"{weight}{_whole(row.difference)}{weight}",
         "p": _whole(row.p),
@@ -164,9 +164,9 @@ def _whole(text: str) -> str:
 def _notes(study: Study, results: Sequence[Result]) -> None:
     st.caption(
         "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
-        "with their 95% interval, which the verdict follows; p is corrected for the methods of a setting "
-        "(Holm). Task correlation is what was learned in the end, the mean over pairs with a target. Of each "
-        "method the candidate with the best dev mean over "
+        "with the 95% interval of each by itself; p is corrected for the methods of a setting (Holm), and "
+        "the verdict follows it. Bold: it helps. Task correlation is what was learned in the end, the mean "
+        "over pairs with a target. Of each method the candidate with the best dev mean over "
         f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
     )
     for title, count in failures(results):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.evaluation.statistics import PairedDifference
+from core.evaluation.statistics import PairedDifference, holm, significant
 from dashboard.queries.naming import confounds
 from dashboard.text import all_of, plural, signed_points
-from jobs.results import SCORE_NAMES, ResultRow, ResultTable, difference, holds
+from jobs.results import SCORE_NAMES, ResultRow, ResultTable, difference
+from jobs.wording import p_told
 
 __all__ = [
     "ABOVE",
@@ -18,12 +19,14 @@ __all__ = [
     "SCORE_NAMES",
     "TINY",
     "Answer",
+    "Pair",
     "answers",
+    "corrected",
     "default_pair",
     "fittest",
     "headline",
-    "p_words",
     "per_seed",
+    "steps",
     "verdict",
 ]
 
@@ -37,18 +40,14 @@ ALONE, STEADY, APART = "one seed", "no spread", "no common seed"
 @dataclass(frozen=True)
 class Answer:
     """What may be said of the difference of two rows on one task, as a sentence (plain text)
-    and in numbers.
+    and in numbers. `p` is corrected (`corrected`).
     """
 
     task: str
     sentence: str
     difference: PairedDifference | None
+    p: float | None
     verdict: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return holds(self.difference)
 
 
 def default_pair(table: ResultTable) -> tuple[str, str] | None:
@@ -80,30 +79,68 @@ def _fitness(a: ResultRow, b: ResultRow) -> tuple[int, int, float]:
     return -len(confounds(a.config, b.config)), min(a.seeds, b.seeds), a.dev + b.dev
 
 
-def verdict(found: PairedDifference | None) -> str:
-    """What the interval over seeds says of a difference."""
+def steps(table: ResultTable) -> dict[str, list[tuple[ResultRow, ResultRow]]]:
+    """What sharing adds, encoder by encoder: MTL over STL and MRN over MTL, each by the rows most alike."""
+    return {
+        block: [pair for a, b in (("mtl", "stl"), ("mrn", "mtl")) if (pair := fittest(rows, a, b))]
+        for block, rows in table.blocks.items()
+    }
+
+
+Pair = tuple[frozenset[str], str]
+"""The keys of two rows, and a task."""
+
+
+def corrected(table: ResultTable, baseline: str) -> dict[Pair, float]:
+    """The p over seeds of every difference that Compare shows, corrected for their number (Holm): of each row
+    to the baseline, and of each of the `steps`. One family, so that the page never says two things of one
+    difference.
+    """
+    base = table.row(baseline)
+    rows = [(row, base) for row in table.rows if row.key != baseline]
+    rows += [pair for pairs in steps(table).values() for pair in pairs]
+    p_values = {
+        (frozenset((a.key, b.key)), task): found.p
+        for a, b in rows
+        for task in table.tasks
+        if task in a.cells and task in b.cells and (found := difference(a, b, task)) is not None
+    }
+    tested = {pair: p_value for pair, p_value in p_values.items() if p_value is not None}
+    return dict(zip(tested, holm(list(tested.values())), strict=True))
+
+
+def verdict(found: PairedDifference | None, p_corrected: float | None) -> str:
+    """What may be said of a difference over seeds, by its corrected p."""
     if found is None:
         return APART
     if found.n < 2:
         return ALONE
     if found.mean and not found.sd:
         return STEADY
-    if not holds(found):
+    if not significant(p_corrected):
         return OPEN
     if abs(found.mean) < TINY:
         return CLOSE
     return ABOVE if found.mean > 0 else BELOW
 
 
-def answers(table: ResultTable, a: str, b: str) -> list[Answer]:
-    """For each task that both rows have: what may be said of their difference."""
+def answers(table: ResultTable, a: str, b: str, p_values: Mapping[Pair, float] | None = None) -> list[Answer]:
+    """For each task that both rows have: what may be said of their difference.
+
+    `p_values` are the page's (`corrected`); without them, those with `b` as the baseline.
+    """
     one, other = table.row(a), table.row(b)
-    return [_answer(one, other, task) for task in table.tasks if task in one.cells and task in other.cells]
+    p_values = corrected(table, b) if p_values is None else p_values
+    return [
+        _answer(one, other, task, p_values.get((frozenset((a, b)), task)))
+        for task in table.tasks
+        if task in one.cells and task in other.cells
+    ]
 
 
-def _answer(a: ResultRow, b: ResultRow, task: str) -> Answer:
+def _answer(a: ResultRow, b: ResultRow, task: str, p_value: float | None) -> Answer:
     found = difference(a, b, task)
-    said = verdict(found)
+    said = verdict(found, p_value)
     if found is None:
         gap = a.cells[task].summary.mean - b.cells[task].summary.mean
         words = f"{signed_points(gap)} between the means; no seed in common, so no paired interval"
@@ -115,14 +152,9 @@ def _answer(a: ResultRow, b: ResultRow, task: str) -> Answer:
         )
     else:
         half = 100 * (found.high - found.low) / 2
-        p_value = "" if found.p is None else f", p {p_words(found.p)}"
-        words = f"{signed_points(found.mean)} ± {half:.2f}, {plural(found.n, 'seed')}{p_value}"
-    return Answer(task, words, found, said)
-
-
-def p_words(value: float) -> str:
-    """`= 0.04`, `< 0.001`."""
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}" if value < 0.1 else f"= {value:.2f}"
+        told = "" if p_value is None else f", p {p_told(p_value)}"
+        words = f"{signed_points(found.mean)} ± {half:.2f}, {plural(found.n, 'seed')}{told}"
+    return Answer(task, words, found, p_value, said)
 
 
 def headline(a: str, b: str, found: Sequence[Answer], quoted: Callable[[str], str] = str) -> str:

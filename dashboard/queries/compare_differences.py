@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.evaluation import Randomised, holm
-from core.evaluation.statistics import CONFIDENCE, PairedDifference
-from dashboard.queries.compare import ABOVE, BELOW, verdict
+from core.evaluation.statistics import PairedDifference
+from dashboard.queries.compare import ABOVE, BELOW, CLOSE, corrected, verdict
 from dashboard.queries.forest import Forest, Mark
 from dashboard.text import plural, signed_points
 from jobs.results import ResultRow, ResultTable, difference
@@ -32,7 +32,8 @@ Tested = Randomised | str
 
 @dataclass(frozen=True)
 class Difference:
-    """A row minus the baseline on one task. Both p are corrected for all differences shown (Holm).
+    """A row minus the baseline on one task. Both p are corrected for all differences shown (Holm): `p_seeds`
+    as `dashboard.queries.compare.corrected` says, `p_sentences` for those to the baseline.
 
     `paired` is over the seeds that both have, None where there is none; `gap` is that of the means.
     `unasked` says why there is no test over sentences.
@@ -49,37 +50,32 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """What the interval over seeds says."""
-        return verdict(self.paired)
+        """What may be said of it over seeds, by the corrected p."""
+        return verdict(self.paired, self.p_seeds)
 
     @property
-    def told_verdict(self) -> str:
-        """The same, and whether it outlasts that several differences are looked at."""
-        alone = self.verdict in (ABOVE, BELOW) and (self.p_seeds or 0.0) > 1 - CONFIDENCE
-        return f"{self.verdict}, if alone" if alone else self.verdict
+    def shown(self) -> bool:
+        """Whether the verdict is that the two differ."""
+        return self.verdict in (ABOVE, BELOW, CLOSE)
 
 
 def differences(table: ResultTable, baseline: str) -> list[Difference]:
     """Row by row, task by task, to the row of that key."""
     base = table.row(baseline)
-    found = [
+    p_values = corrected(table, baseline)
+    return [
         Difference(
             row,
             task,
             row.cells[task].summary.mean - base.cells[task].summary.mean,
             difference(row, base, task),
-            None,
+            p_values.get((frozenset((row.key, baseline)), task)),
         )
         for row in table.rows
         if row.key != baseline
         for task in table.tasks
         if task in row.cells and task in base.cells
     ]
-    tested = [place for place, one in enumerate(found) if one.paired is not None and one.paired.p is not None]
-    corrected = holm([one.paired.p for one in found if one.paired is not None and one.paired.p is not None])
-    for place, p_value in zip(tested, corrected, strict=True):
-        found[place] = replace(found[place], p_seeds=p_value)
-    return found
 
 
 def pairs(one: Difference, base: ResultRow) -> tuple[tuple[int, int], ...]:
@@ -91,9 +87,9 @@ def pairs(one: Difference, base: ResultRow) -> tuple[tuple[int, int], ...]:
 def with_sentences(found: Sequence[Difference], tests: Mapping[tuple[str, str], Tested]) -> list[Difference]:
     """The differences with what tests by row and task found."""
     asked = [tests.get((one.row.key, one.task), "") for one in found]
-    corrected = iter(holm([test.p for test in asked if isinstance(test, Randomised)]))
+    p_values = iter(holm([test.p for test in asked if isinstance(test, Randomised)]))
     return [
-        replace(one, sentences=test, p_sentences=next(corrected))
+        replace(one, sentences=test, p_sentences=next(p_values))
         if isinstance(test, Randomised)
         else replace(one, unasked=test)
         for one, test in zip(found, asked, strict=True)
@@ -122,7 +118,8 @@ def _marks(found: Sequence[Difference], keys: Sequence[str]) -> Iterator[Mark]:
             100 * points,
             None if low is None else 100 * low,
             None if high is None else 100 * high,
-            f"{one.row.name}, {one.task}: {_told(one)}; {one.told_verdict}",
+            f"{one.row.name}, {one.task}: {_told(one)}; {one.verdict}",
+            one.shown,
         )
 
 
@@ -165,7 +162,7 @@ def difference_records(
             "p_seeds_holm": one.p_seeds,
             "sentences": None if one.sentences is None else one.sentences.sentences,
             "p_sentences_holm": one.p_sentences,
-            "verdict": one.told_verdict,
+            "verdict": one.verdict,
         }
         for one in found
     ]
@@ -181,7 +178,7 @@ def difference_sheet(found: Sequence[Difference], table: ResultTable, baseline: 
                 Entry(
                     signed_points(one.gap if one.paired is None else one.paired.mean),
                     "" if one.paired is None else _interval(one.paired),
-                    one.verdict in (ABOVE, BELOW),
+                    one.verdict == ABOVE,
                 ),
                 Entry("0" if one.paired is None else str(one.paired.n)),
                 Entry(p_told(one.p_seeds) or "–"),
@@ -195,5 +192,6 @@ def difference_sheet(found: Sequence[Difference], table: ResultTable, baseline: 
         (Block("", lines),),
         f"{setting}, {table.split} sentences: differences to {table.row(baseline).name} in points, paired by "
         "seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
-        "both corrected for all differences shown (Holm). Bold: the interval excludes zero.",
+        "both corrected for all differences shown (Holm).",
+        "above the baseline by the corrected p over seeds.",
     )

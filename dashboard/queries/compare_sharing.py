@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.config import trains_heads_alone
-from dashboard.queries.compare import ABOVE, BELOW, answers, fittest
+from dashboard.queries.compare import ABOVE, BELOW, CLOSE, Pair, answers, corrected, steps
 from dashboard.queries.naming import confounds
 from dashboard.text import all_of, signed_points
 from jobs.results import ResultRow, ResultTable
@@ -16,7 +16,9 @@ __all__ = ["Delta", "Sharing", "Step", "sharing", "sharing_sentence"]
 
 @dataclass(frozen=True)
 class Delta:
-    """The change on one task, in points with its interval; `told` in words."""
+    """The change on one task, in points with its interval; `told` in words. The verdict is the corrected one
+    of `dashboard.queries.compare.verdict`.
+    """
 
     task: str
     points: float
@@ -24,6 +26,11 @@ class Delta:
     high: float | None
     verdict: str
     told: str
+
+    @property
+    def shown(self) -> bool:
+        """Whether the verdict is that there is a change."""
+        return self.verdict in (ABOVE, BELOW, CLOSE)
 
 
 @dataclass(frozen=True)
@@ -56,20 +63,23 @@ class Sharing:
         )
 
 
-def sharing(table: ResultTable) -> list[Sharing]:
-    """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike."""
+def sharing(table: ResultTable, baseline: str) -> list[Sharing]:
+    """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike.
+
+    `baseline` is the page's, whose differences verdicts are corrected for too.
+    """
     found = []
-    for block, rows in table.blocks.items():
-        pairs = [fittest(rows, a, b) for a, b in (("mtl", "stl"), ("mrn", "mtl"))]
-        steps = tuple(_step(table, *pair) for pair in pairs if pair is not None)
-        if any(step.deltas for step in steps):
-            found.append(Sharing(block, steps))
+    p_values = corrected(table, baseline)
+    for block, pairs in steps(table).items():
+        taken = tuple(_step(table, p_values, *pair) for pair in pairs)
+        if any(step.deltas for step in taken):
+            found.append(Sharing(block, taken))
     return found
 
 
-def _step(table: ResultTable, a: ResultRow, b: ResultRow) -> Step:
+def _step(table: ResultTable, p_values: Mapping[Pair, float], a: ResultRow, b: ResultRow) -> Step:
     deltas = []
-    for one in answers(table, a.key, b.key):
+    for one in answers(table, a.key, b.key, p_values):
         paired = one.difference
         if paired is None:
             continue

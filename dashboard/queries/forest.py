@@ -9,7 +9,9 @@ __all__ = ["Forest", "Mark"]
 
 @dataclass(frozen=True)
 class Mark:
-    """One difference in the forest: the row of its family, its target, points with their interval."""
+    """One difference in the forest: the row of its family, its target, points with their interval, the text
+    under the pointer, and whether the corrected verdict is that there is one.
+    """
 
     row: int
     target: str
@@ -17,11 +19,7 @@ class Mark:
     low: float | None
     high: float | None
     told: str
-
-    @property
-    def shown(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low is not None and self.high is not None and self.low * self.high > 0
+    shown: bool
 
 
 @dataclass(frozen=True)

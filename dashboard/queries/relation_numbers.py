@@ -97,7 +97,7 @@ def _pair(view: RelationsView) -> str:
     if not view.pairs:
         return "none"
     best = view.pairs[0]
-    return f"{best.value:.3f}".replace("-", "−") + f" ({best.first_name}, {best.second_name})"
+    return f"{best.value:z.3f}".replace("-", "−") + f" ({best.first_name}, {best.second_name})"
 
 
 def _stored(name: str, mode: str) -> str:

@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cell:
-    """A family in a setting: the mean difference in points; whether its interval leaves zero out."""
+    """A family in a setting: the mean difference in points; whether the corrected p shows one."""
 
     points: float
     shown: bool
@@ -134,6 +134,7 @@ def _mark(row: int, target: str, title: str, one: Difference) -> Mark:
         None if low is None else 100 * low,
         None if high is None else 100 * high,
         f"{title}, {target}: {_told(one)}",
+        one.verdict != NOT_SHOWN,
     )
 
 

@@ -67,7 +67,7 @@ def relations(
         raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
     else:
         say(f"Run {run}, step {key.step}, epoch {key.epoch:.1f}: correlations.")
-        print_table([mode, *labels], [[row[0], *(f"{value:.3f}" for value in row[1:])] for row in rows])
+        print_table([mode, *labels], [[row[0], *(f"{value:z.3f}" for value in row[1:])] for row in rows])
 
 
 def _impossible(mode: str, alignment: str, groups: Sequence[Sequence[str]]) -> str:

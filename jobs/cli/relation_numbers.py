@@ -69,7 +69,7 @@ def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
     say(f"Penalty {penalty or 'not logged at this step'}, objective J {objective or 'not logged'}.")
     print_table(headers, rows)
     pairs = [
-        (mode, pair["first"], pair["second"], f"{pair['correlation']:.3f}")
+        (mode, pair["first"], pair["second"], f"{pair['correlation']:z.3f}")
         for mode, one in modes.items()
         if one["learned"]
         for pair in one["pairs"]

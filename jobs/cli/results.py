@@ -16,6 +16,7 @@ from jobs.results import ResultTable, Setting, settings, tabulate
 from jobs.sheets import (
     REPORT_COLUMNS,
     SCORE_COLUMNS,
+    Entry,
     Sheet,
     csv_text,
     latex,
@@ -139,15 +140,20 @@ def _print(sheet: Sheet, format_: _Format) -> None:
     elif format_ is _Format.LATEX:
         hand_out(latex(sheet) + "\n")
     else:
-        say(sheet.caption)
+        say(sheet.captioned("*"))
         print_table(
             [sheet.head[0].lower(), *sheet.head[1:]],
             [
                 [
                     f"{name} · {block.title}" if block.title else name,
-                    *("–" if one is None else f"{one.text} {one.beside}".rstrip() for one in entries),
+                    *(_cell(entry) for entry in entries),
                 ]
                 for block in sheet.blocks
                 for name, entries in block.rows
             ],
         )
+
+
+def _cell(entry: Entry | None) -> str:
+    """A cell of the terminal's table, where a star stands for bold."""
+    return "–" if entry is None else f"{entry.text}{'*' * entry.bold} {entry.beside}".rstrip()

@@ -9,9 +9,9 @@ from typing import Any
 
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
-from core.studies.analysis import MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
+from core.studies.analysis import HELPS, HURTS, MEAN, RARE, Difference, Outcome, Result
 from jobs.cli.output import print_table, tell
-from jobs.wording import correlation_told, p_told
+from jobs.wording import correlation_told, p_told, signed_points
 
 __all__ = ["document", "markdown", "table"]
 
@@ -19,6 +19,7 @@ _NONE = "–"
 _LEARNED = "task correlation"
 _WORDS = ("chosen", "verdict")
 """The columns that hold words, which stand to the left."""
+_MARKS = {HELPS: "**", HURTS: "*"}
 
 
 def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
@@ -80,8 +81,9 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
             lines += [*_table(_headers(result), list(_rows(result))), ""]
     lines += [
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
-        f"{study.family(study.reference).title}, paired by seed, with their 95% interval; p corrected for "
-        "the families of a setting (Holm). Arms were chosen on the development sentences. Rarer labels: "
+        f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
+        "is corrected for the families of a setting (Holm), and the verdict follows it. In the overviews, "
+        "bold: helps; italic: hurts. Arms were chosen on the development sentences. Rarer labels: "
         "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
         "mean over pairs with a target.",
     ]
@@ -89,7 +91,7 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
 
 
 def _overview(study: Study, results: Sequence[Result]) -> list[str]:
-    """Families × settings: the mean difference, in bold where its interval leaves zero out."""
+    """Families × settings: the mean difference, bold where the family helps, italic where it hurts."""
     names = dict.fromkeys(
         one.family.name for result in results for one in result.outcomes if one.family.name != study.reference
     )
@@ -99,8 +101,11 @@ def _overview(study: Study, results: Sequence[Result]) -> list[str]:
         for result in results:
             known = {one.family.name: one for one in result.outcomes}
             found = known[name].differences.get(MEAN) if name in known else None
-            bold = "**" if found is not None and found.verdict != NOT_SHOWN else ""
-            cells.append(_NONE if found is None else f"{bold}{_points(found.paired.mean)}{bold}")
+            if found is None:
+                cells.append(_NONE)
+                continue
+            mark = _MARKS.get(found.verdict, "")
+            cells.append(f"{mark}{signed_points(found.paired.mean)}{mark}")
         rows.append([study.family(name).title, *cells])
     return _table([f"less {study.family(study.reference).title}", *(r.setting.name for r in results)], rows)
 
@@ -144,8 +149,8 @@ def _rare(one: Outcome) -> list[str]:
 
 def _difference(found: Difference) -> list[str]:
     low, high = found.paired.low, found.paired.high
-    interval = "" if low is None or high is None else f" [{_points(low)}, {_points(high)}]"
-    return [_points(found.paired.mean) + interval, p_told(found.p_holm), found.verdict]
+    interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
+    return [signed_points(found.paired.mean) + interval, p_told(found.p_holm), found.verdict]
 
 
 def _scores(cell: MeanSD | None) -> str:
@@ -153,10 +158,6 @@ def _scores(cell: MeanSD | None) -> str:
         return _NONE
     spread = "" if cell.sd is None else f" ± {100 * cell.sd:.2f}"
     return f"{100 * cell.mean:.2f}{spread} ({cell.n})"
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:+.2f}".replace("-", "−")
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -24,7 +24,7 @@ def opened(page: Page, laboratory: Laboratory, **query: str) -> None:
 
 def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: Page) -> None:
     opened(page, filled_laboratory, to="MTL", closer="Mistakes", task="ner")
-    expect(page.get_by_text("over sentences p").first).to_be_visible()
+    expect(page.get_by_text("p is corrected for").first).to_be_visible()
     expect(page.get_by_text("What sharing did")).to_be_visible()
     expect(page.get_by_text("would another training differ the same way")).to_be_visible()
     picture(page, "compare-answer")

@@ -12,7 +12,7 @@ from core.evaluation import Randomised, holm
 from core.store import Store
 from core.store.records import Run, StoredScore
 from dashboard.charts import forest_chart, seeds_chart, sharing_chart
-from dashboard.queries.compare import answers, default_pair, headline, per_seed
+from dashboard.queries.compare import answers, corrected, default_pair, headline, per_seed
 from dashboard.queries.compare_differences import (
     difference_records,
     difference_sheet,
@@ -28,7 +28,7 @@ from dashboard.queries.naming import confounds
 from dashboard.theme import MUTED, colours
 from jobs.results import ResultTable, tabulate
 from jobs.results import settings as by_setting
-from jobs.sheets import latex, markdown, score_records, score_sheet
+from jobs.sheets import BEST, latex, markdown, score_records, score_sheet
 
 TASKS = ("pos", "ner")
 
@@ -80,6 +80,23 @@ class TestTable:
         noisy = of(mtl=[0.80, 0.84, 0.82], mrn=[0.83, 0.80, 0.85])
         assert not any(row.cells["ner"].best for row in noisy.rows)
 
+    def test_a_row_that_loses_on_the_common_seeds_is_not_bold(self) -> None:
+        """MTL has the higher mean by its two further seeds; on the three common ones MRN is above it."""
+        table = of(mtl=[0.80, 0.81, 0.82, 0.95, 0.96], mrn=[0.83, 0.841, 0.849])
+        mtl, mrn = (row.cells["ner"] for row in table.rows)
+        assert mtl.summary.mean > mrn.summary.mean
+        assert (mtl.best, mrn.best) == (False, True)
+        sheet = score_sheet(table, "demo")
+        assert "**84.00** ± 0.95 (3)" in markdown(sheet)
+        assert "**86.80**" not in markdown(sheet)
+        assert r"\textbf{86.80}" not in latex(sheet)
+        assert [record["best"] for record in score_records(table)] == [False, True]
+
+    def test_the_best_is_above_every_other_row(self) -> None:
+        """MRN is above MTL without doubt; with one seed of STL nothing can be said of those two."""
+        table = of(stl=[0.70], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
+        assert not any(row.cells["ner"].best for row in table.rows)
+
     def test_rows_stand_as_in_the_papers(self) -> None:
         bert, bilstm = "bert-base-cased", "bert-base-cased+bilstm"
         made = [
@@ -129,6 +146,7 @@ class TestTable:
         table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
         sheet = score_sheet(table, "demo")
         assert "over 3 seeds" in sheet.caption
+        assert sheet.captioned("*").endswith(f" *: {BEST}")
         assert r"\textbf{84.00} $\pm$ 0.95 \\" in latex(sheet)
         assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
         uneven = score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo")
@@ -150,21 +168,19 @@ class TestAnswers:
         pair = default_pair(table)
         assert pair is not None
         (answer,) = answers(table, *pair)
-        assert answer.holds
-        assert answer.sentence == "+3.33 ± 1.43, 3 seeds, p = 0.010"
+        assert answer.sentence == "+3.33 ± 1.43, 3 seeds, p 0.010"
         assert headline("MRN", "MTL", [answer]) == "MRN is above MTL on ner (+3.33)."
 
     def test_one_seed_tells_nothing(self) -> None:
         table = of(mtl=[0.80], mrn=[0.83])
         (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
-        assert not answer.holds
+        assert answer.verdict == "one seed"
         assert answer.sentence == "+3.00; one seed each, so no interval"
         assert headline("A", "B", [answer]) == "One seed cannot tell a difference from chance on ner."
 
     def test_a_tiny_difference_is_not_made_much_of(self) -> None:
         table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.80012, 0.81010, 0.82011])
         (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
-        assert answer.holds
         assert answer.verdict == "tiny"
         assert headline("A", "B", [answer]) == "On ner they differ by less than 0.05 points."
 
@@ -172,7 +188,7 @@ class TestAnswers:
         """Two seeds may differ by the same by chance alone: few spans make few scores possible."""
         table = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
-        assert not answer.holds
+        assert answer.verdict == "no spread"
         assert answer.sentence == "+3.00 with each of 2 seeds: no spread, so no interval"
         assert not any(row.cells["ner"].best for row in table.rows)
         (mark,) = forest(differences(table, table.rows[0].key), table, table.rows[0].key).marks
@@ -187,7 +203,6 @@ class TestAnswers:
         (answer,) = answers(replace(table, rows=(rows[0], moved)), moved.key, rows[0].key)
         assert "no seed in common" in answer.sentence
         assert answer.verdict == "no common seed"
-        assert not answer.holds
 
     def test_the_first_comparison_is_of_like_with_like(self) -> None:
         made = [config("mtl"), config("mrn"), config("mrn", encoder_training="full")]
@@ -217,10 +232,39 @@ class TestDifferences:
         assert list(drawn.data[0].marker.symbol) == ["circle-open", "circle"]
         assert "MRN λ 0.003, ner: +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].told
 
-    def test_what_holds_only_alone_is_said_to(self) -> None:
+    def test_headline_forest_sharing_and_table_say_the_same(self) -> None:
+        """MRN's interval lies above zero, but not so once corrected for two differences."""
         table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.835, 0.865])
-        found = differences(table, table.rows[1].key)
-        assert [one.told_verdict for one in found] == ["not shown", "above, if alone"]
+        _, mtl, mrn = table.rows
+        found = differences(table, mtl.key)
+        paired = found[1].paired
+        assert paired is not None
+        assert paired.low is not None
+        assert paired.low > 0
+        assert paired.p is not None
+        assert found[1].p_seeds == pytest.approx(2 * paired.p)
+        assert [one.verdict for one in found] == ["not shown", "not shown"]
+        assert [mark.shown for mark in forest(found, table, mtl.key).marks] == [False, False]
+        told = answers(table, mrn.key, mtl.key)
+        assert headline("MRN", "MTL", told) == "No difference between MRN and MTL is shown on ner."
+        assert told[0].sentence.endswith(f"p {found[1].p_seeds:.3f}")
+        assert sharing_sentence(sharing(table, mtl.key)[0]).endswith("MRN − MTL shows no difference.")
+        assert "**" not in markdown(difference_sheet(found, table, mtl.key, "demo"))
+
+    def test_every_difference_on_the_page_is_in_the_family(self) -> None:
+        """With STL as the baseline the step from MTL to MRN is no row of the table, but it counts."""
+        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        stl = table.rows[0].key
+        assert len(corrected(table, stl)) == 3
+        assert len(differences(table, stl)) == 2
+
+    def test_what_loses_is_not_bold_in_the_differences(self) -> None:
+        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        mtl, mrn = (row.key for row in table.rows)
+        above, below = (differences(table, key) for key in (mtl, mrn))
+        assert [one.verdict for one in (*above, *below)] == ["above", "below"]
+        assert "**" in markdown(difference_sheet(above, table, mtl, "demo"))
+        assert "**" not in markdown(difference_sheet(below, table, mrn, "demo"))
 
     def test_tests_over_sentences_find_their_place(self) -> None:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
@@ -256,7 +300,7 @@ class TestDifferences:
 class TestSharing:
     def test_each_step_per_task(self) -> None:
         table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        (found,) = sharing(table)
+        (found,) = sharing(table, table.rows[1].key)
         assert [(step.title, [one.verdict for one in step.deltas]) for step in found.steps] == [
             ("MTL − STL", ["not shown"]),
             ("MRN − MTL", ["above"]),
@@ -266,7 +310,7 @@ class TestSharing:
 
     def test_grey_where_nothing_is_shown(self) -> None:
         table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        chart = sharing_chart(sharing(table), table.tasks, colours(["pos", "ner"]))
+        chart = sharing_chart(sharing(table, table.rows[1].key), table.tasks, colours(["pos", "ner"]))
         assert [(dot.marker.color, dot.marker.symbol, dot.xaxis) for dot in chart.data] == [
             (MUTED, "circle-open", "x"),
             (colours(["pos", "ner"])["ner"], "circle", "x2"),
@@ -282,7 +326,7 @@ class TestSharing:
             for seed in (1, 2, 3)
         }
         _, table = tabled(made, TASKS)
-        found = sharing(table)
+        found = sharing(table, table.rows[0].key)
         chart = sharing_chart(found, table.tasks, {})
         assert chart.layout.yaxis.ticktext == ("", "pos", "ner", "", "pos", "ner")
         assert [dot.y for dot in chart.data] == [(1,), (2,), (4,), (5,)]
@@ -290,7 +334,8 @@ class TestSharing:
         assert [text for note in chart.layout.annotations if (text := note.text) in names] == names
 
     def test_one_paradigm_shares_nothing_yet(self) -> None:
-        assert sharing(of(mtl=[0.8, 0.81])) == []
+        table = of(mtl=[0.8, 0.81])
+        assert sharing(table, table.rows[0].key) == []
 
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:

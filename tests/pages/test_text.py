@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ConfigError
+from core.evaluation import summary
 from core.lists import numbers, seeds
 from dashboard.launch.data import marks
 from dashboard.text import (
@@ -22,8 +23,11 @@ from dashboard.text import (
     percent,
     plotly_text,
     plural,
+    points,
     signed_points,
+    unsigned_zero,
 )
+from jobs.wording import correlation_told
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 
@@ -159,3 +163,10 @@ def test_plain_names_are_choices_as_they_are(name: str) -> None:
 )
 def test_other_names_are_escaped_as_choices(name: str) -> None:
     assert option(name) == escape(name) != name
+
+
+def test_nothing_prints_a_negative_zero() -> None:
+    tiny = -0.00001
+    assert signed_points(tiny) == signed_points(-0.0) == "0.00"
+    assert (str(points(tiny)), str(unsigned_zero(-0.04, 1)), unsigned_zero(-0.06, 1)) == ("0.0", "0.0", -0.06)
+    assert correlation_told(summary([-0.001, 0.0])) == "0.00 ± 0.00"

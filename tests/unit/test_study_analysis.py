@@ -91,7 +91,11 @@ class TestAnalysis:
         # 0.03 / (0.01 / √3) = 5.196 with 2 degrees of freedom; the half width is 4.3027 · 0.01 / √3
         assert on_ner.paired.p == pytest.approx(0.03509, abs=1e-5)
         assert on_ner.paired.low == pytest.approx(0.03 - 0.024841, abs=1e-5)
-        assert on_ner.verdict == HELPS
+        assert on_ner.p_holm == pytest.approx(2 * 0.03509, abs=2e-5)  # the smaller of two
+        assert on_ner.paired.low > 0
+        assert on_ner.verdict == NOT_SHOWN  # the interval alone leaves zero out, the corrected p does not
+        alone = analysed(settings=(replace(setting(), families=("mtl", "mrn")),)).outcome("mrn")
+        assert alone.differences["ner"].verdict == HELPS
         assert result.outcome("stl").differences["pos"].verdict == HURTS
         assert result.outcome("stl").differences["ner"].verdict == NOT_SHOWN
 
@@ -109,7 +113,7 @@ class TestAnalysis:
         assert stl.p_holm == pytest.approx(stl.paired.p)
         # On pos MRN is better by exactly one point each time: no spread, no test, nothing to correct for.
         alike, other = (result.outcome(name).differences["pos"] for name in ("mrn", "stl"))
-        assert (alike.paired.p, alike.p_holm, alike.verdict) == (None, None, HELPS)
+        assert (alike.paired.p, alike.p_holm, alike.verdict) == (None, None, NOT_SHOWN)
         assert other.p_holm == other.paired.p
 
     def test_what_is_missing(self) -> None:

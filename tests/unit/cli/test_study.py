@@ -101,7 +101,7 @@ class TestReport:
             "",
             "| less MTL | whole | half |",
             "| --- | ---: | ---: |",
-            "| STL | +0.00 | – |",
+            "| STL | 0.00 | – |",
         ]
         assert told[5].startswith("| MRN | **+5.20** |")
         (mrn,) = [line for line in told if line.startswith("| MRN | λ=0.1 ")]
