@@ -15,7 +15,7 @@ from dashboard import resources
 from dashboard.states import problem
 from dashboard.text import escape
 
-__all__ = ["live", "store_away"]
+__all__ = ["live", "look_out", "store_away"]
 
 _LOOK_S = 1.0
 
@@ -57,6 +57,34 @@ def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str
             st.rerun()
 
     part()
+
+
+def look_out() -> None:
+    """While nothing runs: draws the page anew when runs or the queue have changed elsewhere.
+
+    It draws nothing, so that a look sends little. While something runs, live parts look more often.
+    """
+    if resources.pace() is not None:
+        return
+    known = _known()
+
+    @st.fragment(run_every=resources.IDLE, key="look_out")
+    def look() -> None:
+        try:
+            changed = _known() != known
+        except StoreError as error:
+            _await_store(st.empty(), error)
+            return
+        if changed:
+            st.rerun()
+
+    look()
+
+
+def _known() -> object:
+    """What an idle page compares: the number of runs in each state, and since when the queue is paused."""
+    store = resources.store()
+    return store.counts(), store.paused_since()
 
 
 def _await_store(above: DeltaGenerator, error: StoreError | None) -> None:

@@ -21,6 +21,7 @@ from jobs.study_runs import StudyRuns, laid_out
 from jobs.tending import Tender
 
 __all__ = [
+    "IDLE",
     "LIVE",
     "PATIENCE_S",
     "expect_run",
@@ -36,6 +37,9 @@ __all__ = [
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
+
+IDLE = 8.0
+"""Seconds between two looks while nothing goes on: runs launched elsewhere show within ten."""
 
 PATIENCE_S = 4.0
 """How long a page waits for a busy store before it says so; training waits longer."""

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.store.states import RunState
 from dashboard import actions, resources
-from dashboard.live import live
+from dashboard.live import live, look_out
 from dashboard.logo import LOGO
 from dashboard.queries.runs import fraction_done
 from dashboard.text import escape, plural
@@ -23,6 +23,7 @@ def sidebar() -> None:
     laboratory = resources.store()
     with st.sidebar:
         live(_running, resources.pace, key="sidebar")
+        look_out()
         st.caption(f":material/database: {escape(_short(laboratory.name))}")
 
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from core.store import Store
 from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory, copied_laboratory
+from tests.making import config
 from tests.pages.filled_store import Filled
 from tests.supervised import wait_for
 
@@ -133,3 +134,18 @@ def test_tag_archive_restore_and_delete(page: Page, address: str, store: Store, 
     page.get_by_role("button", name="Delete 1 run").click()
     expect(page.get_by_text("22 runs.")).to_be_visible()
     assert store.runs([failed]) == []
+
+
+def test_an_idle_page_notices_what_is_launched_elsewhere(page: Page, lab: Laboratory, store: Store) -> None:
+    _opened(page, lab.address)
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar.get_by_text("Nothing runs.")).to_be_visible()
+    store.pause_queue()  # the run waits: no worker starts
+    try:
+        (added,) = store.add_runs([config(seed=99)])
+        expect(sidebar.get_by_text("Nothing runs.")).to_have_count(0)
+        expect(page.get_by_text("1 waiting").first).to_be_visible()
+        store.delete_runs([added])
+        expect(sidebar.get_by_text("Nothing runs.")).to_be_visible()
+    finally:
+        store.unpause_queue()
