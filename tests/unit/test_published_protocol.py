@@ -87,6 +87,13 @@ def test_the_table_has_every_field_of_a_run() -> None:
     assert set(PRESETS["dissertation"]) <= named
 
 
+def test_the_mathematics_page_prints_the_same_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    for field, value, where in PUBLISHED:
+        shown = ",".join(value) if isinstance(value, tuple) else value
+        assert f"| `{field}` | {shown} | {where} |" in page
+
+
 def test_what_is_fixed_in_the_program_is_fixed_here() -> None:
     """AdamW's values (6.1) and the constants of the procedure (A.5)."""
     assert optimiser._BETAS == (0.9, 0.999)
