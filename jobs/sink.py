@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from types import TracebackType
 
@@ -20,6 +21,7 @@ from core.training.events import (
     Snapshot,
     SplitResult,
     StepMetrics,
+    Usage,
 )
 from jobs.stopping import StopReason, StopSignal
 
@@ -68,6 +70,7 @@ class StoreSink:
         self._sleep, self._clock = sleep, clock
         self._failure: Exception | None = None
         self._total_steps: int | None = None
+        self._facts: RunFacts | None = None
         self._thread = threading.Thread(target=self._work, name=f"sink-{run_id}", daemon=True)
 
     def __call__(self, event: Event) -> None:
@@ -154,8 +157,10 @@ class StoreSink:
                     case StepMetrics() | EpochMetrics():
                         metrics.append(event)
                     case RunFacts():
-                        self._total_steps = event.total_steps
+                        self._total_steps, self._facts = event.total_steps, event
                         store.set_facts(run_id, event, owner)
+                    case Usage() if self._facts is not None:
+                        store.set_facts(run_id, replace(self._facts, usage=event), owner)
                     case Snapshot():
                         store.add_snapshot(run_id, event, owner)
                     case SplitResult():

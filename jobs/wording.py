@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from core.config import RunConfig
+from core.costs import Cost
 from core.evaluation.statistics import MeanSD
 from core.store import Run, RunState
 
 __all__ = [
+    "COST_HEAD",
     "correlation_told",
+    "cost_told",
     "description_lines",
     "number",
     "p_told",
@@ -16,6 +19,10 @@ __all__ = [
     "signed_points",
     "survival_told",
 ]
+
+
+COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
+"""The columns of `cost_told`."""
 
 
 def percent(share: float) -> str:
@@ -50,6 +57,18 @@ def correlation_told(learned: MeanSD | None) -> str:
 def p_told(p: float | None) -> str:
     """A p-value with three decimals; empty where there is none."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def cost_told(cost: Cost | None) -> tuple[str, str, str, str]:
+    """Parameters, those trained, peak memory and time of a configuration; a dash for what is not known."""
+    if cost is None:
+        return "–", "–", "–", "–"
+    memory = "–" if cost.memory is None else f"{cost.memory / 2**30:.2f} GB ({', '.join(cost.devices)})"
+    return _parameters(cost.parameters), _parameters(cost.trained), memory, seconds_told(cost.seconds)
+
+
+def _parameters(number_of: int) -> str:
+    return f"{number_of / 1e6:.1f}M" if number_of >= 1e6 else f"{number_of:,}"
 
 
 def seconds_told(seconds: float | None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from core.corpora.types import Planted
 from core.mrn.relations import Relations
@@ -24,6 +25,7 @@ __all__ = [
     "StepMetrics",
     "TaskFacts",
     "TaskScore",
+    "Usage",
 ]
 
 TOTAL = ""
@@ -49,8 +51,23 @@ class TaskFacts:
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What a training took. Told once, at its end.
+
+    `seconds` of training and of scoring dev and test, over all attempts, without loading, waiting and the
+    features of a frozen encoder. `peak_memory` in bytes since the last start or resume: with `memory_of`
+    "gpu" the most that torch held for tensors there, with "process" the largest resident memory of the whole
+    worker, interpreter and libraries included. None where the system does not tell (no Linux).
+    """
+
+    seconds: float
+    peak_memory: int | None
+    memory_of: Literal["gpu", "process"]
+
+
+@dataclass(frozen=True)
 class RunFacts:
-    """What is known when training begins. Stored with the run as JSON.
+    """What is known when training begins, and at its end the `usage`. Stored with the run as JSON.
 
     `label_names` are the C rows of the general label space, each `task:label` where tasks keep their own
     rows, or the bare label where they share one. `label_owners` gives for each row the tasks that have it.
@@ -59,6 +76,7 @@ class RunFacts:
     `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or empty where tasks
     share no words.
     `planted` tells how related simulated tasks are by construction.
+    `parameters` are all weights of encoder, BiLSTM and heads, `trained_parameters` those that are trained.
     """
 
     device: str
@@ -79,6 +97,9 @@ class RunFacts:
     cooccurrence: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
     planted: Planted | None = None
+    parameters: int | None = None
+    trained_parameters: int | None = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)
@@ -174,5 +195,5 @@ class Saved:
     size: int
 
 
-Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note | Saved
+Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note | Saved | Usage
 Sink = Callable[[Event], None]

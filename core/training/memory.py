@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import torch
 
 from core.errors import OutOfMemory
 
-__all__ = ["CudaGauge", "Gauge", "Memory", "StepMemory", "fitting", "gauge_of", "is_out_of_memory"]
+__all__ = [
+    "CudaGauge",
+    "Gauge",
+    "Memory",
+    "StepMemory",
+    "fitting",
+    "gauge_of",
+    "is_out_of_memory",
+    "process_peak",
+    "restart_process_peak",
+]
 
 _SPARE = 0.1
 """Share of the device that is left free: batches differ, and memory is lost between its pieces."""
@@ -23,6 +35,10 @@ _MUCH = 0.05
 _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|out of memory|CUBLAS_STATUS_ALLOC_FAILED")
 _ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+) ([KMG]?i?B|bytes)")
 _UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+# proc(5): "5" sets the peak back to what is held now; VmHWM is that peak.
+_CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -48,14 +64,21 @@ class Gauge(Protocol):
         """The figures now."""
         ...
 
+    def most(self) -> int:
+        """The most bytes held since there is this gauge."""
+        ...
+
 
 class CudaGauge:
     """The figures of a GPU. `start` asks torch's own counters, so that no step waits for the device."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        self._most = 0
+        torch.cuda.reset_peak_memory_stats(device)  # a run before this one in the same worker left its own
 
     def start(self) -> int:
+        self._most = self.most()
         torch.cuda.reset_peak_memory_stats(self._device)
         held: int = torch.cuda.memory_allocated(self._device)
         return held
@@ -69,10 +92,29 @@ class CudaGauge:
             peak=torch.cuda.max_memory_allocated(self._device),
         )
 
+    def most(self) -> int:
+        return max(self._most, torch.cuda.max_memory_allocated(self._device))
+
 
 def gauge_of(device: torch.device) -> Gauge | None:
     """The gauge of a GPU; None for a device that does not tell."""
     return CudaGauge(device) if device.type == "cuda" else None
+
+
+def restart_process_peak() -> None:
+    """Count this process's peak memory from here on: a warm worker trains many runs. Linux alone can."""
+    with contextlib.suppress(OSError):
+        _CLEAR_REFS.write_text("5", encoding="ascii")
+
+
+def process_peak() -> int | None:
+    """The most bytes of memory that this process had since `restart_process_peak`; None without Linux."""
+    try:
+        status = _STATUS.read_text(encoding="ascii")
+    except OSError:
+        return None
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    return None if found is None else 1024 * int(found[1])
 
 
 class StepMemory:

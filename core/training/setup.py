@@ -27,10 +27,12 @@ from core.models.encoders import (
     LazyTransformer,
     load_transformer,
     train_rows,
+    weight_count,
 )
 from core.models.encoders.frozen import FeatureTables
 from core.models.heads import Heads
-from core.models.sources import check_max_length, locate, signature
+from core.models.registry import base_name
+from core.models.sources import check_max_length, local_copy, locate, signature
 from core.models.tagger import MultiTaskTagger
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
@@ -117,7 +119,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             "other data."
         )
 
-    encoder, features = _encoder(config, half, device, splits["train"], tokenizer)
+    encoder, features, frozen_weights = _encoder(config, half, device, splits["train"], tokenizer)
     sizes = [len(task.labels) for task in tasks]
     heads = Heads(
         encoder.features,
@@ -127,6 +129,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
         dropout_on=config.dropout_on,
     ).to(device)
     model = MultiTaskTagger(encoder, heads)
+    trained_weights = weight_count(model)
 
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
@@ -145,7 +148,14 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             features=encoder.features,
             dev_from_train=corpus.dev_from_train,
             planted=corpus.planted,
-            notes=(*corpus.notes, *remarks(config), *(alignment.notes if alignment else ())),
+            parameters=frozen_weights + trained_weights,
+            trained_parameters=trained_weights,
+            notes=(
+                *corpus.notes,
+                *_encoder_notes(config),
+                *remarks(config),
+                *(alignment.notes if alignment else ()),
+            ),
             **_alignment_facts(alignment, counts),
         ),
         device=device,
@@ -174,13 +184,16 @@ def _tokenizer(source: str) -> SubwordTokenizer:
 
 def _encoder(
     config: RunConfig, half: bool, device: torch.device, train: SplitData, tokenizer: SubwordTokenizer
-) -> tuple[Encoder, FeatureTables | None]:
-    """The shared layers on the device; of a frozen encoder also the features that stand for it."""
+) -> tuple[Encoder, FeatureTables | None, int]:
+    """The shared layers on the device; of a frozen encoder also the features that stand for it, and how many
+    weights it has, which are none of the layers' own.
+    """
     encoder: Encoder
-    features = None
+    features, frozen_weights = None, 0
     if config.encoder_training == "frozen":
         source = LazyTransformer(config.encoder, half=half, device=device, cache=cache_dir("encoders"))
         encoder = frozen = FrozenFeatures(source.features).to(device)
+        frozen_weights = source.parameters
         features = FeatureTables(source, frozen, tokenizer.pad, cache_dir("features"))
     else:
         transformer = load_transformer(config.encoder, half=half)
@@ -188,7 +201,13 @@ def _encoder(
         encoder = transformer.to(device)
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
-    return encoder, features
+    return encoder, features, frozen_weights
+
+
+def _encoder_notes(config: RunConfig) -> tuple[str, ...]:
+    """Says where an encoder of the Hub was read from a folder."""
+    folder = local_copy(config.encoder)
+    return () if folder is None else (f"The encoder {base_name(config.encoder)} was read from {folder}.",)
 
 
 def _training_threads(config: RunConfig) -> int:

@@ -15,8 +15,8 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import TrainingError
-from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot
-from core.training.memory import StepMemory, gauge_of
+from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot, Usage
+from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
 from core.training.prediction import Predicted, predict
 from core.training.relation_metrics import relation_metrics
 from core.training.resuming import Resuming
@@ -56,7 +56,9 @@ def train(
     Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number, OutOfMemory
     where a step finds no memory, NoRoom where the disk has none for the best model.
     """
+    restart_process_peak()
     run = set_up(config, corpus)
+    gauge = gauge_of(run.device)
     sink(run.facts)
     if not run.compute_features(sink, should_stop):
         return Outcome(True, None, 0)
@@ -67,7 +69,7 @@ def train(
     memory = StepMemory(
         config.batch_tokens or config.batch_size,
         run.optimiser,
-        gauge_of(run.device),
+        gauge,
         budget=config.batch_tokens is not None,
     )
     per_epoch = run.facts.steps_per_epoch
@@ -125,6 +127,11 @@ def train(
     test = run.enter("test")
     sink(Scorer(config, "test", test, run.tasks).result(predict(model, test, run.device), best))
     checkpoint.publish()
+    sink(
+        Usage(log.seconds, process_peak(), "process")
+        if gauge is None
+        else Usage(log.seconds, gauge.most(), "gpu")
+    )
     return Outcome(False, best, at.step)
 
 

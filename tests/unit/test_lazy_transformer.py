@@ -21,7 +21,9 @@ def lazy(encoder: Path, home: Path, *, half: bool = False) -> LazyTransformer:
 def test_known_files_are_not_read_again(tmp_path: Path) -> None:
     encoder = tiny_bert(tmp_path / "encoder")
     first = lazy(encoder, tmp_path / "home")
-    assert first.features == load_transformer(str(encoder), half=False).features
+    loaded = load_transformer(str(encoder), half=False)
+    assert first.features == loaded.features
+    assert first.parameters == sum(weight.numel() for weight in loaded.parameters())
     assert first.load() is first.load()
     assert lazy(encoder, tmp_path / "home", half=True).fingerprint != first.fingerprint
     weights = encoder / "model.safetensors"
@@ -29,7 +31,9 @@ def test_known_files_are_not_read_again(tmp_path: Path) -> None:
     weights.write_bytes(b"0" * before.st_size)
     os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
     again = lazy(encoder, tmp_path / "home")
-    assert (again.features, again.fingerprint) == (first.features, first.fingerprint)
+    assert (again.features, again.fingerprint, again.parameters) == (
+        first.features, first.fingerprint, first.parameters,
+    )  # fmt: skip
     with pytest.raises(EncoderError, match="cannot be loaded"):
         again.load()
 

@@ -5,7 +5,13 @@ from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.frozen import FrozenFeatures
 from core.models.encoders.lazy import LazyTransformer
 from core.models.encoders.remembering import Remembering, shared_transformer
-from core.models.encoders.trained_rows import TrainedRows, join_rows, train_rows, whole_vocabulary
+from core.models.encoders.trained_rows import (
+    TrainedRows,
+    join_rows,
+    train_rows,
+    weight_count,
+    whole_vocabulary,
+)
 from core.models.encoders.transformer import Transformer, load_transformer
 
 __all__ = [
@@ -20,5 +26,6 @@ __all__ = [
     "load_transformer",
     "shared_transformer",
     "train_rows",
+    "weight_count",
     "whole_vocabulary",
 ]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from core.models.encoders.trained_rows import weight_count
 from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.sources import locate, signature
 
@@ -23,17 +24,18 @@ class _Known:
 
     features: int
     fingerprint: str
+    parameters: int
 
     def __post_init__(self) -> None:
-        if self.features <= 0 or not re.fullmatch("[0-9a-f]{16}", self.fingerprint):
+        if min(self.features, self.parameters) <= 0 or not re.fullmatch("[0-9a-f]{16}", self.fingerprint):
             raise ValueError(f"no encoder has {self}")
 
 
 class LazyTransformer:
-    """The named encoder as it was pre-trained: its number of `features` and the `fingerprint` of its weights
-    and precision; `load` gives it itself, in memory from then on.
+    """The named encoder as it was pre-trained: its numbers of `features` and `parameters`, and the
+    `fingerprint` of its weights and precision. `load` gives the encoder itself, in memory from then on.
 
-    The first two are remembered in the folder `cache` for as long as the encoder's files are as they were, so
+    The three are remembered in the folder `cache` for as long as the encoder's files are as they were, so
     that they are read once and not for each of a thousand runs. Raises as `load_transformer`.
     """
 
@@ -44,10 +46,11 @@ class LazyTransformer:
         path = None if files is None else cache / f"{files}-{'bf16' if half else 'fp32'}.json"
         known = None if path is None else _remembered(path)
         if known is None:
-            known = _Known(self.load().features, _fingerprint(self.load()))
+            loaded = self.load()
+            known = _Known(loaded.features, _fingerprint(loaded), weight_count(loaded))
             if path is not None:
                 _remember(path, known)
-        self.features, self.fingerprint = known.features, known.fingerprint
+        self.features, self.fingerprint, self.parameters = known.features, known.fingerprint, known.parameters
 
     def load(self) -> Transformer:
         """The encoder on the device, in the mode of prediction."""

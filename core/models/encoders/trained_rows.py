@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-__all__ = ["TrainedRows", "join_rows", "train_rows", "whole_vocabulary"]
+__all__ = ["TrainedRows", "join_rows", "train_rows", "weight_count", "whole_vocabulary"]
 
 _MOST = 0.9
 """Share of the rows from which on it is not worth leaving the others out."""
@@ -95,6 +95,16 @@ def join_rows(model: Any) -> None:
     trained = _input_embeddings(model)
     if isinstance(trained, TrainedRows):
         model.set_input_embeddings(trained.whole())
+
+
+def weight_count(model: nn.Module) -> int:
+    """How many weights a model has, each once; of a vocabulary all rows, however many are trained."""
+    left_out = sum(
+        part.pretrained.numel() - part.rows.numel()
+        for part in model.modules()
+        if isinstance(part, TrainedRows)
+    )
+    return left_out + sum(weight.numel() for weight in model.parameters())
 
 
 @contextmanager
