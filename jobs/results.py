@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.config import RunConfig, kind_key
+from core.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.store import Run, StoredScore
 from jobs.naming import corpus_name, differing, field_text
@@ -70,6 +71,8 @@ class ResultRow:
     cells: Mapping[str, ResultCell]
     dev: float
     """Mean dev score over tasks and seeds: what a configuration may be picked by without looking at test."""
+    cost: Cost | None = None
+    """Known where the runs came with their facts, and told their usage."""
 
     @property
     def seeds(self) -> int:
@@ -183,9 +186,24 @@ def _row(
         )
         for task, found in values.items()
     }
+    by_seed: dict[int, dict[int, None]] = defaultdict(dict)
+    for found in values.values():
+        for seed, (_, run_id) in found.items():
+            by_seed[seed][run_id] = None
+    costs = {run.id: run_cost(run.facts) for run in runs}
     known = [score for run in runs for score in dev.get(run.id, ())]
     mean = sum(known) / len(known) if known else float("-inf")
-    return ResultRow(key, "", "", "", runs[0].config, tuple(run.id for run in runs), cells, mean)
+    return ResultRow(
+        key,
+        name="",
+        label="",
+        block="",
+        config=runs[0].config,
+        run_ids=tuple(run.id for run in runs),
+        cells=cells,
+        dev=mean,
+        cost=cost_of([costs[run_id] for run_id in own] for own in by_seed.values()),
+    )
 
 
 def _named(rows: Sequence[ResultRow]) -> list[ResultRow]:

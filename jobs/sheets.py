@@ -8,15 +8,18 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.costs import COST_NOTE, Cost
 from core.evaluation import averages
 from core.evaluation.label_report import REPORT_NUMBERS
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
 from jobs.naming import run_name
 from jobs.results import ResultCell, ResultTable
+from jobs.wording import COST_HEAD, cost_told
 
 __all__ = [
     "BEST",
+    "COST_COLUMNS",
     "REPORT_COLUMNS",
     "SCORE_COLUMNS",
     "Block",
@@ -76,8 +79,11 @@ class Sheet:
         return f"{self.caption} {mark}: {self.bold}" if marked and self.bold else self.caption
 
 
-def score_sheet(table: ResultTable, setting: str) -> Sheet:
-    """Configurations × tasks. The number of seeds stands in the caption where it is the same everywhere."""
+def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
+    """Configurations × tasks, and what each costs where that is asked for.
+
+    The number of seeds stands in the caption where it is the same everywhere.
+    """
     counts = {cell.summary.n for row in table.rows for cell in row.cells.values()}
     alike = len(counts) == 1
     blocks = table.blocks
@@ -86,13 +92,25 @@ def score_sheet(table: ResultTable, setting: str) -> Sheet:
         (count,) = counts
         told = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
     caption = f"{setting}, {table.split} sentences, in percent: {told}."
+    if cost:
+        caption += f" {COST_NOTE}"
     return Sheet(
-        ("Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)),
+        (
+            "Configuration",
+            *(f"{task} ({table.score_names[task]})" for task in table.tasks),
+            *(head.capitalize() for head in COST_HEAD if cost),
+        ),
         tuple(
             Block(
                 title if len(blocks) > 1 else "",
                 tuple(
-                    (row.label, tuple(_entry(row.cells.get(task), alike) for task in table.tasks))
+                    (
+                        row.label,
+                        (
+                            *(_entry(row.cells.get(task), alike) for task in table.tasks),
+                            *(Entry(text) for text in cost_told(row.cost) if cost),
+                        ),
+                    )
                     for row in rows
                 ),
             )
@@ -118,9 +136,12 @@ SCORE_COLUMNS = (
     "mean", "sd", "n", "low", "high", "best", "runs",
 )  # fmt: skip
 
+COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "devices", "seconds")
+"""What a configuration costs: its models' weights, bytes, the kinds of device, seconds per seed."""
 
-def score_records(table: ResultTable) -> list[dict[str, object]]:
-    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]."""
+
+def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
+    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand."""
     return [
         {
             "corpus": row.config.corpus,
@@ -134,11 +155,21 @@ def score_records(table: ResultTable) -> list[dict[str, object]]:
             **dataclasses.asdict(row.cells[task].summary),
             "best": row.cells[task].best,
             "runs": " ".join(map(str, row.cells[task].run_ids.values())),
+            **(dict(zip(COST_COLUMNS, _cost_values(row.cost), strict=True)) if cost else {}),
         }
         for row in table.rows
         for task in table.tasks
         if task in row.cells
     ]
+
+
+def _cost_values(cost: Cost | None) -> tuple[object, ...]:
+    if cost is None:
+        return (None,) * len(COST_COLUMNS)
+    return (
+        *(cost.models, cost.parameters, cost.trained, cost.memory),
+        *(" ".join(cost.devices), cost.seconds),
+    )
 
 
 def report_sheet(run: Run, score: StoredScore) -> Sheet:

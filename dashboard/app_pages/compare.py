@@ -48,8 +48,14 @@ with st.container(horizontal=True, vertical_alignment="center"):
         bind="query-params",
         help="Those of the dissertation's tables 1 to 3, beside rows that were trained and scored as there.",
     )
+    cost = st.toggle(
+        "Cost beside",
+        key="cost",
+        bind="query-params",
+        help="Parameters, peak memory and training time of each configuration, STL summed over its tasks.",
+    )
 
-table = table_of(found, split)
+table = table_of(found, split, cost=cost)
 if not table.rows:
     empty(
         "No score yet",
@@ -61,7 +67,7 @@ if not table.rows:
     st.stop()
 
 pair = answer(table, found)
-summary_table(table, found, published=beside)
+summary_table(table, found, published=beside, cost=cost)
 if pair is not None:
     difference_view(table, found, pair[1])
     closer_look(table, found, *pair)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from core.costs import COST_NOTE
 from core.studies.published import CITATION, Published, matching
 from dashboard import resources
 from dashboard.charts import sharing_chart
@@ -20,7 +21,8 @@ from dashboard.queries.naming import confounds
 from dashboard.text import escape, percent
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
 from jobs.results import ResultCell, ResultTable
-from jobs.sheets import BEST, SCORE_COLUMNS, Entry, Sheet, score_records, score_sheet
+from jobs.sheets import BEST, COST_COLUMNS, SCORE_COLUMNS, Entry, Sheet, score_records, score_sheet
+from jobs.wording import COST_HEAD, cost_told
 
 __all__ = ["answer", "summary_table"]
 
@@ -142,14 +144,23 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
     st.caption(" ".join(notes))
 
 
-def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
-    """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold."""
+def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bool = False) -> None:
+    """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold.
+
+    Published figures and what a configuration costs stand beside on demand.
+    """
     others = _published(table) if published else {}
-    sheet = score_sheet(table, found.name)
+    sheet = score_sheet(table, found.name, cost=cost)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader("Scores", anchor=False, width="content")
-        copy_table(_with_published(sheet, table, others), SCORE_COLUMNS, score_records(table), key="scores")
+        copy_table(
+            _with_published(sheet, table, others),
+            SCORE_COLUMNS + COST_COLUMNS * cost,
+            score_records(table, cost=cost),
+            key="scores",
+        )
     head = [f"{escape(task)}, {escape(table.score_names[task])}" for task in table.tasks]
+    head += [name.capitalize() for name in COST_HEAD if cost]
     names, lines = [], []
     for block, rows in table.blocks.items():
         if len(table.blocks) > 1:
@@ -157,16 +168,19 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool) -> None:
             lines.append([""] * len(head))
         for row in rows:
             names.append(escape(row.label))
-            lines.append([_cell(row.cells.get(task)) for task in table.tasks])
+            scores = [_cell(row.cells.get(task)) for task in table.tasks]
+            lines.append(scores + [text.replace(" ", _FIXED) for text in cost_told(row.cost) if cost])
         for name, cells in others.get(block, {}).items():
             names.append(f":gray[{escape(name)}]")
-            lines.append([_grey(cells.get(task)) for task in table.tasks])
+            lines.append([_grey(cells.get(task)) for task in table.tasks] + [""] * len(COST_HEAD) * cost)
     st.table(
         pd.DataFrame(lines, index=names, columns=head),
         border="horizontal",
         alt="Mean and standard deviation over seeds, by configuration and task",
     )
     st.caption(f"Mean ± standard deviation over seeds, in percent; n is how many seeds. Bold: {BEST}")
+    if cost:
+        st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
     if others:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:
@@ -207,20 +221,18 @@ def _with_published(
     if not others:
         return sheet
     blocks = tuple(
-        replace(own, rows=own.rows + tuple(_rows(others.get(block, {}), table.tasks)))
+        replace(own, rows=own.rows + tuple(_rows(others.get(block, {}), table.tasks, len(sheet.head) - 1)))
         for own, block in zip(sheet.blocks, table.blocks, strict=True)
     )
     return replace(sheet, blocks=blocks, caption=f"{sheet.caption} Published: {CITATION}.")
 
 
 def _rows(
-    named: Mapping[str, Mapping[str, Published]], tasks: Sequence[str]
+    named: Mapping[str, Mapping[str, Published]], tasks: Sequence[str], width: int
 ) -> Iterator[tuple[str, tuple[Entry | None, ...]]]:
     for name, cells in named.items():
-        yield (
-            name,
-            tuple(
-                Entry(f"{cells[task].mean:.2f}", f"± {cells[task].sd:.2f}") if task in cells else None
-                for task in tasks
-            ),
-        )
+        entries = [
+            Entry(f"{cells[task].mean:.2f}", f"± {cells[task].sd:.2f}") if task in cells else None
+            for task in tasks
+        ]
+        yield name, (*entries, *[None] * (width - len(entries)))

@@ -89,7 +89,12 @@ def _told(name: str, runs: Sequence[Run], left_out: int, picked: bool) -> None:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
 
 
-def table_of(found: Scope, split: str) -> ResultTable:
-    """The table of scores on that split. Reports, which are megabytes, are not read."""
+def table_of(found: Scope, split: str, *, cost: bool = False) -> ResultTable:
+    """The table of scores on that split. Reports, which are megabytes, are not read, nor are the runs' facts
+    unless their cost is asked for.
+    """
+    if cost:
+        runs = resources.store().runs([run.id for run in found.runs])
+        found = Scope(runs, found.name)
     scores = resources.store().scores([run.id for run in found.runs], with_reports=False)
     return tabulate(found.runs, scores, split, resources.task_order())

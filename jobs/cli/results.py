@@ -14,6 +14,7 @@ from jobs.cli.app import JSON_OPTION, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, runs_told, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
 from jobs.sheets import (
+    COST_COLUMNS,
     REPORT_COLUMNS,
     SCORE_COLUMNS,
     Entry,
@@ -55,6 +56,10 @@ def results(
             "weighted averages.",
         ),
     ] = False,
+    cost: Annotated[
+        bool,
+        typer.Option("--cost", help="Also each configuration's parameters, peak memory and training time."),
+    ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Print the scores of finished runs: mean ± standard deviation over seeds (n), in percent.
@@ -68,21 +73,21 @@ def results(
         _by_label(ctx, run or [], split, format_, json_=json_)
         return
     with opened_store(ctx) as store:
-        tables = _tables(store, run or None, split)
+        tables = _tables(store, run or None, split, cost=cost)
         alignments = _alignments(store, tables.values())
-    records = [record for table in tables.values() for record in score_records(table)]
+    records = [record for table in tables.values() for record in score_records(table, cost=cost)]
     if json_:
         by_run = {str(run_id): found[0] for found, ids in alignments.items() for run_id in ids}
         print_json([record | {"auto_alignment": _alignment_of(record, by_run)} for record in records])
     elif format_ is _Format.CSV:
-        hand_out(csv_text(SCORE_COLUMNS, records))
+        hand_out(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
     elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
     else:
         for place, (setting, table) in enumerate(tables.items()):
             if place:
                 tell()
-            _print(score_sheet(table, setting.name), format_)
+            _print(score_sheet(table, setting.name, cost=cost), format_)
         for (alignment, reason), ids in alignments.items():
             say(f"Alignment {alignment} in {runs_told(ids)}: {reason}.")
 
@@ -126,9 +131,9 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
             _print(report_sheet(runs[score.run_id], score), format_)
 
 
-def _tables(store: Store, run_ids: list[int] | None, split: str) -> dict[Setting, ResultTable]:
+def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
     """The tables of these runs, of all that succeeded, that have scores on that split."""
-    found = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=False)
+    found = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
     scores = store.scores([run.id for run in found], with_reports=False)
     tables = {setting: tabulate(runs, scores, split) for setting, runs in settings(found).items()}
     return {setting: table for setting, table in tables.items() if table.rows}

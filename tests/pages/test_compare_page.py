@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.store import RunState, Store
-from core.training.events import SplitResult
+from core.training.events import SplitResult, Usage
 from dashboard.caches.compare import words as words_of
 from dashboard.panels import compare_differences
 from jobs.cli import app as command_line
-from tests.making import OWNER, task_score
+from tests.making import OWNER, run_facts, task_score
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import TASKS, Filled
 from tests.pages.test_pages import figures, table
@@ -215,6 +215,27 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
     app.run()
     copied = next(one.value for one in app.code if "tabular" in one.value)
     assert r"MRN, published (table 1) & 93.16 $\pm$ 0.07 & 91.49 $\pm$ 0.06 & 90.82 $\pm$ 0.11" in copied
+
+
+def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> None:
+    told = finished_run(mtl(1), 0.9)
+    finished_run(mtl(1, epochs=7), 0.9)
+    usage = Usage(95.0, 3 * 2**29, "gpu")
+    facts = run_facts(parameters=108_300_000, trained_parameters=7_800, usage=usage, device="cuda:0")
+    Store.open().set_facts(told, facts)
+    app = open_page("compare", published="true")
+    assert "Parameters" not in app.table[0].value.columns
+    app.toggle(key="cost").set_value(True).run()
+    assert not app.exception
+    shown = app.table[0].value[["Parameters", "Trained", "Peak memory", "Time per seed"]]
+    assert [[text.replace("\u00a0", " ") for text in row] for row in shown.to_numpy().tolist()] == [
+        ["108.3M", "7,800", "1.50 GB (cuda)", "95 s"],
+        ["–"] * 4,
+    ]
+    assert "summed over tasks" in captions(app)
+    app.session_state["scores_copy"] = True
+    app.run()
+    assert any("1.50 GB (cuda)" in one.value for one in app.code)
 
 
 def test_nothing_published_stands_beside_a_frozen_encoder(open_page: Open) -> None:

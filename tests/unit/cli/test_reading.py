@@ -13,14 +13,16 @@ from core.evaluation import score_task
 from core.mrn.numbers import numbers
 from core.paths import log_path
 from core.store import RunState
-from core.training.events import RunFacts, Snapshot, SplitResult
+from core.training.events import RunFacts, Snapshot, SplitResult, Usage
 from core.training.relation_metrics import relation_metrics
 from tests.making import (
+    OWNER,
     claimed,
     relations,
     run_facts,
     snapshot,
     split_result,
+    task_score,
 )
 from tests.unit.cli.terminal import Laboratory
 
@@ -113,6 +115,33 @@ class TestReading:
         (pos,) = [row for row in rows if (row["task"], row["n"]) == ("pos", "3")]
         assert float(pos["sd"]) == pytest.approx(0.01)
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
+
+    def test_results_with_their_cost(self, lab: Laboratory) -> None:
+        """STL is a model per task: summed; a run of before its cost was told has dashes."""
+        for seed in (1, 2):
+            for task, seconds in (("pos", 10.0), ("ner", 30.0)):
+                run_id = claimed(lab.store, paradigm="stl", tasks=(task,), seed=seed)
+                usage = Usage(seconds, 2**30, "process")
+                facts = run_facts(parameters=22_000_000, trained_parameters=22_000_000, usage=usage)
+                lab.store.set_facts(run_id, facts)
+                lab.store.add_result(run_id, SplitResult("test", 1, (task_score(task, 0.7),), {}, {}))
+                lab.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+        lab.finished(paradigm="mtl")
+        head, stl, mtl = lab.answer("results", "--cost").splitlines()
+        assert head.endswith("Time per seed")
+        assert stl.split("  ")[0] == "STL"
+        assert stl.split()[-7:] == ["44.0M", "44.0M", "1.00", "GB", "(cpu)", "40", "s"]
+        assert mtl.split()[-4:] == ["–", "–", "–", "–"]
+        assert "summed over tasks" in lab.answer("results", "--cost", "--format", "markdown")
+        records = {(row["configuration"], row["task"]): row for row in lab.json("results", "--cost")}
+        assert records["STL", "ner"]["parameters"] == 44_000_000
+        assert records["STL", "ner"]["models"] == 2
+        assert records["STL", "ner"]["seconds"] == 40
+        assert records["STL", "ner"]["peak_memory"] == 2**30
+        assert records["MTL", "pos"]["parameters"] is None
+        rows = list(csv.DictReader(io.StringIO(lab.answer("results", "--cost", "--format", "csv"))))
+        assert {row["trained_parameters"] for row in rows} == {"44000000", ""}
+        assert "parameters" not in lab.json("results")[0]
 
     def test_results_by_label(self, lab: Laboratory) -> None:
         assert "name them" in lab.refusal("results", "--by-label")
