@@ -11,6 +11,7 @@ from typing import Literal
 
 from core.corpora.types import Planted
 from core.mrn.relations import Relations
+from core.training.selection import SelectBy
 
 __all__ = [
     "TOTAL",
@@ -75,8 +76,9 @@ class RunFacts:
     correlations between tasks the alignment forces to zero, all of them (where no two tasks meet).
     `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or empty where tasks
     share no words.
-    `planted` tells how related simulated tasks are by construction.
     `parameters` are all weights of encoder, BiLSTM and heads, `trained_parameters` those that are trained.
+    `planted` tells how related simulated tasks are by construction. `selected_by` is what chooses the epoch
+    to keep: the description's `select_by`, or `last` where there are no development sentences.
     """
 
     device: str
@@ -100,6 +102,7 @@ class RunFacts:
     parameters: int | None = None
     trained_parameters: int | None = None
     usage: Usage | None = None
+    selected_by: SelectBy = "score"
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             steps_per_epoch=steps_per_epoch,
             features=encoder.features,
             dev_from_train=corpus.dev_from_train,
+            selected_by=config.select_by if "dev" in splits else "last",
             planted=corpus.planted,
             parameters=frozen_weights + trained_weights,
             trained_parameters=trained_weights,

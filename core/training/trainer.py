@@ -76,7 +76,7 @@ def train(
     steps = update_steps(config, run.splits["train"].batches.per_part)
     updates, moments = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
     dev = Scorer(config, "dev", run.splits["dev"], run.tasks) if "dev" in run.splits else None
-    chosen = partial(best_epoch, by=config.select_by if dev else "last", epochs=config.epochs)
+    chosen = partial(best_epoch, by=run.facts.selected_by, epochs=config.epochs)
     best_on_dev: Predicted | None = None
 
     for epoch in range(len(at.history) + 1, config.epochs + 1):

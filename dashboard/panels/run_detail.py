@@ -141,16 +141,21 @@ def _details(run: Run) -> None:
             st.code(trace, language=None)
 
 
+def _kept_epoch(detail: RunDetail) -> str:
+    """Which epoch's model the run kept, and what chose it."""
+    run = detail.run
+    if run.best_epoch is None:
+        return ""
+    if run.facts.get("selected_by", run.config.select_by) == "last":
+        return f"The last epoch, {run.best_epoch}, is kept."
+    return f"The best epoch on dev is {run.best_epoch}."
+
+
 def _scores(detail: RunDetail) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         if detail.scores:
-            best = (
-                f" The best epoch on dev is {detail.run.best_epoch}."
-                if detail.run.best_epoch is not None
-                else ""
-            )
-            st.caption(f"Scores in percent.{best}")
+            st.caption(f"Scores in percent. {_kept_epoch(detail)}".strip())
             st.dataframe(
                 pd.DataFrame(
                     {

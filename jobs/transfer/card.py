@@ -220,7 +220,7 @@ def _data(record: RunRecord) -> Iterator[str]:
         size = f"{task['train_sentences']:,} training sentences, {task['train_tokens']:,} labelled words"
         yield f"- {_plain(task['name'])}: {len(task['labels'])} labels; {size}."
     if facts.get("dev_from_train"):
-        yield "- It has no development sentences of its own: a tenth of the training ones served as such."
+        yield "- It has no development sentences of its own: some of the training ones were held out."
     for note in facts.get("notes", ()):
         yield f"- {_plain(note)}"
 
@@ -231,7 +231,10 @@ def _training(run: Run) -> Iterator[str]:
     where = f"{facts.get('device', '?')}, {facts.get('precision', '?')}"
     took = seconds_told(run.seconds) or "unknown time"
     yield f"- On {where}; {took}; {run.total_steps or run.step:,} steps."
-    yield f"- Best epoch on the development sentences, by {run.config.select_by}: {run.best_epoch}."
+    if run.facts.get("selected_by", run.config.select_by) == "last":
+        yield f"- The last epoch is kept: {run.best_epoch}."
+    else:
+        yield f"- Best epoch on the development sentences, by {run.config.select_by}: {run.best_epoch}."
     yield f"- Versions: {versions or 'unknown'}."
     if facts.get("alignment"):
         yield f"- Labels aligned: {facts['alignment']} ({_plain(facts.get('alignment_reason', ''))})."

@@ -112,10 +112,8 @@ class TestAssembly:
         assert corpus.task("ner").labels == ("O", "B-PER")
         assert corpus.task("ner").unseen == {"test": ("B-LOC", "I-LOC")}
         assert findings(corpus) == (
-            "pos: the test split has 1 label that training never shows (XX); "
-            "every such word counts as an error.",
-            "ner: the test split has 2 labels that training never shows (B-LOC, I-LOC); "
-            "every such word counts as an error.",
+            "pos: the test split has 1 label that training never shows (XX): none is learned.",
+            "ner: the test split has 2 labels that training never shows (B-LOC, I-LOC): none is learned.",
         )
 
     def test_illegal_sequences_are_counted_per_split_and_kept(self) -> None:

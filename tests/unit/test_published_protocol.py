@@ -245,6 +245,7 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
         config = _toy(encoder, dev_sentences=0, select_by=select_by)
         events, outcome = _train(config, data, tmp_path / select_by)
         assert outcome.best_epoch == 3
+        assert events[0].selected_by == "last"  # type: ignore[union-attr]
         assert [event.split for event in events if isinstance(event, SplitResult)] == ["test"]
         assert not [event for event in events if isinstance(event, EpochMetrics)]
         assert not [event for event in events if isinstance(event, Note) and "scored" in event.message]
