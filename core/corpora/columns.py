@@ -7,6 +7,7 @@ they stand apart by spaces, a line of spaces is an empty line; where by tabs, it
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +20,7 @@ from core.corpora.types import Sentence
 from core.corpora.wording import counted
 from core.errors import CorpusError
 
-__all__ = ["IGNORED", "TOKENS", "Table", "named", "read_columns", "read_table"]
+__all__ = ["IGNORED", "TOKENS", "Table", "named", "read_columns", "read_table", "usual_rows"]
 
 TOKENS = "tokens"
 """The name of the column of words."""
@@ -28,6 +29,7 @@ IGNORED = "_"
 
 _DOCSTART = "-DOCSTART-"
 _MOST_COLUMNS = 200
+_LEAST_ROWS, _USUAL = 3, 0.9
 _SPACES = re.compile(" +")
 
 
@@ -94,6 +96,23 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
     if fields is None:
         raise CorpusError(f"{path}, line {next(_problems(lines, apart, columns))}")
     return Table(tuple(fields[place::width] for place in range(width)), bounds, docstarts)
+
+
+def usual_rows(path: Path) -> Table | None:
+    """The rows of a file that have as many columns as nearly all of its rows have, as one long sentence.
+
+    None where rows differ in width, as the lines of a text do, or have one column. A file with a few
+    mistakes still counts: this tells whether it is a table, `read_table` what is wrong with it.
+    """
+    lines = read_lines(path)
+    apart = _apart(lines)
+    rows = [_fields(line, apart) for line in lines if line.strip()]
+    rows = [row for row in rows if row and row[0] != _DOCSTART]
+    width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
+    if not 2 <= width <= _MOST_COLUMNS or count < max(_LEAST_ROWS, _USUAL * len(rows)):
+        return None
+    usual = [row for row in rows if len(row) == width]
+    return Table(tuple(list(column) for column in zip(*usual, strict=True)), (0, count), 0)
 
 
 def _apart(lines: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Text that a researcher hands over to have it tagged, with or without gold labels: pasted, or a file.
 
-`.txt` holds a sentence a line; `.conllu` is CoNLL-U; everything else is CoNLL columns, words alone included.
+`.txt` holds a sentence a line, or CoNLL columns with labels; `.conllu` is CoNLL-U; everything else is CoNLL
+columns, words alone included.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from core.corpora.columns import IGNORED, TOKENS, Table, read_columns, read_table
+from core.corpora.columns import IGNORED, TOKENS, Table, read_columns, read_table, usual_rows
 from core.corpora.conllu import read_conllu
 from core.corpora.detection import name_columns
 from core.corpora.files import CONLLU
@@ -21,8 +23,9 @@ from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.splitting import split_words
 
-__all__ = ["ENDINGS", "GivenTask", "GivenText", "propose_columns", "read_given"]
+__all__ = ["ENDINGS", "GivenTask", "GivenText", "has_columns", "propose_columns", "read_given"]
 
+TEXT = ".txt"
 ENDINGS = ("txt", "conll", "tsv", "iob", "iob2", "bio", "col", "conllu")
 """The endings of files that can be tagged."""
 
@@ -62,6 +65,18 @@ def propose_columns(content: bytes, name: str, tasks: Sequence[GivenTask]) -> tu
     return _through_file(content, name, lambda path: _proposed(read_table(path), tasks))
 
 
+def has_columns(content: bytes, name: str, tasks: Sequence[GivenTask]) -> bool:
+    """Whether a file of that name is read as CoNLL columns, whose names can be proposed.
+
+    A .txt file is where nearly all lines have the same number of fields, two or more, and one of the columns
+    holds labels of spans or labels that a task knows. Raises CorpusError where it cannot be read.
+    """
+    ending = Path(name).suffix.lower()
+    return ending != CONLLU and (
+        ending != TEXT or _through_file(content, name, lambda path: _holds_labels(usual_rows(path), tasks))
+    )
+
+
 def read_given(
     content: bytes,
     name: str,
@@ -72,15 +87,15 @@ def read_given(
 ) -> GivenText:
     """What is in a file of that name; a text that was pasted is read as CoNLL columns unless named .txt.
 
-    `columns` names CoNLL columns where the proposed names are not right; `split` says that the lines of a
-    .txt file are already split into words. Gold labels of other tasks than these are left out.
+    `columns` names CoNLL columns where the proposed names are not right; `split` says that a .txt file holds
+    lines that are already split into words. Gold labels of other tasks than these are left out.
     Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     ending = Path(name).suffix.lower()
-    if ending == ".txt":
-        return _through_file(content, name, lambda path: _lines(path, split))
     if ending == CONLLU:
         given = _through_file(content, name, lambda path: GivenText(*read_conllu(path)))
+    elif ending == TEXT and not columns and (split or not has_columns(content, name, tasks)):
+        return _through_file(content, name, lambda path: _lines(path, split))
     else:
         chosen = tuple(columns) if columns else propose_columns(content, name, tasks)
         _check(chosen, tasks)
@@ -102,6 +117,18 @@ def _through_file(content: bytes, name: str, read: Callable[[Path], _T]) -> _T:
 def _lines(path: Path, split: bool) -> GivenText:
     words = (line.split() if split else split_words(line) for line in read_lines(path))
     return GivenText(tuple(Sentence(tuple(one), {}) for one in words if one))
+
+
+def _holds_labels(table: Table | None, tasks: Sequence[GivenTask]) -> bool:
+    """Whether some column holds labels. Punctuation marks alone do not count: they are words as well."""
+    if table is None:
+        return False
+    columns = [table.column(place) for place in range(len(table.columns))]
+    return any(
+        notation(column) != "plain" or _fitting("", column, tasks) is not None
+        for column in columns
+        if any(map(str.isalpha, chain.from_iterable(set(column[0]) - {"O"})))
+    )
 
 
 def _proposed(table: Table, tasks: Sequence[GivenTask]) -> tuple[str, ...]:

@@ -61,7 +61,10 @@ function cellNode(lane, cell, token) {
   node.style.setProperty("--sure", sure)
   if (lane.kind === "plain") {
     const tag = element("div", "tag", cell.text || "\u00a0")
-    if (cell.text && sure < UNSURE) tag.append(element("span", "share", percent(sure)))
+    if (cell.text && sure < UNSURE) {
+      node.classList.add("doubtful")
+      tag.append(element("span", "share", percent(sure)))
+    }
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
     if (cell.quiet) node.classList.add("quiet")
@@ -260,6 +263,7 @@ function draw(root, data) {
     starts.forEach((from, index) => {
       section.append(lineNode(block, from, starts[index + 1] ?? block.tokens.length, widths))
     })
+    if (block.more) section.append(element("div", "more", block.more))
     section.querySelectorAll(".cell").forEach((cell) => (cell.dataset.block = number))
     stage.append(section)
   })

@@ -12,7 +12,10 @@ import streamlit as st
 
 from dashboard.components.assets import read_asset
 
-__all__ = ["Lane", "Mark", "SentenceBlock", "sentence"]
+__all__ = ["MOST_WORDS", "Lane", "Mark", "SentenceBlock", "sentence"]
+
+MOST_WORDS = 600
+"""The words of one sentence that are drawn: a browser needs seconds for thousands."""
 
 _mount = st.components.v2.component(
     "mrnlab_sentence",
@@ -70,16 +73,26 @@ class SentenceBlock:
     names: bool = True
 
 
-def sentence(blocks: Sequence[SentenceBlock], *, key: str, small: bool = False, fade: bool = False) -> None:
+def sentence(
+    blocks: Sequence[SentenceBlock],
+    *,
+    key: str,
+    small: bool = False,
+    fade: bool = False,
+    most_words: int = MOST_WORDS,
+) -> None:
     """Draw the blocks one under the other. The browser builds them from text, never from HTML.
 
-    `fade`: what a lane is unsure of is drawn fainter, with its probability.
+    `fade`: what a lane is unsure of has a fainter bar or a dotted line, and its probability beside it.
+    Of each sentence the first `most_words` are drawn; how many are left out is written under it.
     """
-    _mount(key=key, data={"blocks": [_block(one) for one in blocks], "small": small, "fade": fade})
+    drawn = [_block(one, most_words) for one in blocks]
+    _mount(key=key, data={"blocks": drawn, "small": small, "fade": fade})
 
 
-def _block(block: SentenceBlock) -> Mapping[str, Any]:
+def _block(block: SentenceBlock, most_words: int) -> Mapping[str, Any]:
     """As the script takes it, in as few letters as it can be: of each mark only what it has."""
+    left_out = len(block.tokens) - most_words
     lanes = [
         {
             "task": lane.task,
@@ -87,11 +100,18 @@ def _block(block: SentenceBlock) -> Mapping[str, Any]:
             "kind": lane.kind,
             "who": lane.who,
             "about": lane.about,
-            "cells": [_mark(mark) for mark in lane.cells],
+            "cells": [_mark(mark) for mark in lane.cells[:most_words]],
         }
         for lane in block.lanes
     ]
-    return {"tokens": block.tokens, "lanes": lanes, "title": block.title, "names": block.names}
+    more = f"… and {left_out:,} more words, not drawn" if left_out > 0 else ""
+    return {
+        "tokens": block.tokens[:most_words],
+        "lanes": lanes,
+        "title": block.title,
+        "names": block.names,
+        "more": more,
+    }
 
 
 def _mark(mark: Mark) -> Mapping[str, Any]:

@@ -26,6 +26,9 @@ from dashboard.theme import colours, order_tasks
 __all__ = ["ChosenData", "choose_data", "marks", "show_samples", "task_colours"]
 
 
+_SAMPLE_WORDS = 80
+
+
 @dataclass(frozen=True)
 class ChosenData:
     """The corpus, its columns where they must be told, its tasks, and what is known of it or
@@ -207,7 +210,7 @@ def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
         )
         for one in summary.samples
     ]
-    sentence(blocks, key="launch_samples", small=True)
+    sentence(blocks, key="launch_samples", small=True, most_words=_SAMPLE_WORDS)
 
 
 def _in_order(one: Sentence, tasks: list[str]) -> list[tuple[str, tuple[str, ...]]]:

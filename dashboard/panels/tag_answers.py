@@ -30,7 +30,8 @@ def show_answers(
             value=True,
             key="unsure",
             bind="query-params",
-            help="What a run is less sure of is fainter; below 80% its probability stands beside the label.",
+            help="The less sure a run is of a span, the fainter is its bar. Below 80% the probability stands "
+            "beside the label, and a label without a bar has a dotted line.",
         )
     polls = votes(asked, answers)
     sentence(blocks(sentences, answers, polls, resources.task_order()), key="tagged", fade=fade)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from core.corpora.given import ENDINGS, GivenText, propose_columns, read_given
+from core.corpora.given import ENDINGS, GivenText, has_columns, propose_columns, read_given
 from core.errors import CorpusError
 from dashboard.batch import Batch, Tagged
 from dashboard.caches.tag import answers, desk
@@ -40,8 +40,8 @@ def tag_file(asked: Sequence[System]) -> None:
             "Lines of .txt are already split into words", key="tag_file_split", persist_state="session"
         )
     uploaded = st.file_uploader(
-        f"A sentence a line (.txt), CoNLL columns (.conll, .tsv and the like) or CoNLL-U (.conllu), up to "
-        f"{MOST_MEGABYTES} MB and {count(MOST_WORDS)} words",
+        "A sentence a line (.txt), CoNLL columns (.conll, .tsv, or a .txt with labels) or CoNLL-U (.conllu), "
+        f"up to {MOST_MEGABYTES} MB and {count(MOST_WORDS)} words",
         type=list(ENDINGS),
         max_upload_size=MOST_MEGABYTES,
         key="tag_file",
@@ -67,7 +67,7 @@ def _read(content: bytes, name: str, system: System, split: bool) -> tuple[Given
     """What is in the file, and how its columns are named. Raises CorpusError."""
     tasks = given_tasks(answers([system], ())[0])
     columns = None
-    if Path(name).suffix.lower() not in (".txt", ".conllu"):
+    if not (split and Path(name).suffix.lower() == ".txt") and has_columns(content, name, tasks):
         proposed = propose_columns(content, name, tasks)
         told = st.text_input(
             "Columns, from left to right",

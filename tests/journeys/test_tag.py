@@ -21,6 +21,7 @@ pytestmark = pytest.mark.journey
 _RIGHT = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
 _GOLD = _RIGHT.replace("EU N B-ORG", "EU N O").replace(". . O", ". . B-ORG")
 _EVIL = f"<script>window.hacked=1</script> <b> {'x' * 400} \u05e9\u05dc\u05d5\u05dd 我爱北京 👩‍👩‍👧 lamb"
+_ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
 # From the key that asks to the frame that shows the answer.
 _WATCH = """() => {
     const roots = [...document.querySelectorAll('*')].map((node) => node.shadowRoot?.querySelector('#root'))
@@ -137,7 +138,14 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     expect(page.locator(".about").first).to_have_text(f"{differing} of 5 differ")
     outlined = page.locator('.cell.plain.differs[aria-label*="MTL 2"]')
     assert outlined.count() == differing
-    picture(page, "tag-runs")
+    # Also what the runs are unsure of can be read; run 2 has learned nothing.
+    assert page.locator(".cell.doubtful, .cell.unsure").count() > 0
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(500)
+        page.evaluate(_ASK)
+        assert page.evaluate("() => mrnlab.faint()") == []
+        picture(page, f"tag-runs-{scheme}")
 
 
 def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
@@ -147,6 +155,8 @@ def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
     assert page.locator(".span.ghost").count() == 1
     table = page.get_by_test_id("stDataFrame").first
     expect(table).to_be_visible()
+    page.evaluate(_ASK)
+    assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, "tag-gold")
     page.goto(lab.link(run="2,1", input="Test sentences"))
     _words(page).first.wait_for()

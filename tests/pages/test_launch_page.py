@@ -322,11 +322,27 @@ def test_a_plan_of_hours_says_so(open_page: Open) -> None:
     assert "no run with minilm (fine-tuned) has ended on this machine yet" in words(app)
 
 
+def drawn_blocks(app: AppTest) -> list[Any]:
+    """The sentences that the page draws."""
+    sent = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
+    return [block for one in sent for block in one.get("blocks", ())]
+
+
+def test_of_a_sentence_without_end_the_beginning_is_drawn(open_page: Open, folder: Path) -> None:
+    (folder / "train.conll").write_text("Anna B-PER NNP\nLee I-PER NNP\n" * 10_000 + "\n" + _TRAIN)
+    app = open_page("launch", corpus=str(folder))
+    drawn = next(block for block in drawn_blocks(app) if block["more"])
+    assert drawn["more"] == "… and 19,920 more words, not drawn"
+    assert len(drawn["tokens"]) == 80
+    assert {len(lane["cells"]) for lane in drawn["lanes"]} == {80}
+    assert "20,006 words" in words(app)
+
+
 def drawn_subwords(app: AppTest) -> Any:
     """The block that the fold of subwords draws."""
-    sent = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
-    blocks = [block for one in sent for block in one.get("blocks", ())]
-    return next(block for block in blocks if any(lane["task"] == "mask" for lane in block["lanes"]))
+    return next(
+        block for block in drawn_blocks(app) if any(lane["task"] == "mask" for lane in block["lanes"])
+    )
 
 
 def test_subwords_of_a_sentence(open_page: Open) -> None:

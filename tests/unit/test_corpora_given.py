@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.corpora.given import GivenTask, propose_columns, read_given
+from core.corpora.given import GivenTask, has_columns, propose_columns, read_given
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.evaluation.scores import score_task
@@ -45,6 +45,52 @@ def test_a_text_file_holds_a_sentence_a_line() -> None:
         ("It", "barks", "."),
     ]
     assert read_given(text, "a.txt", TASKS, split=True).sentences[0].tokens == ("Mr.", "Lee's", "dog.")
+
+
+_COLUMNS = "Anna NNP B-NP B-PER\nsings VB B-VP O\n. . O O\n\nBoston NNP B-NP B-LOC\nsings VB B-VP O\n\n"
+
+
+@pytest.mark.parametrize("text", [_COLUMNS, _COLUMNS.replace(" ", "\t"), "-DOCSTART- -X- O O\n\n" + _COLUMNS])
+def test_a_text_file_of_columns_is_read_as_columns(text: str) -> None:
+    given = read_given(text.encode(), "a.txt", TASKS)
+    assert [one.tokens for one in given.sentences] == [("Anna", "sings", "."), ("Boston", "sings")]
+    assert given.gold == ("pos-a", "chunk", "ner")
+    assert has_columns(text.encode(), "a.txt", TASKS)
+
+
+def test_spans_alone_are_columns_whatever_their_types() -> None:
+    text = b"Anna O\nLee B-GENE\nsings O\n\nso O\n"
+    assert has_columns(text, "a.txt", TASKS)
+    assert [len(one.tokens) for one in read_given(text, "a.txt", TASKS).sentences] == [3, 1]
+
+
+def test_a_mistake_in_columns_is_told_whatever_the_file_is_called() -> None:
+    broken = (_COLUMNS * 4).replace("sings VB B-VP O\n\n", "sings VB B-VP\n\n", 1)
+    with pytest.raises(CorpusError, match=r"a\.txt, line 6: expected 4 columns"):
+        read_given(broken.encode(), "a.txt", TASKS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It barks .\nAnna sings .\nBoston won .\nLee sang .\n",  # "." is a label of pos-a
+        "Anna sings\nin Boston\nand Paris\n",
+        "One line\n",
+        "buy NN\n",
+        "Anna\nsings\n\nBoston\n",
+        "Mr. Lee's dog.\n\nIt barks.\n",
+    ],
+)
+def test_a_text_file_of_lines_alike_is_still_a_text(text: str) -> None:
+    assert not has_columns(text.encode(), "a.txt", TASKS)
+    lines = [line for line in text.splitlines() if line]
+    assert len(read_given(text.encode(), "a.txt", TASKS).sentences) == len(lines)
+
+
+def test_split_lines_are_never_columns_and_named_columns_always() -> None:
+    assert len(read_given(_COLUMNS.encode(), "a.txt", TASKS, split=True).sentences) == 5
+    named = read_given(b"Anna x\n\nsings y\n", "a.txt", TASKS, columns=("tokens", "_"))
+    assert [one.tokens for one in named.sentences] == [("Anna",), ("sings",)]
 
 
 def test_spans_in_any_notation_become_iob2() -> None:

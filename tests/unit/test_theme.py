@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,25 @@ def _lab(linear: Colour) -> Colour:
 def test_black_on_white_is_21() -> None:
     assert _contrast(np.zeros(3), np.ones(3)) == pytest.approx(21)
     assert _lab(np.ones(3)) == pytest.approx([100, 0, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_labels_of_every_task_can_be_read(mode: str) -> None:
+    """Also under the pointer, where a cell takes on a little of the task's colour."""
+    css = (SETTINGS.parents[1] / "components" / "sentence.css").read_text(encoding="utf-8")
+    found = re.findall(
+        r"color-mix\(in srgb, var\(--task\) (\d+)%, (var\(--st-text-color\)|transparent)\)", css
+    )
+    shares = {ground: int(share) / 100 for share, ground in found}
+    text, ground = (_rgb(THEMES[mode][name]) for name in ("textColor", "backgroundColor"))
+    for colour in map(_rgb, TASK_COLOURS):
+        label = _mixed(colour, text, shares["var(--st-text-color)"])
+        for behind in (ground, _mixed(colour, ground, shares["transparent"])):
+            assert _contrast(label, behind) >= TEXT, colour
+
+
+def _mixed(one: Colour, other: Colour, share: float) -> Colour:
+    return share * one + (1 - share) * other
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -40,6 +40,9 @@ def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
     assert (len(row), row[1], row[2]) == (7, "J", "J")
     assert "pos: accuracy 100.00% on 5 words." in result.stderr
     assert "ner: f1_conll 66.67% on 5 words." in result.stderr
+    columns = tmp_path / "gold.txt"
+    columns.write_text(GOLD)
+    assert lab.answer("tag", run, "--file", str(columns), "--confidence") == result.stdout
     told = json.loads(lab.answer("tag", run, "--file", str(gold), "--format", "json"))
     assert told["sentences"][0]["gold"]["ner"] == ["B-MISC", "I-MISC", "O", "O", "O"]
     assert told["sentences"][0]["tags"]["ner"][3]["label"] == "B-ORG"
