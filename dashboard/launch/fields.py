@@ -28,8 +28,15 @@ _WORDS = {
     "max_length": "Longest piece",
     "batch_tokens": "Batch budget",
     "truecase": "Restore case",
+    "fraction_draw": "Draw the share",
+    "dev_sentences": "Held-out dev set",
+    "label_inventory": "Labels of the heads",
+    "update_timing": "When to update",
+    "batching": "Sentences of a batch",
+    "corpus_order": "Several corpora",
+    "dropout_on": "Dropout sets to zero",
 }
-_UNSET = {"batch_tokens": "none"}
+_UNSET = {"batch_tokens": "none", "dev_sentences": "a tenth"}
 _NO_UNIT = ("choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
 
 

@@ -17,6 +17,7 @@ from tests.making import (
     claimed,
 )
 from tests.unit.cli.terminal import Laboratory, launch_arguments
+from tests.unit.test_published_protocol import PUBLISHED
 
 
 class TestLaunch:
@@ -51,6 +52,17 @@ class TestLaunch:
         lab.answer(*launch_arguments(corpus, "--priority", "-2", "--retries", "3"))
         run = lab.store.run(1)
         assert (run.priority, run.retries) == (-2, 3)
+
+    def test_the_dissertation_preset_prints_every_published_value(
+        self, lab: Laboratory, corpus: Path
+    ) -> None:
+        asked = launch_arguments(
+            corpus, "--preset", "dissertation", "--encoder", "minilm+bilstm", "--paradigm", "mrn"
+        )
+        (run,) = lab.json(*asked)["runs"]
+        published = {field: value for field, value, _ in PUBLISHED if field != "encoder"}
+        printed = {field: run["config"][field] for field in published}
+        assert printed == published | {"learn": list(published["learn"])}
 
     def test_a_preset(self, lab: Laboratory, corpus: Path) -> None:
         lab.answer(
