@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.errors import ArtefactError
+from core.paths import given_path
 
 __all__ = ["Artefacts", "shared_artefacts"]
 
@@ -42,7 +43,7 @@ class Artefacts:
         from fsspec.core import url_to_fs
 
         if "://" not in url:
-            url = str(Path(url).expanduser().resolve())
+            url = str(given_path(url).resolve())
         # Credentials may stand in a URL; messages do without them.
         self.place = re.sub(r"//[^/@]*@", "//", url)
         self._url = url

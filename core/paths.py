@@ -6,15 +6,20 @@ is moved, backed up or thrown away as one folder.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path, PurePath
+
+from core.errors import MRNLabError
+from core.plain_text import shortened
 
 __all__ = [
     "cache_dir",
     "checkpoint_dir",
     "data_dir",
     "database_url",
+    "given_path",
     "home",
     "keep_private",
     "log_path",
@@ -26,11 +31,27 @@ __all__ = [
 ]
 
 
+def given_path(text: str | Path) -> Path:
+    """The whole path of a file or folder that a user names, there or not; `~` is the user's own folder.
+
+    Raises MRNLabError where no file can have the name.
+    """
+    place = os.path.abspath(os.path.expanduser(text))
+    try:
+        os.lstat(place)
+    except ValueError:  # a zero byte
+        raise MRNLabError(f"'{shortened(str(text))}' can be the name of no file.") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise MRNLabError(f"'{shortened(str(text))}' is too long for the name of a file.") from None
+    return Path(place)
+
+
 def home() -> Path:
     """The laboratory's folder: `MRNLAB_HOME`, else the project folder, else the current one."""
     chosen = os.environ.get("MRNLAB_HOME")
     if chosen:
-        return Path(chosen).expanduser().resolve()
+        return Path(os.path.expanduser(chosen)).resolve()
     project = Path(__file__).resolve().parent.parent
     return project if (project / "pyproject.toml").is_file() else Path.cwd()
 
@@ -42,7 +63,7 @@ def keep_private() -> None:
     may read and write them.
     """
     folder = home()
-    shared = folder.is_dir() and folder.stat().st_mode & stat.S_ISGID
+    shared = os.path.isdir(folder) and folder.stat().st_mode & stat.S_ISGID
     os.umask(0o007 if shared else 0o077)
 
 
@@ -54,7 +75,7 @@ def database_url() -> str:
 def data_dir() -> Path | None:
     """The folder of local copies of the catalogue's corpora (`MRNLAB_DATA`), if one is set."""
     chosen = os.environ.get("MRNLAB_DATA")
-    return Path(chosen).expanduser().resolve() if chosen else None
+    return Path(os.path.expanduser(chosen)).resolve() if chosen else None
 
 
 def models_dir() -> Path | None:

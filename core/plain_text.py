@@ -1,10 +1,13 @@
-"""Text of others (labels, words, names, notes) made harmless for where it goes: a spreadsheet, a terminal."""
+"""Text of others (labels, words, names, notes) made harmless for where it goes: a spreadsheet, a terminal, a
+report.
+"""
 
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
-__all__ = ["spreadsheet_cell", "terminal_text", "unguarded_cell"]
+__all__ = ["shortened", "spreadsheet_cell", "terminal_text", "unguarded_cell", "without_passwords"]
 
 # What a spreadsheet takes for the beginning of a formula, at the beginning of a cell; and after what other
 # programs, or the same one in another country, take for the end of one.
@@ -38,7 +41,10 @@ def unguarded_cell(text: str) -> str:
 # Control characters but for line ends and tabs, and those that turn the direction of writing around.
 _CONTROLS = (*range(9), 11, 12, *range(14, 32), *range(127, 160))
 _TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_UNSEEN = {code: f"\\x{code:02x}" for code in _CONTROLS} | {code: f"\\u{code:04x}" for code in _TURNING}
+_LONE_SURROGATES = range(0xD800, 0xE000)  # no encoding has them
+_UNSEEN = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
+    code: f"\\u{code:04x}" for code in (*_TURNING, *_LONE_SURROGATES)
+}
 
 
 def terminal_text(text: str) -> str:
@@ -47,3 +53,29 @@ def terminal_text(text: str) -> str:
     A carriage return is kept only as part of a line end: alone it would write over the line.
     """
     return text.translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\\x0d")
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """The text as a sentence quotes it, on one line: of a long one the beginning and its length."""
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= most else f"{text[: most // 2]}… ({len(text):,} characters)"
+
+
+# The password of a URL stands between its user's name and the last @; that of an option after its name.
+_URL_PASSWORD = re.compile(r"(://[^\s:/@]*):(\S*)@")
+_NAMED_PASSWORD = re.compile(
+    r"(\w*(?:password|passwd|pwd|secret|token)\w*\s*=\s*)([^\s&'\",;)]+)", re.IGNORECASE
+)
+
+
+def without_passwords(text: str, *sources: str) -> str:
+    """The text with every password shown as `***`: those of URLs and options in it, and wherever it repeats
+    one that stands in a URL or an option of the `sources`.
+    """
+    for source in sources:
+        for pattern in (_URL_PASSWORD, _NAMED_PASSWORD):
+            for found in pattern.finditer(source):
+                for secret in (found[2], unquote(found[2])):
+                    text = text.replace(secret, "***") if secret else text
+    text = _URL_PASSWORD.sub(r"\1:***@", text)
+    return _NAMED_PASSWORD.sub(r"\1***", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,10 @@ from core.config import FIELD_HELP, RunConfig, applicable_fields
 from core.config.conditions import CONTEXT_FIELDS
 from core.errors import ConfigError
 
-__all__ = ["LISTED", "expand"]
+__all__ = ["LISTED", "MOST_RUNS", "expand"]
+
+MOST_RUNS = 10_000
+"""The most runs of one sweep. More are a slip, and would hold the page or the terminal for minutes."""
 
 LISTED: tuple[str, ...] = tuple(
     name for name in FIELD_HELP if name not in ("corpus", "columns", "tasks", "learn")
@@ -31,8 +35,8 @@ def expand(
     dropped for the others, and runs that are then the same are made once. The values of `preset` are used
     where nothing else is said and the run has the field.
 
-    Raises ConfigError naming the field: an empty list, a value that is not possible, or a field that none
-    of the runs has.
+    Raises ConfigError naming the field: an empty list, a value that is not possible, a field that none of the
+    runs has, or more than MOST_RUNS runs.
     """
     base = {_name(field): value for field, value in base.items()}
     lists = {_name(field): list(values) for field, values in lists.items()}
@@ -40,6 +44,8 @@ def expand(
         if not values:
             raise ConfigError(field, f"{field}: the list is empty; name at least one value.")
     seeds = lists.pop("seed", None)
+    # Before anything is built: the product of a few long lists would fill the memory.
+    _check_number(math.prod(map(len, lists.values())), lists)
     combinations = [
         base | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())
     ]
@@ -52,9 +58,31 @@ def expand(
         # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
         kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
         for run in _per_task(proposed | kept):
-            for seed in [{}] if seeds is None else [{"seed": value} for value in seeds]:
-                runs.setdefault(RunConfig.build(**run | seed))
+            runs |= dict.fromkeys(_seeded(run, seeds))
+            _check_number(len(runs), {**lists, "seed": seeds or ()})
     return list(runs)
+
+
+def _seeded(values: Mapping[str, Any], seeds: Sequence[Any] | None) -> Iterator[RunConfig]:
+    """A run for each seed. The description is checked once, with the smallest and the largest seed."""
+    if seeds is None:
+        yield RunConfig.build(**values)
+    elif all(type(seed) is int for seed in seeds):
+        smallest = RunConfig.build(**values, seed=min(seeds))
+        RunConfig.build(**values, seed=max(seeds))
+        yield from (smallest.model_copy(update={"seed": seed}) for seed in seeds)
+    else:
+        yield from (RunConfig.build(**values, seed=seed) for seed in seeds)
+
+
+def _check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
+    if runs > MOST_RUNS:
+        longest = max(lists, key=lambda name: len(lists[name]))
+        raise ConfigError(
+            longest,
+            f"{longest}: these lists make more than {MOST_RUNS:,} runs; name fewer values, or launch in "
+            "parts.",
+        )
 
 
 def _name(field: str) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import PurePath
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from core.config import FIELD_HELP, RunConfig
 from core.errors import MRNLabError
+from core.lists import real_number
+from core.plain_text import shortened
 from core.store import ACTIVE, ENDED, Run, RunState
 
 __all__ = [
@@ -38,8 +40,8 @@ _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _YES, _NO = ("yes", "true", "1"), ("no", "false", "0")
-_SPANS = {"min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_SPAN = re.compile(rf"(\d+(?:\.\d+)?)({'|'.join(_SPANS)})")
+_SPANS = {"min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SPANS)})")
 
 
 @dataclass(frozen=True)
@@ -85,19 +87,43 @@ class TextField(FilterField):
 
     def test(self, comparison: str, values: Sequence[Value], now: datetime) -> Test:
         self._only_equal(comparison)
-        pattern = re.compile("|".join(f"(?:{self._pattern(value)})" for value in values), re.DOTALL)
-        fits = pattern.search if self.within else pattern.fullmatch
-        return lambda run: any(fits(str(text).casefold()) for text in self.read(run))
+        tests = [self._one(value) for value in values]
 
-    def _pattern(self, value: Value) -> str:
-        text = value.text.casefold()
-        if "*" in text and not value.quoted:
-            return ".*".join(map(re.escape, text.split("*")))
+        def test(run: Run) -> bool:
+            texts = [str(text).casefold() for text in self.read(run)]
+            return any(one(text) for one in tests for text in texts)
+
+        return test
+
+    def _one(self, value: Value) -> Callable[[str], bool]:
+        """Whether a text, in lower case, is what the value asks for."""
+        wanted = value.text.casefold()
+        if "*" in wanted and not value.quoted:
+            parts = wanted.split("*")
+            return partial(_follow, ["", *parts, ""] if self.within else parts)
         if self.choices is None:
-            return re.escape(text)
-        if text not in self.choices:
-            raise MRNLabError(f"{self.name} is one of {', '.join(self.choices)}, not '{value.text}'.")
-        return "|".join(map(re.escape, self.choices[text]))
+            return (lambda text: wanted in text) if self.within else wanted.__eq__
+        if wanted not in self.choices:
+            raise MRNLabError(
+                f"{self.name} is one of {', '.join(self.choices)}, not '{shortened(value.text)}'."
+            )
+        return self.choices[wanted].__contains__
+
+
+def _follow(parts: Sequence[str], text: str) -> bool:
+    """Whether the text is these parts in their order with anything between them.
+
+    Each part is taken where it is found first; a regular expression tries all places, which may take years.
+    """
+    first, *middle, last = parts
+    at, end = len(first), len(text) - len(last)
+    if at > end or not (text.startswith(first) and text.endswith(last)):
+        return False
+    for part in middle:
+        if (found := text.find(part, at, end)) < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 @dataclass(frozen=True)
@@ -114,12 +140,9 @@ class NumberField(FilterField):
         return lambda run: _is_number(value := self.read(run)) and value in wanted
 
     def _number(self, value: Value) -> float:
-        try:
-            number = float(value.text)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise MRNLabError(f"{self.name} is a number, not '{value.text}'.")
+        number = real_number(value.text)
+        if number is None:
+            raise MRNLabError(f"{self.name} is a number, not '{shortened(value.text)}'.")
         return number
 
 
@@ -157,8 +180,8 @@ class TimeField(FilterField):
         if value.is_anything and comparison == ":":
             return lambda _: True
         if (span := _SPAN.fullmatch(value.text)) and comparison in _ORDERS:
-            age, compare = timedelta(**{_SPANS[span[2]]: float(span[1])}), _ORDERS[comparison]
-            return lambda moment: compare(now - moment, age)
+            seconds, compare = float(span[1]) * _SPANS[span[2]], _ORDERS[comparison]
+            return lambda moment: compare((now - moment).total_seconds(), seconds)
         try:
             day = datetime.fromisoformat(value.text)
             day = day.astimezone() if day.tzinfo is None else day
@@ -166,7 +189,7 @@ class TimeField(FilterField):
         except (ValueError, OverflowError, OSError):
             raise MRNLabError(
                 f"{self.name} takes a day such as {self.name}>2026-11-01, or an age such as "
-                f"{self.name}<2h (min, h, d, w), not '{value.text}'."
+                f"{self.name}<2h (min, h, d, w), not '{shortened(value.text)}'."
             ) from None
         if comparison in _ORDERS:
             compare = _ORDERS[comparison]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
+from core.errors import MRNLabError
+from core.plain_text import shortened
 from core.store import ACTIVE, RESTARTABLE, RunState, Store
 from jobs import control
 from jobs.control import Answer
@@ -46,6 +49,7 @@ def unpause(store: Store, engine: Engine | None = None) -> list[Answer]:
 
 def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:
     """A machine takes no more runs. What it trains goes on, or with `now` is saved and waits for another."""
+    _check_host(host)
     store.drain(host, now=now)
     if now:
         return [_whole(f"{host} takes no more runs; what it trains is saved and waits again.")]
@@ -54,6 +58,7 @@ def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:
 
 def undrain(store: Store, host: str, engine: Engine | None = None) -> list[Answer]:
     """A machine takes runs again."""
+    _check_host(host)
     store.undrain(host)
     (engine or default_engine()).ensure_workers(store)
     return [_whole(f"{host} takes runs again.")]
@@ -103,6 +108,14 @@ def move(store: Store, ids: Iterable[int], by: int) -> list[Answer]:
         levels.setdefault(min(most, max(least, run.priority + by)), []).append(run.id)
     with store.transaction():
         return [answer for level, some in levels.items() for answer in prioritise(store, some, level)]
+
+
+def _check_host(name: str) -> None:
+    """Raises MRNLabError where no machine can have that name (RFC 1123, and `_`, which some have)."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,253}", name):
+        raise MRNLabError(
+            f"'{shortened(name)}' is not the name of a machine; `mrnlab queue` lists those that train."
+        )
 
 
 def _whole(message: str) -> Answer:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.errors import MRNLabError
+from core.lists import whole_number
 from core.store import Run
 from jobs.filter_fields import ALIASES, FIELDS, Test, Value
 
@@ -139,7 +140,7 @@ class _Reader:
                     "paradigm:mrn,mtl, and for not a minus, -status:failed.",
                 )
         wanted = value.text.casefold()
-        number = int(wanted) if wanted.isascii() and wanted.isdecimal() else None
+        number = whole_number(wanted)
         return lambda run: run.id == number or wanted in _searched(run)
 
     def _quoted(self) -> Value | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from core.config import RunConfig, remarks
 from core.corpora import prepare
@@ -132,9 +132,10 @@ def placed(config: RunConfig) -> RunConfig:
     mapping by the copy that the laboratory keeps, since the file may change later.
     """
     changes = {"corpus": placed_name(config.corpus)}
-    encoder = Path(base_name(config.encoder)).expanduser()
-    if base_name(config.encoder) not in ENCODERS and encoder.is_dir():  # known names win, as when located
-        changes["encoder"] = str(encoder.resolve()) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
+    encoder = os.path.expanduser(base_name(config.encoder))
+    # Known names win, as when located. `isdir` raises nothing, whatever a name holds.
+    if base_name(config.encoder) not in ENCODERS and os.path.isdir(encoder):
+        changes["encoder"] = os.path.realpath(encoder) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
     if all(getattr(config, field) == value for field, value in changes.items()):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.errors import CorpusError
 
-__all__ = ["MOST_BYTES", "MOST_CHARACTERS", "MOST_LINES", "read_lines"]
+__all__ = ["MOST_BYTES", "MOST_CHARACTERS", "MOST_LINES", "read_bytes", "read_lines"]
 
 MOST_BYTES = 2_000_000_000
 MOST_LINES = 20_000_000
@@ -18,10 +18,10 @@ of the page or the worker that reads it, and end it without a word."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_lines(path: Path) -> list[str]:
-    """The file's lines without their ends (LF or CRLF) and without a byte order mark.
+def read_bytes(path: Path) -> bytes:
+    """What a file of text holds. Raises CorpusError where it is missing, no file, or too large.
 
-    Raises CorpusError where the file is missing, no file, empty, not UTF-8, or has too much in it.
+    A device or a pipe is no such file: reading it might never end.
     """
     try:
         if path.exists() and not path.is_file():
@@ -31,11 +31,19 @@ def read_lines(path: Path) -> list[str]:
                 f"{path} holds {path.stat().st_size / 1e6:,.0f} MB and the most is "
                 f"{MOST_BYTES / 1e6:,.0f} MB; take a part of it."
             )
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         raise CorpusError(f"There is no file {path}; check the name.") from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """The file's lines without their ends (LF or CRLF) and without a byte order mark.
+
+    Raises CorpusError where the file is missing, no file, empty, not UTF-8, or has too much in it.
+    """
+    data = read_bytes(path)
     if data.startswith(_UTF16):
         raise CorpusError(f"{path}, line 1: is UTF-16, not UTF-8; save the file as UTF-8.")
     data = data.removeprefix(codecs.BOM_UTF8)

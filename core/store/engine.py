@@ -6,19 +6,32 @@ moment (sqlite.org/wal.html#walresetbug), so WAL is used only where the library 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, ProgrammingError
 
 from core.errors import StoreError
+from core.paths import given_path
+from core.plain_text import without_passwords
 
-__all__ = ["BUSY_TIMEOUT_S", "make_engine", "parse_url", "shown", "store_file", "wal_is_safe"]
+__all__ = [
+    "BUSY_TIMEOUT_S",
+    "check_connection",
+    "make_engine",
+    "parse_url",
+    "shown",
+    "store_file",
+    "wal_is_safe",
+]
 
 BUSY_TIMEOUT_S = 30.0
+# A file or a word, but no part of a URL.
+_PLAIN_NAME = re.compile(r"[\w./~ -]{1,200}")
 _MEMORY = (None, "", ":memory:")
 # Two connections are kept by each process (its workers number hundreds), more are opened for a moment.
 _KEPT, _MOMENTARY = 2, 10
@@ -45,12 +58,13 @@ def parse_url(text: str) -> URL:
     """
     try:
         url = make_url(text)
-    except ArgumentError as error:
-        before, at, host = text.rpartition("@")
-        named = f"…@{host}" if at else before or host  # what stands before an @ may hold a password
+    except (ArgumentError, ValueError):
+        # Without its cause, and of a URL no more than the database's name: any other part may be a password.
+        scheme, there, _ = text.partition("://")
+        named = f"{scheme}://…" if there else text if _PLAIN_NAME.fullmatch(text) else "…"
         raise StoreError(
             f"The store '{named}' is not a database URL; write it like sqlite:///runs.db."
-        ) from error
+        ) from None
     if url.drivername == "postgres":  # as other programs of PostgreSQL have it
         url = url.set(drivername="postgresql")
     if "password" in url.query:
@@ -68,7 +82,7 @@ def store_file(url: URL) -> Path | None:
     name = url.database
     if url.get_backend_name() != "sqlite" or name is None or name in _MEMORY or name.startswith("file:"):
         return None
-    return Path(name).expanduser().resolve()
+    return given_path(name).resolve()
 
 
 def shown(url: URL) -> str:
@@ -90,8 +104,34 @@ def make_engine(url: URL, patience_s: float) -> Engine:
 
     A busy database is waited for so long. Raises StoreError where the database's driver is not installed.
     """
-    if url.get_backend_name() != "sqlite":
-        return _server_engine(url, patience_s)
+    make = _sqlite_engine if url.get_backend_name() == "sqlite" else _server_engine
+    try:
+        return make(url, patience_s)
+    except ImportError as error:
+        raise _no_driver(url, error) from error
+    except (ArgumentError, ValueError, TypeError) as error:
+        raise _odd_url(url, error) from None
+
+
+def check_connection(engine: Engine, url: URL) -> None:
+    """Connects once. Raises StoreError where an option of the URL is no such option or has an odd value.
+
+    A database that does not answer, or refuses, raises DBAPIError (`core.store.faults` has words for it).
+    """
+    try:
+        engine.connect().close()
+    except (ProgrammingError, ValueError, TypeError) as error:
+        raise _odd_url(url, error) from None
+
+
+def _odd_url(url: URL, error: Exception) -> StoreError:
+    """In the driver's own words, which speak of the part that is odd."""
+    reason = str(getattr(error, "orig", None) or error).partition("\n")[0].rstrip(".")
+    reason = without_passwords(reason, url.render_as_string(hide_password=False))
+    return StoreError(f"The store {shown(url)} cannot be opened ({reason}); check its URL.")
+
+
+def _sqlite_engine(url: URL, patience_s: float) -> Engine:
     if url.database in _MEMORY:
         # One connection for all threads, lent to one at a time: the pool is then the lock.
         engine = create_engine(
@@ -115,18 +155,15 @@ def _server_engine(url: URL, patience_s: float) -> Engine:
         given = {name: value for name, value in _POSTGRES.items() if name not in url.query}
         # As long as SQLite waits for another writer.
         given["options"] = f"{url.query.get('options', '')} -c lock_timeout={patience_s * 1000:.0f}".strip()
-    try:
-        # Asked first whether it still lives, a connection survives a restart of its server.
-        engine = create_engine(
-            url,
-            pool_pre_ping=True,
-            pool_size=_KEPT,
-            max_overflow=_MOMENTARY,
-            pool_timeout=patience_s,
-            connect_args=given,
-        )
-    except ImportError as error:
-        raise _no_driver(url, error) from error
+    # Asked first whether it still lives, a connection survives a restart of its server.
+    engine = create_engine(
+        url,
+        pool_pre_ping=True,
+        pool_size=_KEPT,
+        max_overflow=_MOMENTARY,
+        pool_timeout=patience_s,
+        connect_args=given,
+    )
     if engine.driver == "psycopg":
         event.listen(engine, "connect", _replace_nul)
     return engine

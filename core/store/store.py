@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from sqlalchemy import Connection
 
 from core.errors import StoreError
-from core.paths import database_url, home
+from core.paths import database_url, given_path, home
 from core.store import engine
 from core.store.backup import Backup, copy_file, copy_rows, counted, put_in_place, sound
 from core.store.curation import CurationPart
-from core.store.engine import make_engine, parse_url
+from core.store.engine import check_connection, make_engine, parse_url, store_file
 from core.store.faults import translated_errors
 from core.store.health import HealthPart
 from core.store.life import LifePart
@@ -23,6 +23,9 @@ from core.store.migrations import upgrade
 from core.store.transfer import TransferPart
 
 __all__ = ["Store"]
+
+# What is meant as one, well-formed or not, and is not taken for the name of a file: it may hold a password.
+_URL = re.compile(r"://|:[^/]*@|:/[^/]*:")
 
 
 class Store(LifePart, CurationPart, TransferPart, HealthPart):
@@ -59,6 +62,7 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
         store = cls(make_engine(parsed, patience_s), parsed, clock, patience_s)
         try:
             with translated_errors(store.name, patience_s):
+                check_connection(store._engine, parsed)
                 upgrade(store._engine, store.name)
         except BaseException:
             store.close()
@@ -71,13 +75,20 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
         `target` is a file, which gets its name when it is whole and has been looked through, or the URL of a
         database without runs. A file that is there is kept unless `replace`. Raises StoreError.
         """
-        if "://" in target and not target.startswith("sqlite:///"):
+        if _URL.search(target) and not target.startswith("sqlite:///"):
             return self._copy_to_database(target)
-        path = Path(target.removeprefix("sqlite:///")).expanduser().resolve()
+        named = store_file(parse_url(target)) if target.startswith("sqlite:///") else given_path(target)
+        if named is None:
+            raise StoreError("A database in memory is gone at once; name a file.")
+        path = named.resolve()
         if path == self._path:
             raise StoreError(f"{path} is the store itself; give another name.")
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path} is not a file; give another name.")
         if path.exists() and not replace:
             raise StoreError(f"{path} is there already; give another name, or --force.")
+        if not path.parent.is_dir():
+            raise StoreError(f"There is no folder {path.parent}; make it first.")
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with self.transaction(write=False) as connection:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 from core.paths import keep_private
 
 # Each module adds its verbs to the app.
@@ -20,12 +23,14 @@ from jobs.cli import (
     transfer,
 )
 from jobs.cli.app import app
+from jobs.cli.guard import guarded
 
 __all__ = [
     "app",
     "backup",
     "control",
     "doctor",
+    "guarded",
     "launch",
     "learned",
     "listing",
@@ -41,5 +46,10 @@ __all__ = [
 
 def main() -> None:
     """The console script `mrnlab`."""
-    keep_private()
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that is not UTF-8 shows what it cannot write as \\u03bb.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    with guarded():
+        keep_private()
+        app()

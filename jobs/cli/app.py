@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,11 +13,22 @@ import typer
 from typer.core import TyperGroup
 
 from core.errors import MRNLabError
+from core.lists import whole_number
+from core.plain_text import shortened, without_passwords
 from core.store import Store
 from jobs.cli.output import tell
 from jobs.engines import ENGINES
 
-__all__ = ["JSON_OPTION", "RUNS_ARGUMENT", "RUN_ARGUMENT", "Chosen", "app", "opened_store"]
+__all__ = [
+    "JSON_OPTION",
+    "RUNS_ARGUMENT",
+    "RUN_ARGUMENT",
+    "Chosen",
+    "app",
+    "opened_store",
+    "run_number",
+    "whole",
+]
 
 
 # In the order of a run's life, which is also the order of the help.
@@ -31,12 +43,62 @@ class _Verbs(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=_VERBS.index)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _told():
+            _check_encoding(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _told():
             return super().invoke(ctx)
-        except MRNLabError as error:
-            tell(str(error), err=True)
-            raise typer.Exit(2) from None
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except MRNLabError as error:
+        tell(_LONG_WORD.sub(lambda word: shortened(word[0], 200), str(error)), err=True)
+        raise typer.Exit(2) from None
+
+
+# Longer than any path, number or URL that is meant.
+_LONG_WORD = re.compile(r"\S{500,}")
+
+
+def _check_encoding(arguments: Sequence[str]) -> None:
+    """Raises MRNLabError where an argument is not UTF-8: no database, JSON or report could hold it."""
+    for argument in arguments:
+        shown = argument.encode(errors="backslashreplace").decode()
+        if shown != argument:
+            raise MRNLabError(
+                f"The argument '{without_passwords(shown)}' is not UTF-8; write it in UTF-8, and give a file "
+                "with such a name another one."
+            )
+
+
+def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int], int]:
+    """A reader of whole numbers for the option or argument of that name.
+
+    It raises MRNLabError for other text, numbers that only Python reads (`1_0`, ` 1`) among it.
+    """
+
+    def read(text: str | int) -> int:
+        number = text if isinstance(text, int) else whole_number(text)
+        if number is None or not least <= number <= most:
+            raise MRNLabError(
+                f"{name}: '{shortened(str(text))}' is not a whole number from {least:,} to {most:,}."
+            )
+        return number
+
+    return read
+
+
+def run_number(text: str) -> int:
+    """The number of a run, there or not. Raises MRNLabError for text that cannot be one."""
+    if (number := whole_number(text)) is None or not text.isdecimal():
+        raise MRNLabError(f"RUN: '{shortened(text)}' is not the number of a run; `mrnlab runs` lists them.")
+    return number
 
 
 app = typer.Typer(
@@ -50,8 +112,8 @@ app = typer.Typer(
 )
 
 JSON_OPTION = typer.Option("--json", help="Print one JSON document on standard output.")
-RUN_ARGUMENT = typer.Argument(metavar="RUN", help="The number of a run.")
-RUNS_ARGUMENT = typer.Argument(metavar="RUN...", help="The numbers of runs.")
+RUN_ARGUMENT = typer.Argument(metavar="RUN", help="The number of a run.", parser=run_number)
+RUNS_ARGUMENT = typer.Argument(metavar="RUN...", help="The numbers of runs.", parser=run_number)
 
 
 @dataclass(frozen=True)

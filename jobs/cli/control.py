@@ -12,9 +12,10 @@ import typer
 from core.errors import MRNLabError
 from core.store import ACTIVE, RunState
 from jobs import control, queueing
-from jobs.cli.app import RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store
+from jobs.cli.app import RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import say, tell
 from jobs.control import Answer
+from jobs.queueing import PRIORITIES
 
 __all__ = ["archive", "delete", "label", "note", "priority", "restore", "resume", "retry", "stop"]
 
@@ -53,7 +54,12 @@ def stop(
 @app.command()
 def priority(
     ctx: typer.Context,
-    priority: Annotated[int, typer.Argument(metavar="N", help="Higher ones start first; unsaid 0.")],
+    priority: Annotated[
+        int,
+        typer.Argument(
+            metavar="N", help="Higher ones start first; unsaid 0.", parser=whole("N", *PRIORITIES)
+        ),
+    ],
     run: Annotated[list[int], RUNS_ARGUMENT],
 ) -> None:
     """Give runs a priority. Put `--` before one below zero: `mrnlab priority -- -5 12`."""

@@ -9,12 +9,14 @@ import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
 from core.errors import ConfigError
+from core.lists import is_number, numbers
 from core.lists import seeds as seeds_in
 from core.store import RunState, Store
 from core.sweep import LISTED, expand
-from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, run_document, runs_told, say, tell
 from jobs.cli.waiting import wait_for_runs
+from jobs.queueing import MOST_RETRIES, PRIORITIES
 from jobs.wording import percent, seconds_told
 
 __all__ = ["described", "launch"]
@@ -56,12 +58,17 @@ def launch(
     ] = None,
     sweep: Annotated[str | None, typer.Option(help="A name for these runs together.")] = None,
     priority: Annotated[
-        int, typer.Option(help="Higher ones start first; unsaid 0.", metavar="N", min=-1000, max=1000)
+        int,
+        typer.Option(
+            help="Higher ones start first; unsaid 0.", metavar="N", parser=whole("--priority", *PRIORITIES)
+        ),
     ] = 0,
     retries: Annotated[
         int,
         typer.Option(
-            help="How often a run is resumed by itself when its worker dies.", metavar="N", min=0, max=100
+            help="How often a run is resumed by itself when its worker dies.",
+            metavar="N",
+            parser=whole("--retries", 0, MOST_RETRIES),
         ),
     ] = 0,
     reuse: Annotated[
@@ -119,29 +126,33 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
         for name in ("encoder", "encoder_training", "paradigm", "prior", "alignment", "epochs", "fraction")
     }
     settings = _settings(options["setting"] or [])
-    listed |= {"lambda": options["lambda_"], "seed": _seeds(options["seeds"])}
+    listed |= {"lambda": options["lambda_"]}
     listed = {name: settings.get(name) if value is None else value for name, value in listed.items()}
     listed |= {name: value for name, value in settings.items() if name in LISTED and name not in listed}
     base = {name: value for name, value in single.items() if value is not None}
     base |= {name: value for name, value in settings.items() if name not in listed}
-    lists = {
-        name: [one.strip() for one in value.split(",") if one.strip()]
-        for name, value in listed.items()
-        if value is not None
-    }
+    lists = {name: _values(name, value) for name, value in listed.items() if value is not None}
+    if options["seeds"] is not None:
+        lists["seed"] = _seeds(options["seeds"])
     return expand(base, lists, _preset(options["preset"]))
 
 
-def _seeds(text: str | None) -> str | None:
-    if text is None or not text.strip():
-        return text
+def _values(field: str, text: str) -> list[Any]:
+    """The values in a list as one types it; none where it is empty. Raises ConfigError."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return numbers(text, field) if parts and is_number(field) else parts
+
+
+def _seeds(text: str) -> list[int]:
+    if not text.strip():
+        return []
     if text.strip() == "0":
         # Meant as "no seeds" as often as "the seed 0"; either would be taken for the other.
         raise ConfigError(
             "seed",
             "--seeds: 0 seeds make no run; name the seeds, such as 1,2,3 (the seed 0 is --set seed=0).",
         )
-    return ",".join(map(str, seeds_in(text)))
+    return seeds_in(text)
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from core.errors import MRNLabError
+from core.lists import whole_number
 from core.mrn.groups import task_groups
 from core.mrn.relations import MODES
 from core.mrn.rows import row_names
+from core.plain_text import shortened
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say
 from jobs.cli.relation_numbers import numbers_document, print_numbers
@@ -35,13 +37,14 @@ def relations(
     """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers."""
     if mode not in MODES:
         raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(MODES)}.")
-    if step != "last" and not step.isdecimal():
-        raise MRNLabError(f"--step: '{step}' is neither a step's number nor 'last'.")
+    number = None if step == "last" else whole_number(step)
+    if step != "last" and number is None:
+        raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")
     with opened_store(ctx) as store:
         found = store.run(run)
         if found.config.paradigm != "mrn":
             raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
-        key, learned = store.relations(run, None if step == "last" else int(step))
+        key, learned = store.relations(run, number)
         document = numbers_document(store, found, key, learned) if numbers else {}
     if (alignment := found.facts.get("alignment")) and not (csv or json_):
         say(f"Alignment {alignment}: {found.facts.get('alignment_reason') or 'as asked'}.")

@@ -11,7 +11,7 @@ from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.paths import own_log
 from core.store import MetricKey, Run, RunState
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
 from jobs.logs import tail
 from jobs.run_filter import parse_filter
@@ -34,7 +34,9 @@ def runs(
         typer.Option("--filter", help="Words and fields: 'paradigm:mrn lambda<0.1 -tag:old created<2d'."),
     ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="The archived runs instead.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 50,
+    limit: Annotated[
+        int, typer.Option(metavar="N", help="At most so many, the newest.", parser=whole("--limit", 1))
+    ] = 50,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """List runs, newest first."""
@@ -103,7 +105,10 @@ def _cells(run: Run) -> tuple[object, ...]:
 def show(
     ctx: typer.Context,
     run: Annotated[int, RUN_ARGUMENT],
-    log: Annotated[int, typer.Option(min=0, help="Also the last so many lines of its log.")] = 0,
+    log: Annotated[
+        int,
+        typer.Option(metavar="N", help="Also the last so many lines of its log.", parser=whole("--log", 0)),
+    ] = 0,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one run: its description, state, scores and history."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -35,7 +36,8 @@ def hand_out(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """One JSON document. Numbers that are not finite become null, which JSON can say."""
-    hand_out(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
+    hand_out(json.dumps(_plain(document), ensure_ascii=not utf8, indent=2, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:

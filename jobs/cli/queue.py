@@ -9,7 +9,7 @@ import typer
 
 from core.store import Run, RunState, Store
 from jobs import queueing
-from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, tell
 from jobs.control import Answer
 from jobs.processes import hostname
@@ -26,7 +26,10 @@ app.add_typer(_group, name="queue")
 @_group.callback()
 def queue(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many of the runs that wait.")] = 20,
+    limit: Annotated[
+        int,
+        typer.Option(metavar="N", help="At most so many of the runs that wait.", parser=whole("--limit", 1)),
+    ] = 20,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show what trains where, what waits and why; pause and resume the queue, drain machines."""
@@ -84,14 +87,14 @@ def drain(
 ) -> None:
     """Let a machine take no more runs; its workers end after what they train."""
     with opened_store(ctx) as store:
-        _tell(queueing.drain(store, host or hostname(), now=now))
+        _tell(queueing.drain(store, hostname() if host is None else host, now=now))
 
 
 @_group.command()
 def undrain(ctx: typer.Context, host: Annotated[str | None, _HOST] = None) -> None:
     """Let a machine take runs again."""
     with opened_store(ctx) as store:
-        _tell(queueing.undrain(store, host or hostname()))
+        _tell(queueing.undrain(store, hostname() if host is None else host))
 
 
 def _tell(answers: Sequence[Answer]) -> None:

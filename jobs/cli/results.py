@@ -10,7 +10,7 @@ import typer
 
 from core.errors import MRNLabError
 from core.store import RunState, Store
-from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.app import JSON_OPTION, app, opened_store, run_number
 from jobs.cli.output import hand_out, print_json, print_table, runs_told, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
 from jobs.sheets import (
@@ -44,7 +44,8 @@ class _Format(StrEnum):
 def results(
     ctx: typer.Context,
     run: Annotated[
-        list[int] | None, typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).")
+        list[int] | None,
+        typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).", parser=run_number),
     ] = None,
     format_: Annotated[_Format, typer.Option("--format", help="How the table is written.")] = _Format.TABLE,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",

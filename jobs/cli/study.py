@@ -11,7 +11,7 @@ import typer
 
 from core.errors import ConfigError
 from core.studies import STUDIES, Setting, Study, load_study
-from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import hand_out, print_json, print_table, say
 from jobs.cli.study_report import document, markdown, table
 from jobs.studies import follow
@@ -19,6 +19,9 @@ from jobs.study_runs import Outstanding, StudyRuns, laid_out, outstanding
 from jobs.wording import seconds_told
 
 __all__ = ["study"]
+
+
+_MOST_SEEDS = 1000
 
 
 class _Report(StrEnum):
@@ -38,7 +41,12 @@ def study(
         str | None, typer.Option(metavar="NAME,...", help="Only these settings, in this order.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="How many seeds (default: the study's own).")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How many seeds (default: the study's own).",
+            parser=whole("--seeds", 1, _MOST_SEEDS),
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what is still to be run, and run nothing.")
@@ -98,6 +106,8 @@ def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Set
     if names is None:
         return list(known.values())
     wanted = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+    if not wanted:
+        raise ConfigError("setting", f"--setting: the list is empty; settings are {', '.join(known)}.")
     for name in wanted:
         if name not in known:
             raise ConfigError("setting", f"--setting: '{name}' is not one of {', '.join(known)}.")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
-from core.paths import own_checkpoint
+from core.paths import given_path, own_checkpoint
 from core.store import Run
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
@@ -86,13 +86,11 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
 
 def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence: bool, json_: bool) -> None:
     from core.corpora.given import GivenTask, read_given
+    from core.corpora.lines import read_bytes
     from core.tagged_file import column_names, conll_text, given_scores
     from core.tagging import load_tagger, tag_in_parts
 
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise MRNLabError(f"--file: {file} cannot be read: {error.strerror}.") from error
+    content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
     tasks = [GivenTask(name, scheme, tagger.labels[name]) for name, scheme in tagger.schemes.items()]

@@ -15,14 +15,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Annotated
 
 import submitit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import MRNLabError
-from core.paths import home
+from core.paths import given_path, home
 from core.store import Run, RunState, Store
 from jobs.engines.environment import handed_on
 from jobs.engines.slurm_job import JOB, SlurmWorker
@@ -76,7 +75,7 @@ class SlurmSettings(BaseModel):
     def read(cls) -> SlurmSettings:
         """Raises MRNLabError where the file cannot be read or says what there is not."""
         named = os.environ.get("MRNLAB_SLURM")
-        path = Path(named).expanduser() if named else home() / "slurm.toml"
+        path = given_path(named) if named else home() / "slurm.toml"
         if not named and not path.exists():
             return cls()
         try:

@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 from core.checkpoints.sealed import Damaged, opened, seal
 from core.errors import MRNLabError
 from core.models.registry import ENCODERS, base_name
-from core.paths import own_checkpoint
+from core.paths import given_path, own_checkpoint
 from core.store import RunState, Store
 from core.store.snapshot_codec import decode
 from core.store.transfer import RunRecord
@@ -54,7 +54,7 @@ def export_run(
     `tasks`: those that get a Transformers folder (all of the run by default). `force`: an earlier export that
     is there is replaced. Raises MRNLabError, and leaves what is there as it is.
     """
-    folder = folder.expanduser().resolve()
+    folder = given_path(folder).resolve()
     _check_place(folder, force)
     record = store.record(run_id)
     checkpoint = _checkpoint_of(record)

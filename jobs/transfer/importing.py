@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.errors import MRNLabError
 from core.models.registry import ENCODERS, base_name
-from core.paths import checkpoint_dir
+from core.paths import checkpoint_dir, given_path
 from core.store import Store, normal_tag
 from core.store.transfer import RunRecord
 from jobs.transfer.exporting import CHECKPOINT
@@ -40,7 +40,7 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
     One that is there already (exported from here, say, or imported before) is left as it is, unless `again`.
     Raises MRNLabError where the folder is not what `export_run` wrote, in every byte.
     """
-    folder = folder.expanduser().absolute()
+    folder = given_path(folder)
     given = GivenExport(folder)
     file, record = _read(given)
     known = store.same_run(record.run)

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 from core.errors import MRNLabError
+from core.plain_text import without_passwords
 from core.store import Store
+from jobs.cli.app import app
 from jobs.engines.local import LocalEngine
 from jobs.run_filter import parse_filter, quoted
 from tests.making import config
@@ -169,3 +172,35 @@ def test_a_password_is_in_no_command_line() -> None:
 
 def _named(process: psutil.Process) -> bool:
     return any(part.startswith("jobs.") for part in process.cmdline())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:PW@host:port/db",
+        "postgresql://me:PW@host:1:2/db",
+        "postgresql://me:PW@[::1/db",
+        "postgresql://me:PW/word@host/db",
+        "postgresql:/me:PW@host/db",
+        "me:PW@host/db",
+        "sqlite://me:PW@host/db",
+        "oracle://me:PW@host/db",
+        f"postgresql://me:PW@{'h' * 300}/db",
+        "postgresql://me:PW@127.0.0.1:1/db?nonsense=1",
+        "postgresql://127.0.0.1:1/db?password=PW&nonsense=1",
+    ],
+)
+def test_a_spoiled_url_shows_no_password(url: str) -> None:
+    spoiled = url.replace("PW", "s3cretW0rd")
+    for arguments in (["--db", spoiled, "runs"], ["backup", spoiled]):
+        told = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert told.exit_code == 2
+        assert len(told.stderr.splitlines()) == 1
+        assert "s3cretW0rd" not in told.output
+
+
+def test_the_details_of_an_error_hold_no_password() -> None:
+    """They are kept in a file; the sources are the call and the variables of the laboratory."""
+    text = "Call: --db postgresql://me:s3%20cret@h/db; refused 's3 cret', password=other and sslpassword=more"
+    shown = without_passwords(text, "postgresql://me:s3%20cret@h/db")
+    assert shown == "Call: --db postgresql://me:***@h/db; refused '***', password=*** and sslpassword=***"

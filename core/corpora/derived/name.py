@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.corpora.derived.joined import JOINED
 from core.corpora.derived.kind import Kind, Options
 from core.corpora.derived.registry import KINDS
 from core.corpora.places import find_folder
@@ -63,6 +64,8 @@ def recipe(name: str) -> Recipe:
     if (kind := KINDS.get(found["kind"] or "")) is None:
         known = ", ".join(filter(None, KINDS))
         raise CorpusError(f"There is no kind of corpus '{found['kind']}'; the kinds are {known}.")
+    if kind is JOINED and len(bases) < 2:
+        raise CorpusError(f"'{name}' joins one corpus alone; name two or more, as joined:A+B.")
     said = "" if found["options"] is None else f"?{found['options']}"
     return Recipe(kind, bases, _options(name, kind, found["options"]), said)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from core.corpora.derived.kind import Option
+from core.lists import real_number
 
 __all__ = ["SAMPLES", "choice", "count", "counts", "share_list", "text"]
 
@@ -33,13 +34,11 @@ def counts(value: str) -> tuple[int, ...]:
 
 def share_list(value: str) -> tuple[float, ...]:
     """Numbers from 0 to 1, set apart by commas."""
-    try:
-        shares = tuple(map(float, value.split(",")))
-    except ValueError:
-        shares = ()
-    if not shares or not all(0 <= share <= 1 for share in shares):
+    shares = [real_number(part) for part in value.split(",")]
+    known = tuple(share for share in shares if share is not None and 0 <= share <= 1)
+    if len(known) < len(shares):
         raise ValueError("numbers from 0 to 1, set apart by commas")
-    return shares
+    return known
 
 
 def choice(*names: str) -> Callable[[str], str]:

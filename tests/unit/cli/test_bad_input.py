@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,21 @@ class TestBadInput:
             (("--set", "epochs"), ["FIELD=VALUE"]),
             (("--preset", "mine"), ["mine", "dissertation"]),
             (("--columns", "ner,toy"), ["tokens"]),
+            (("--lambda", "1_0"), ["lambda", "'1_0' is not a number"]),
+            (("--lambda", "inf"), ["lambda", "not a number"]),
+            (("--fraction", "\u0661"), ["fraction", "not a number"]),
+            (("--epochs", "1_0"), ["epochs", "not a whole number"]),
+            (("--epochs", "9" * 5000), ["epochs", "(5,000 characters)"]),
+            (("--set", "dropout=0.1_5"), ["dropout", "not a number"]),
+            (("--seeds", "1_0"), ["seed", "1_0"]),
+            (("--seeds", "1-10000", "--epochs", "1-24"), ["epochs", "1-24"]),
+            (("--seeds", "1-10000", "--epochs", ",".join(map(str, range(1, 25)))), ["more than 10,000 runs"]),
+            (("--priority", "1_0"), ["--priority", "1_0", "from -1,000 to 1,000"]),
+            (("--retries", " 1"), ["--retries", "whole number"]),
+            (("--encoder", "a" * 300), ["a" * 300]),
+            (("--encoder", "~nobody-here/x"), ["~nobody-here/x"]),
+            (("--alignment", f"mapping:{'a' * 300}"), ["cannot be read", "too long"]),
+            (("--sweep", "\udcff"), ["not UTF-8", "\\udcff"]),
         ],
     )
     def test_options(self, lab: Laboratory, corpus: Path, options: tuple[str, ...], words: list[str]) -> None:
@@ -85,9 +101,60 @@ class TestBadInput:
     def test_unknown_runs(self, lab: Laboratory, verb: str) -> None:
         assert "no run 7" in lab.refusal(verb, "7")
 
+    @pytest.mark.parametrize(
+        "number", [str(2**63), str(2**64), "9" * 5000, "-1", "1_0", " 1", "\u0661", "1.0"]
+    )
+    @pytest.mark.parametrize(
+        "verb", ["show", "metrics", "relations", "results", "resume", "retry", "archive", "restore", "delete"]
+    )
+    def test_what_is_no_number_of_a_run(self, lab: Laboratory, verb: str, number: str) -> None:
+        assert "is not the number of a run" in lab.refusal(verb, "--", number)
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("launch", "--corpus", "joined:demo", "--tasks", "pos,ner"), "joins one corpus alone"),
+            (
+                ("launch", "--corpus", "simulated:demo?task=ner&tasks=3&alpha=1_0", "--tasks", "a,b"),
+                "from 0 to 1",
+            ),
+            (("runs", "--filter", "created<1_0d"), "takes a day such as"),
+            (("runs", "--filter", "created<\u0663d"), "takes a day such as"),
+            (("runs", "--filter", "lambda<1_0"), "lambda is a number"),
+            (("runs", "--limit", "1_0"), "--limit"),
+            (("study", "priors", "--dry-run", "--seeds", "2147483648"), "--seeds"),
+            (("study", "priors", "--dry-run", "--setting", ""), "the list is empty"),
+            (("import", "a" * 300), "too long for the name of a file"),
+            (("import", "~nobody-here"), "There is no folder"),
+            (("export", "1", "a" * 300), "too long for the name of a file"),
+            (("backup", "a" * 300), "too long for the name of a file"),
+            (("backup", "/dev/null", "--force"), "is not a file"),
+            (("queue", "drain", "--host", "a\nb"), "is not the name of a machine"),
+            (("--db", f"sqlite:///{'a' * 300}", "runs"), "too long for the name of a file"),
+            (("--db", "sqlite:///a.db?timeout=x", "runs"), "check its URL"),
+            (("--db", "sqlite+aiosqlite:///a.db", "runs"), "driver that is not installed"),
+        ],
+    )
+    def test_what_cannot_be(self, lab: Laboratory, arguments: tuple[str, ...], words: str) -> None:
+        assert words in lab.refusal(*arguments)
+
+    @pytest.mark.parametrize("text", ["created<99999999999999999d", "9" * 5000, "-" + "9" * 5000])
+    def test_filters_that_no_run_fits(self, lab: Laboratory, text: str) -> None:
+        lab.answer("runs", "--filter", text)
+
+    def test_files_that_never_end(self, lab: Laboratory, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe.conll"
+        os.mkfifo(pipe)
+        run = lab.finished()
+        with lab.store.transaction() as connection:
+            connection.exec_driver_sql("UPDATE runs SET checkpoint = 'x'")
+        for file in ("/dev/zero", str(pipe)):
+            assert "is not a file" in lab.refusal("tag", str(run), "--file", file)
+        assert "too long" in lab.refusal("tag", str(run), "--file", "a" * 300)
+
     def test_unknown_verbs_and_values(self, lab: Laboratory) -> None:
         assert lab.call("train").exit_code == 2
-        assert lab.call("show", "one").exit_code == 2
+        assert "'one' is not the number of a run" in lab.refusal("show", "one")
         assert "no state" in lab.refusal("runs", "--state", "asleep")
 
 

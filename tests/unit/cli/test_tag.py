@@ -60,5 +60,5 @@ def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
     gold.write_text(GOLD + "lamb N\n")
     assert "line 6: expected 3 columns" in lab.refusal("tag", run, "--file", str(gold))
     assert "not both" in lab.refusal("tag", run, "EU", "--file", str(gold))
-    assert "cannot be read" in lab.refusal("tag", run, "--file", str(tmp_path / "none.txt"))
+    assert "There is no file" in lab.refusal("tag", run, "--file", str(tmp_path / "none.txt"))
     assert "is not one of conll, json" in lab.refusal("tag", run, "--file", str(gold), "--format", "xml")
