@@ -11,6 +11,7 @@ from dashboard.panels.run_actions import run_actions
 from dashboard.panels.run_cards import MOST_CARDS, run_cards
 from dashboard.panels.run_detail import focus_picker, run_detail
 from dashboard.panels.run_diff import run_diff
+from dashboard.panels.run_picker import say_gone
 from dashboard.panels.run_search import page_number, run_search
 from dashboard.panels.run_table import found_line, nothing_found, opened, run_table
 from dashboard.panels.try_it import try_it
@@ -63,6 +64,7 @@ def draw() -> None:
             nothing_found(is_filtered=search.is_filtered)
         seen = {run_id for line in page.lines for run_id in line.run_ids}
     picked = store.runs(chosen(), with_facts=False)
+    say_gone(set(chosen()) - {run.id for run in picked})
     if picked:
         run_actions(picked, len([run for run in picked if run.id not in seen]))
         look([run_id for run_id in chosen() if run_id in {run.id for run in picked}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.evaluation.confusion import NOTHING
 from core.store.records import Run
 from dashboard.caches.compare import confusions
 from dashboard.charts import confusion_chart
@@ -14,6 +15,7 @@ from dashboard.panels.compare_scope import Scope
 from dashboard.queries.compare_errors import (
     Confused,
     Errors,
+    Matrix,
     confused,
     difference_matrix,
     errors,
@@ -64,7 +66,8 @@ def mistakes_view(table: ResultTable, found: Scope, task: str, a: str, b: str) -
         )
         st.caption(
             "Rows: what is annotated, and the share that is right. Columns: what it was taken for, in "
-            "percent of the row. What is right is grey, so that mistakes show. Click a cell for sentences."
+            f"percent of the row{_invented(view)}. What is right is grey, so that mistakes show. "
+            "Click a cell for sentences."
             if not view.signed
             else "Red: the first makes this mistake more often, blue: less often; in points of what is "
             "annotated. Beside the names: the difference of what is right."
@@ -80,6 +83,11 @@ def mistakes_view(table: ResultTable, found: Scope, task: str, a: str, b: str) -
     asked, *mistake = st.session_state.get(_SHOWN, ("", "", ""))
     if asked == task and mistake[0] != mistake[1]:
         examples(table, runs, task, scheme, (one, other), (mistake[0], mistake[1]))
+
+
+def _invented(view: Matrix) -> str:
+    """What the row of invented spans, which has nothing annotated, is measured against."""
+    return "; *nothing there*: in percent of what is annotated as the column" if NOTHING in view.gold else ""
 
 
 def _errors(row: ResultRow, runs: dict[int, Run], split: str, task: str, scheme: str) -> Errors | None:

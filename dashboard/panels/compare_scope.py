@@ -82,7 +82,7 @@ def _told(name: str, runs: Sequence[Run], left_out: int, picked: bool) -> None:
                 f"Comparing the newest {_MOST_ROWS} of {_MOST_ROWS + left_out:,} configurations on "
                 f"{escape(name)}; choose runs to see others."
             )
-        if chosen() and not picked:
+        if chosen() and not picked and resources.store().runs(chosen(), with_facts=False):
             said += " None of the chosen runs has finished."
         st.caption(said, width="content")
         if picked:

@@ -38,6 +38,7 @@ class Errors:
 @dataclass(frozen=True)
 class Matrix:
     """Shares of what is annotated (rows), in percent, by what was predicted (columns); NaN on the diagonal.
+    Predictions where nothing is annotated are shares of the annotated spans of the predicted type.
 
     `right` is the share that is right, row by row (NaN for what is nothing). `signed`: a difference of two
     configurations in points. `told` says each cell in words.
@@ -73,7 +74,7 @@ def matrix(found: Errors) -> Matrix:
     told = tuple(
         tuple(
             f"{_annotated(gold)} → {_predicted(guess)}: {found.count(gold, guess):.1f} per seed, "
-            f"{shares[y, x]:.2f}%"
+            f"{shares[y, x]:.2f}% of the annotated {guess if gold == NOTHING else gold}"
             for x, guess in enumerate(columns)
         )
         for y, gold in enumerate(rows)

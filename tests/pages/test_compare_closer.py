@@ -66,7 +66,7 @@ class TestMistakes:
         assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
         assert view.shares[0, 1] == pytest.approx(12.5)
         assert np.isnan(view.shares[0, 0])
-        assert "NN → VB: 1.0 per seed, 12.50%" in view.told[0][1]
+        assert "NN → VB: 1.0 per seed, 12.50% of the annotated NN" in view.told[0][1]
 
     def test_two_configurations_side_by_side(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
@@ -108,5 +108,6 @@ class TestMistakes:
         assert found is not None
         view = matrix(found)
         assert view.gold[-1] == NOTHING
+        assert view.told[-1][0].endswith("50.00% of the annotated PER")
         assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)
         assert math.isnan(view.right[-1])

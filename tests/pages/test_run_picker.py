@@ -50,6 +50,21 @@ def test_the_links_runs_are_picked_and_unsuitable_ones_left_out(finished: Filled
     assert words(app) == f"picked {[second, first]}"
 
 
+def test_a_link_to_runs_that_are_gone_says_so_and_shows_no_others(finished: Filled) -> None:
+    first, second = finished.mrn[:2]
+    Store.open().delete_runs([first])
+    app = _open(run=str(first))
+    assert [one.value for one in app.warning] == [f"Run {first} was deleted."]
+    assert "picked []" in words(app)
+    app = _open(run=f"{first},99999,{second}")
+    assert [one.value for one in app.warning] == [
+        f"Run {first} was deleted. There is no run 99999 in this store."
+    ]
+    assert f"picked [{second}]" in words(app)
+    app.multiselect(key="x").set_value([second, finished.mrn[2]]).run()
+    assert not app.warning
+
+
 def test_an_archived_run_is_offered_to_nobody_but_a_link_to_it_is_good(finished: Filled) -> None:
     run = finished.mrn[0]
     Store.open().archive([run])

@@ -150,6 +150,16 @@ def test_a_run_without_scores_has_no_report(open_page: Open) -> None:
     assert "ended before it had scores" in words(open_page("runs", run=str(run_id), run_part="By label"))
 
 
+def test_a_link_to_a_deleted_run(open_page: Open, finished: Filled) -> None:
+    Store.open().delete_runs([1, 2])
+    app = open_page("runs", run="1,2")
+    assert [one.value for one in app.warning] == ["Runs 1 and 2 were deleted."]
+    assert "Run 3" not in "".join(one.value for one in app.subheader)
+    for page in ("curves", "relations", "tag", "compare"):
+        app = open_page(page, run="1")
+        assert [one.value for one in app.warning] == ["Run 1 was deleted."]
+
+
 def test_deleting_says_what_goes(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="1,2")
     app.session_state["delete_runs"] = True
