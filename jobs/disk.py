@@ -20,6 +20,7 @@ _NEWEST = 400
 _ROUGH_MB = {"minilm": 90.0}
 _ROUGH_OTHER_MB = 500.0
 _SUBWORDS_PER_WORD = 1.4
+_BYTES = 4  # of a number of a frozen encoder's features
 _OTHER_FEATURES = 768
 
 
@@ -58,7 +59,7 @@ def _checkpoint_bytes(store: Store, encoder: str, training: str) -> float:
 
 
 def _feature_bytes(configs: Iterable[RunConfig]) -> float:
-    """The features of each frozen encoder and each set of sentences, two bytes a number, once."""
+    """The features of each frozen encoder and each set of sentences, four bytes a number, once."""
     texts = {
         (one.corpus, one.columns, base_name(one.encoder), one.fraction, one.seed if one.fraction < 1 else 0)
         for one in configs
@@ -68,5 +69,5 @@ def _feature_bytes(configs: Iterable[RunConfig]) -> float:
     for corpus, columns, encoder, fraction, _ in texts:
         features = ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
         words = fraction * summarise(corpus, columns).splits["train"].tokens
-        total += 2 * features * _SUBWORDS_PER_WORD * words
+        total += _BYTES * features * _SUBWORDS_PER_WORD * words
     return total

@@ -158,8 +158,8 @@ def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(folder))
     assert disk(store, configs).needed == pytest.approx(3000)
     frozen = [conll_config(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
-    # Three seeds read the same features: 384 numbers of two bytes for each of 1.4 subwords a word.
-    assert disk(store, frozen).needed == pytest.approx(384 * 2 * 1.4 * _WORDS)
+    # Three seeds read the same features: 384 numbers of four bytes for each of 1.4 subwords a word.
+    assert disk(store, frozen).needed == pytest.approx(384 * 4 * 1.4 * _WORDS)
 
 
 def test_a_short_disk(store: Store, corpus: Path) -> None:

@@ -33,20 +33,19 @@ class FrozenFeatures(nn.Module):
         self.table = table
 
     def forward(self, batch: Batch) -> Tensor:
-        states: Tensor = self.table[batch.places].float()
-        return states
+        return self.table[batch.places]
 
     def words(self, batch: Batch) -> Tensor:
         """The states (n, D) of words' first subwords, the only ones looked up."""
-        states: Tensor = self.table[batch.places.flatten()[batch.rows]].float()
-        return states
+        return self.table[batch.places.flatten()[batch.rows]]
 
 
 class FeatureTables:
-    """The states of whole splits, computed once by a frozen encoder and kept on disk in float16.
+    """The states of whole splits, computed once by a frozen encoder and kept on disk as computed, in float32.
 
     The cache is keyed by the encoder's weights and precision and by the text, so any run over the same
-    encoder and sentences finds them, and need not load the encoder.
+    encoder and sentences finds them, and need not load the encoder. Tables in float16, which older versions
+    kept, are computed anew.
     """
 
     def __init__(self, encoder: LazyTransformer, lookup: FrozenFeatures, pad: int, cache: Path) -> None:
@@ -96,27 +95,28 @@ class FeatureTables:
     def _states(self, text: EncodedText, should_stop: Callable[[], bool]) -> Tensor | None:
         encoder = self._encoder.load()
         device = next(encoder.parameters()).device
-        table = torch.zeros(len(text.ids), self._encoder.features, dtype=torch.float16)
+        table = torch.zeros(len(text.ids), self._encoder.features)
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
         for batch in Batches(text, no_labels, 1, self._pad).by_length(AT_ONCE[device.type]):
             if should_stop():
                 return None
             states = encoder(batch.to(device)).cpu()
             kept = batch.mask.bool()
-            table[batch.places[kept]] = states[kept].half()
+            table[batch.places[kept]] = states[kept]
         return table
 
 
 def _stored(path: Path, shape: tuple[int, int]) -> Tensor | None:
-    """The table in that file; None where there is none, or one that was cut off while it was written."""
+    """The table in that file; None where there is none, or one of another type or cut off while written."""
     if not path.is_file():
         return None
     try:
-        with path.open("rb") as file:
-            table: NDArray[np.float16] = np.load(file, allow_pickle=False)
+        # Mapped: read where looked up, and in memory once for all workers. Copy on write: the file stays.
+        table: NDArray[np.float32] = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return torch.from_numpy(table) if table.shape == shape else None
+    same = table.shape == shape and table.dtype == np.dtype(np.float32)
+    return torch.from_numpy(table) if same else None
 
 
 def _store(path: Path, table: Tensor) -> None:
