@@ -15,6 +15,7 @@ from dashboard.selection import choose, chosen
 from dashboard.text import escape, plural
 from jobs import control, queueing
 from jobs.control import Answer
+from jobs.reuse import submit_missing
 from jobs.submit import submit
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "resume_launch",
     "retag",
     "retry",
+    "say",
     "set_note",
     "stop",
     "stop_launch",
@@ -44,16 +46,26 @@ _REPORT = "last_report"
 
 
 def launch(
-    configs: Sequence[RunConfig], name: str = "Launch", *, priority: int = 0, retries: int = 0
-) -> list[int]:
+    configs: Sequence[RunConfig], name: str, *, reuse: bool, priority: int = 0, retries: int = 0
+) -> tuple[list[int], list[int]]:
     """Queue these runs, see that workers start, and make them the chosen ones. Raises MRNLabError.
 
-    The launch is named by its time, so that its runs are known as launched together.
+    With `reuse` only the runs that the store lacks are queued. Returns the numbers of all runs, and of those
+    that were there. The launch is named by its time, so that its runs are known as launched together.
     """
     sweep = f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-    runs = submit(resources.store(), configs, sweep, priority=priority, retries=retries)
+    used: list[int] = []
+    if reuse:
+        runs, used = submit_missing(resources.store(), configs, sweep, priority=priority, retries=retries)
+    else:
+        runs = submit(resources.store(), configs, sweep, priority=priority, retries=retries)
     choose(runs)
-    return runs
+    return runs, used
+
+
+def say(message: str) -> None:
+    """Have `report` say this of something that went well."""
+    st.session_state[_REPORT] = [Answer(0, True, message)]
 
 
 def stop(runs: Sequence[int]) -> None:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from core.config import RunConfig, kind_key
 from core.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
-from core.store import Run, StoredScore
+from core.store import Conditions, Run, StoredScore
 from jobs.naming import corpus_name, differing, field_text
+from jobs.samples import alike
+from jobs.wording import runs_told
 
 __all__ = [
     "SCORE_NAMES",
@@ -35,12 +37,18 @@ _ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
 
 @dataclass(frozen=True)
 class Setting:
-    """What runs must share for their scores to be compared: text, share of it, how POS is scored."""
+    """What runs must share for their scores to be compared: text, share of it, how POS is scored.
+
+    `text` is the hash of the corpus's text, None where no run tells it. `note` says why the runs of a corpus
+    are in several tables, or what is not known of their text.
+    """
 
     corpus: str
     fraction: float
     pos_score: str
     name: str
+    text: str | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ class ResultRow:
     config: RunConfig
     run_ids: tuple[int, ...]
     cells: Mapping[str, ResultCell]
+    conditions: Conditions
+    """The text that its runs saw and the precision they computed in, as far as that is known."""
     dev: float
     """Mean dev score over tasks and seeds: what a configuration may be picked by without looking at test."""
     cost: Cost | None = None
@@ -90,6 +100,8 @@ class ResultTable:
     tasks: tuple[str, ...]
     scored_by: Mapping[str, str]
     rows: tuple[ResultRow, ...]
+    notes: tuple[str, ...] = ()
+    """Why runs of one description are in several rows."""
 
     @property
     def score_names(self) -> dict[str, str]:
@@ -109,8 +121,14 @@ class ResultTable:
         return found
 
 
-def settings(runs: Iterable[Run]) -> dict[Setting, list[Run]]:
-    """The runs by what must not be mixed in one table, in the order of the runs."""
+def settings(
+    runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
+) -> dict[Setting, list[Run]]:
+    """The runs by what must not be mixed in one table, in the order of the runs.
+
+    `conditions` (`Store.conditions`) tell which runs of a corpus saw the same text. Runs of which that is not
+    known stand with the others as long as these agree.
+    """
     groups: dict[tuple[str, float, str], list[Run]] = {}
     for run in runs:
         config = run.config
@@ -120,13 +138,18 @@ def settings(runs: Iterable[Run]) -> dict[Setting, list[Run]]:
         shares[corpus].add(fraction)
         ways[corpus, fraction].add(pos_score)
     found = {}
-    for (corpus, fraction, pos_score), own in groups.items():
-        parts = [corpus_name(own[0].config)]
+    for (corpus, fraction, pos_score), same in groups.items():
+        parts = [corpus_name(same[0].config)]
         if fraction < 1 or len(shares[corpus]) > 1:
             parts.append(field_text("fraction", fraction))
         if len(ways[corpus, fraction]) > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
-        found[Setting(corpus, fraction, pos_score, ", ".join(parts))] = own
+        texts = alike(same, conditions or {}, lambda known: known.text)
+        note = _text_note(texts, conditions or {})
+        for text, runs_of_text in texts.items():
+            told = [_text_name(text)] if len(texts) > 1 else []
+            name = ", ".join([*parts, *told])
+            found[Setting(corpus, fraction, pos_score, name, text, note)] = runs_of_text
     names = Counter(setting.name for setting in found)
     return {
         # Two folders of one name: then the whole path tells them apart.
@@ -139,14 +162,39 @@ def settings(runs: Iterable[Run]) -> dict[Setting, list[Run]]:
     }
 
 
+def _text_name(text: str | None) -> str:
+    return "text not recorded" if text is None else f"text {text[:6]}"
+
+
+def _text_note(texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]) -> str:
+    """Why these runs of one corpus are in several tables, or which of them are taken to be of its text."""
+    if len(texts) > 1:
+        told = [f"{_text_name(text)} in {runs_told(_ids(runs))}" for text, runs in texts.items()]
+        return f"The corpus changed between runs, so there is a table for each text: {'; '.join(told)}."
+    ((text, runs),) = texts.items()
+    unknown = [run.id for run in runs if run.id not in conditions or conditions[run.id].text is None]
+    if text is None or not unknown:
+        return ""
+    return f"The text of {runs_told(sorted(unknown))} was not recorded; it is taken to be that of the others."
+
+
+def _ids(runs: Iterable[Run]) -> list[int]:
+    return sorted(run.id for run in runs)
+
+
 def tabulate(
-    runs: Sequence[Run], scores: Iterable[StoredScore], split: str, tasks: Sequence[str] | None = None
+    runs: Sequence[Run],
+    scores: Iterable[StoredScore],
+    split: str,
+    tasks: Sequence[str] | None = None,
+    conditions: Mapping[int, Conditions] | None = None,
 ) -> ResultTable:
     """The table of these runs' scores on that split; scores of dev tell what may be picked.
 
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
     more than once with a seed, the latest counts: the same seed again is no further sample. A score that is
-    no number is left out. `tasks` gives the order of the columns; without it, that of the runs.
+    no number is left out. `tasks` gives the order of the columns; without it, that of the runs. Runs of one
+    description that computed in several precisions (by `conditions`) make a row for each, and a note says so.
     """
     by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
     dev: dict[int, list[float]] = defaultdict(list)
@@ -161,11 +209,20 @@ def tabulate(
     for run in sorted(runs, key=lambda run: run.id):
         if run.id in by_run:
             groups[kind_key(run.config)].append(run)
-    rows = _named([_row(key, own, by_run, dev) for key, own in groups.items()])
+    parts: dict[str, list[Run]] = {}
+    precisions: dict[str, str] = {}
+    for key, same in groups.items():
+        by_precision = alike(same, conditions or {}, lambda known: known.precision)
+        for precision, part in by_precision.items():
+            own_key = f"{key} {precision}" if len(by_precision) > 1 else key
+            parts[own_key] = part
+            if len(by_precision) > 1:
+                precisions[own_key] = precision or "precision not recorded"
+    rows = _named([_row(key, own, by_run, dev, conditions or {}) for key, own in parts.items()], precisions)
     order = _task_order(runs) if tasks is None else tasks
     shown = tuple(task for task in order if any(task in row.cells for row in rows))
     scored_by = {score.task: score.score_name for found in by_run.values() for score in found.values()}
-    return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)))
+    return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)), _notes(rows, precisions))
 
 
 def _row(
@@ -173,6 +230,7 @@ def _row(
     runs: Sequence[Run],
     by_run: Mapping[int, Mapping[str, StoredScore]],
     dev: Mapping[int, Sequence[float]],
+    conditions: Mapping[int, Conditions],
 ) -> ResultRow:
     values: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
     for run in runs:
@@ -191,8 +249,14 @@ def _row(
         for seed, (_, run_id) in found.items():
             by_seed[seed][run_id] = None
     costs = {run.id: run_cost(run.facts) for run in runs}
-    known = [score for run in runs for score in dev.get(run.id, ())]
+    counted = {run_id for cell in cells.values() for run_id in cell.run_ids.values()}
+    known = [score for run_id in counted for score in dev.get(run_id, ())]
     mean = sum(known) / len(known) if known else float("-inf")
+    known_of = [conditions[run_id] for run_id in counted if run_id in conditions]
+    common = Conditions(
+        next((one.text for one in known_of if one.text), None),
+        next((one.precision for one in known_of if one.precision), None),
+    )
     return ResultRow(
         key,
         name="",
@@ -201,13 +265,25 @@ def _row(
         config=runs[0].config,
         run_ids=tuple(run.id for run in runs),
         cells=cells,
+        conditions=common,
         dev=mean,
         cost=cost_of([costs[run_id] for run_id in own] for own in by_seed.values()),
     )
 
 
-def _named(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """The rows in order, with their names."""
+def _notes(rows: Iterable[ResultRow], precisions: Mapping[str, str]) -> tuple[str, ...]:
+    told = [
+        f"{precisions[row.key]} in {runs_told(sorted(row.run_ids))}" for row in rows if row.key in precisions
+    ]
+    if not told:
+        return ()
+    return (
+        f"Runs of one description computed in several precisions have a row for each: {'; '.join(told)}.",
+    )
+
+
+def _named(rows: Sequence[ResultRow], precisions: Mapping[str, str]) -> list[ResultRow]:
+    """The rows in order, with their names; `precisions` by key where one tells rows apart."""
     blocks: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
         blocks.setdefault((row.config.encoder, row.config.encoder_training), []).append(row)
@@ -217,7 +293,10 @@ def _named(rows: Sequence[ResultRow]) -> list[ResultRow]:
     for block in order:
         own = sorted(blocks[block], key=lambda row: (_ORDER[row.config.paradigm], row.run_ids[0]))
         title = f"{block[0]}, {'frozen' if block[1] == 'frozen' else 'fine-tuned'}"
-        labels = differing([row.config for row in own])
+        labels = [
+            f"{label} · {precisions[row.key]}" if row.key in precisions else label
+            for label, row in zip(differing([row.config for row in own]), own, strict=True)
+        ]
         taken = Counter(labels)
         for row, label in zip(own, labels, strict=True):
             told = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"

@@ -1,12 +1,18 @@
-"""Runs of the store that are the same as planned ones: used instead of being trained once more."""
+"""Runs of the store that are the same as planned ones: used instead of being trained once more.
+
+The same are runs of the same description and seed on the same text, in the precision of now.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
 from core.config import RunConfig
+from core.corpora.loading import read
+from core.errors import CorpusError
 from core.store import Run, RunState, Store
 from jobs.engines import Engine
+from jobs.samples import UNKNOWN
 from jobs.submit import placed, submit
 
 __all__ = ["REUSABLE", "same_runs", "submit_missing"]
@@ -15,21 +21,78 @@ REUSABLE: tuple[RunState, ...] = (RunState.QUEUED, RunState.RUNNING, RunState.SU
 """The states of a run that need not be trained again, the best last."""
 
 
+_NEWEST = 400
+"""So many of the newest runs tell what the precision `auto` comes to."""
+
+
 def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, Run]:
     """The runs of the store with these very descriptions, seed and all, that succeeded, train or wait.
 
     Of several a finished one counts before one in training, and that before one that waits; of equals the
     newest. Archived ones are left out. `configs` are as they would be queued (`jobs.submit.placed`). Only
     runs of these configurations are read, however many others there are.
+
+    A run that saw other text than the corpus has now is left out; one of which that is not known is not.
+    So is a run in another precision than `auto` came to in the store's newest run with the same device.
     """
     wanted = set(configs)
+    same = [
+        run
+        for run in store.runs_of({config.configuration_id for config in wanted}, REUSABLE)
+        if run.config_problem is None and run.config in wanted
+    ]
+    conditions = store.conditions(same)
+    texts = _TextsNow()
+    precisions = _precisions_now(store) if any(run.config.precision == "auto" for run in same) else {}
     found: dict[RunConfig, Run] = {}
-    for run in store.runs_of({config.configuration_id for config in wanted}, REUSABLE):
-        known = found.get(run.config)
-        better = known is None or REUSABLE.index(run.state) > REUSABLE.index(known.state)
-        if run.config_problem is None and run.config in wanted and better:
+    for run in same:
+        known = conditions.get(run.id, UNKNOWN)
+        if _differ(known.text, texts.of(run.config) if known.text else None):
+            continue
+        if run.config.precision == "auto" and _differ(known.precision, precisions.get(run.config.device)):
+            continue
+        other = found.get(run.config)
+        if other is None or REUSABLE.index(run.state) > REUSABLE.index(other.state):
             found[run.config] = run
     return found
+
+
+def _differ(stored: str | None, now: str | None) -> bool:
+    return None not in (stored, now) and stored != now
+
+
+class _TextsNow:
+    """The hashes of corpora as they are now, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, tuple[str, ...] | None], str | None] = {}
+
+    def of(self, config: RunConfig) -> str | None:
+        """That of the run's corpus; None where it cannot be read here, which is told when a run needs it."""
+        asked = config.corpus, config.columns
+        if asked not in self._known:
+            try:
+                self._known[asked] = read(*asked).text_hash
+            except CorpusError:
+                self._known[asked] = None
+        return self._known[asked]
+
+
+def _precisions_now(store: Store) -> dict[str, str]:
+    """What the precision `auto` came to in the newest run on each device (as descriptions name it).
+
+    Workers find that out, which import torch and may be on other machines.
+    """
+    newest: dict[str, Run] = {}
+    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, with_facts=False):
+        if run.config.precision == "auto" and run.owner is not None:  # an imported run has no owner
+            newest.setdefault(run.config.device, run)
+    known = store.conditions(newest.values())
+    return {
+        device: precision
+        for device, run in newest.items()
+        if run.id in known and (precision := known[run.id].precision) is not None
+    }
 
 
 def submit_missing(

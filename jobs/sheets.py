@@ -133,7 +133,7 @@ def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
 
 SCORE_COLUMNS = (
     "corpus", "fraction", "configuration", "encoder", "encoder_training", "task", "split", "score_name",
-    "mean", "sd", "n", "low", "high", "best", "runs",
+    "mean", "sd", "n", "low", "high", "best", "precision", "text", "runs",
 )  # fmt: skip
 
 COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "devices", "seconds")
@@ -154,6 +154,8 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
             "score_name": table.scored_by[task],
             **dataclasses.asdict(row.cells[task].summary),
             "best": row.cells[task].best,
+            "precision": row.conditions.precision,
+            "text": row.conditions.text,
             "runs": " ".join(map(str, row.cells[task].run_ids.values())),
             **(dict(zip(COST_COLUMNS, _cost_values(row.cost), strict=True)) if cost else {}),
         }

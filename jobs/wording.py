@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.config import RunConfig
 from core.costs import Cost
 from core.evaluation.statistics import MeanSD
@@ -15,6 +17,7 @@ __all__ = [
     "number",
     "p_told",
     "percent",
+    "runs_told",
     "seconds_told",
     "signed_points",
     "survival_told",
@@ -88,6 +91,14 @@ def description_lines(config: RunConfig) -> list[tuple[str, str]]:
         for field, value in values.items()
         if value is not None
     ]
+
+
+def runs_told(ids: Sequence[int]) -> str:
+    """These runs in words, such as `3 runs: 4 to 6`."""
+    if len(ids) == 1:
+        return f"run {ids[0]}"
+    together = ids == list(range(ids[0], ids[0] + len(ids)))
+    return f"{len(ids)} runs: " + (f"{ids[0]} to {ids[-1]}" if together else ", ".join(map(str, ids)))
 
 
 def survival_told(run: Run) -> str:

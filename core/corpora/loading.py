@@ -9,6 +9,7 @@ from functools import lru_cache
 from core.corpora.assembly import describe, findings
 from core.corpora.catalogue import CATALOGUE
 from core.corpora.derived import Recipe, is_derived, recipe
+from core.corpora.fingerprint import text_hash
 from core.corpora.folder import read_folder
 from core.corpora.joined import join_all
 from core.corpora.places import find_folder, fingerprint, locate
@@ -65,7 +66,7 @@ def placed_name(name: str) -> str:
 
 def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
     """As `load`, but without findings among the notes (those are told of the sentences a run really uses),
-    and of a derived corpus its base. Read anew only when its files change.
+    and of a derived corpus its base. Read anew only when its files change. Has its `text_hash`.
     """
     bases = bases_of(name)
     columns = tuple(columns) if columns is not None else None
@@ -76,7 +77,14 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
 def _read(
     bases: tuple[str, ...], columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
 ) -> Corpus:
-    del files  # part of the cache's key only: it changes when the files do
+    corpus = _as_stored(bases, columns, files)
+    return replace(corpus, text_hash=text_hash(corpus))
+
+
+def _as_stored(
+    bases: tuple[str, ...], columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
+) -> Corpus:
+    del files  # part of the key of `_read` only: it changes when the files do
     if len(bases) > 1:
         return join_all([read(base, None if base in CATALOGUE else columns) for base in bases])
     name = bases[0]

@@ -90,7 +90,8 @@ class Corpus:
     `notes` are sentences for the researcher: what was converted, counted or left out at load.
     `dev_from_train` says that `dev` was held out of the training sentences, for want of a split of its own.
     `planted` tells of a simulated corpus what a run should find. `overlaps` has each pair of tasks as it is
-    in the whole corpus, for runs whose alignment is `auto`.
+    in the whole corpus, for runs whose alignment is `auto`. `text_hash` is that of the whole corpus as it was
+    read (`core.corpora.fingerprint`), whatever share of it a run draws; empty where it was not read.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Corpus:
     dev_from_train: bool = False
     planted: Planted | None = None
     overlaps: tuple[Overlap, ...] = ()
+    text_hash: str = ""
 
     def split(self, name: Split) -> tuple[Sentence, ...]:
         """The sentences of that split."""

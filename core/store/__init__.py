@@ -4,6 +4,7 @@ from core.store.backup import Backup
 from core.store.curation import normal_tag
 from core.store.health import StoreHealth
 from core.store.records import (
+    Conditions,
     ErrorInfo,
     MetricKey,
     MetricSeries,
@@ -22,6 +23,7 @@ __all__ = [
     "MOVES",
     "RESTARTABLE",
     "Backup",
+    "Conditions",
     "ErrorInfo",
     "MetricKey",
     "MetricSeries",

@@ -15,7 +15,7 @@ from core.errors import NotOwner, RunNotFound, StoreError
 from core.store.engine import shown, store_file
 from core.store.faults import translated_errors
 from core.store.file import StoreFile
-from core.store.records import Owner, Run
+from core.store.records import Conditions, Owner, Run
 from core.store.states import RunState
 from core.store.tables import events, runs
 
@@ -49,6 +49,8 @@ class StoreBase:
         self._key_ids: dict[tuple[str, str, str], int] = {}
         # Runs as last read, with the revision of their row. An id is never reused, so it can stay here.
         self._seen: dict[int, tuple[int, Run]] = {}
+        # By run and attempt, of runs that have ended: their facts do not change.
+        self._conditions: dict[tuple[int, int], Conditions] = {}
 
     @property
     def url(self) -> str:

@@ -14,6 +14,7 @@ from core.config import RunConfig
 from core.store.states import RunState
 
 __all__ = [
+    "Conditions",
     "ErrorInfo",
     "LaunchCounts",
     "Machine",
@@ -45,6 +46,16 @@ class ErrorInfo:
     message: str
     traceback: str
     exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a run's scores depend on beside its description, as its facts have it: the hash of its corpus's
+    text and the precision that `auto` stood for. None where the facts do not say.
+    """
+
+    text: str | None = None
+    precision: str | None = None
 
 
 @dataclass(frozen=True)

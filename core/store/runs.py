@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import JSON, ColumnElement, Connection, cast, delete, func, insert, select, type_coerce
 
 from core.config import RunConfig
 from core.errors import IllegalMove, RunNotFound
 from core.store.base import StoreBase, in_chunks
-from core.store.records import Owner, Run, RunEvent
+from core.store.records import Conditions, Owner, Run, RunEvent
 from core.store.rows import RUN_COLUMNS, run_of
 from core.store.states import ENDED, RunState
 from core.store.tables import events, facts, runs
 
 __all__ = ["RunsPart"]
+
+
+def _fact(connection: Connection, name: str) -> ColumnElement[str]:
+    """One text among a run's facts, taken out by the database: facts may be megabytes."""
+    # SQLite keeps JSON as text and would make a number of a cast to it.
+    typed: Callable[..., Any] = cast if connection.dialect.name == "postgresql" else type_coerce
+    found: ColumnElement[str] = typed(facts.c.facts, JSON)[name].as_string()
+    return found
 
 
 class RunsPart(StoreBase):
@@ -126,6 +134,27 @@ class RunsPart(StoreBase):
             rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(some)))
             known |= {run_id: json.loads(text) for run_id, text in rows}
         return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
+
+    def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
+        """The text and the precision of these runs, by their number. Runs without facts are left out."""
+        by_id = {run.id: run for run in listed}
+        found = {
+            run.id: self._conditions[run.id, run.attempt]
+            for run in by_id.values()
+            if (run.id, run.attempt) in self._conditions
+        }
+        if len(found) == len(by_id):
+            return found
+        with self.transaction(write=False) as connection:
+            for some in in_chunks(run_id for run_id in by_id if run_id not in found):
+                names = (_fact(connection, name) for name in ("text_hash", "precision"))
+                rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(some))
+                for run_id, text, precision in connection.execute(rows):
+                    found[run_id] = Conditions(text or None, precision or None)
+        for run in by_id.values():
+            if run.state in ENDED and run.id in found:
+                self._conditions[run.id, run.attempt] = found[run.id]
+        return found
 
     def state(self, run_id: int, owner: Owner | None = None) -> RunState:
         """Where the run is in its life: the cheapest read there is.

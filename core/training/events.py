@@ -78,7 +78,9 @@ class RunFacts:
     share no words.
     `parameters` are all weights of encoder, BiLSTM and heads, `trained_parameters` those that are trained.
     `planted` tells how related simulated tasks are by construction. `selected_by` is what chooses the epoch
-    to keep: the description's `select_by`, or `last` where there are no development sentences.
+    to keep: the description's `select_by`, or `last` where there are no development sentences. `text_hash` is
+    that of the corpus as it was read, `precision` what the encoder computes in (`fp32`, `bf16`): scores on
+    other text or in other numbers do not stand in one row.
     """
 
     device: str
@@ -103,6 +105,7 @@ class RunFacts:
     trained_parameters: int | None = None
     usage: Usage | None = None
     selected_by: SelectBy = "score"
+    text_hash: str = ""
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
             dev_from_train=corpus.dev_from_train,
             selected_by=config.select_by if "dev" in splits else "last",
             planted=corpus.planted,
+            text_hash=corpus.text_hash,
             parameters=frozen_weights + trained_weights,
             trained_parameters=trained_weights,
             notes=(

@@ -181,6 +181,8 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bo
     st.caption(f"Mean ± standard deviation over seeds, in percent; n is how many seeds. Bold: {BEST}")
     if cost:
         st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
+    for note in table.notes:
+        st.caption(f":material/info: {escape(note)}")
     if others:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:

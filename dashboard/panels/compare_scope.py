@@ -39,7 +39,8 @@ def scope() -> Scope | None:
         try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
         return None
     runs = picked or resources.store().runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
-    groups = {setting.name: own for setting, own in settings(runs).items()}
+    by_setting = settings(runs, resources.store().conditions(runs))
+    groups = {setting.name: own for setting, own in by_setting.items()}
     name = next(iter(groups))
     if len(groups) > 1:
         name = st.selectbox(
@@ -52,6 +53,9 @@ def scope() -> Scope | None:
         )
     kept, left_out = _newest_rows(groups[name])
     _told(name, kept, left_out, bool(picked))
+    for setting in by_setting:
+        if setting.name == name and setting.note:
+            st.caption(f":material/info: {escape(setting.note)}")
     return Scope(kept, name)
 
 
@@ -97,4 +101,5 @@ def table_of(found: Scope, split: str, *, cost: bool = False) -> ResultTable:
         runs = resources.store().runs([run.id for run in found.runs])
         found = Scope(runs, found.name)
     scores = resources.store().scores([run.id for run in found.runs], with_reports=False)
-    return tabulate(found.runs, scores, split, resources.task_order())
+    conditions = resources.store().conditions(found.runs)
+    return tabulate(found.runs, scores, split, resources.task_order(), conditions)

@@ -43,7 +43,10 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     # Read here, for the controls above are not run again when the reader zooms.
     reading = dataclasses.replace(chosen.reading, window=address.window())
     hidden, marked = address.hidden(), address.marked()
-    view = curves(metric, reading, runs, series, tasks, large=chosen.large, hidden=hidden)
+    conditions = resources.store().conditions(runs)
+    view = curves(
+        metric, reading, runs, series, tasks, large=chosen.large, hidden=hidden, conditions=conditions
+    )
     if view.empty:
         _nothing_yet(runs, metric.title)
         return

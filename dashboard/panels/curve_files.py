@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.store.records import MetricSeries, Run
+from dashboard import resources
 from dashboard.components import Picture
 from dashboard.downloads import csv_file
 from dashboard.panels.curve_controls import Chosen
@@ -45,7 +46,7 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
         axis = chosen.reading.axis
         _table(
             "CSV of means",
-            lambda: band_table(runs, series, axis),
+            lambda: band_table(runs, series, axis, resources.store().conditions(runs)),
             f"{name}-means.csv",
             key="curve_means_csv",
             words="Mean, standard deviation, 95% interval and number of seeds at every point, unsmoothed",

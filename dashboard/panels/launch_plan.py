@@ -10,11 +10,10 @@ import streamlit as st
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.store.records import Run
-from dashboard import resources
+from dashboard import actions, resources
 from dashboard.caches.launch import as_queued, checked, costs
 from dashboard.launch.draft import Draft, Plan
 from dashboard.launch.fields import field_label
-from dashboard.launch.launching import launch_form
 from dashboard.launch.start import RARE
 from dashboard.launch.terminal import command
 from dashboard.panels.launch_warnings import launch_warnings
@@ -156,7 +155,9 @@ def _way_to(view: PlanView) -> None:
 
 def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:
     try:
-        launched = launch_form(configs, reuse=reuse, priority=draft.priority, retries=draft.retries)
+        launched = actions.launch(
+            configs, "Launch", reuse=reuse, priority=draft.priority, retries=draft.retries
+        )
         st.session_state[_LAUNCHED] = configs, launched
     except MRNLabError as error:
         st.session_state[_LAUNCHED] = configs, str(error)
@@ -171,7 +172,8 @@ def _launched(configs: Sequence[RunConfig]) -> None:
         problem(launched)
         return
     ids, used = launched
-    told = f"{plural(len(ids) - used, 'run')} queued" + (f", {used:,} used that were there" if used else "")
+    told = f"{plural(len(ids) - len(used), 'run')} queued"
+    told += f", {len(used):,} used that were there" if used else ""
     query = {"run": ",".join(map(str, ids))}
     with st.container(border=True):
         st.markdown(f":green[:material/check_circle: {told}.] Watch them train:")

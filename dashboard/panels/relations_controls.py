@@ -14,6 +14,7 @@ from dashboard.panels.run_picker import pick_runs
 from dashboard.queries.naming import run_name
 from dashboard.selection import choose
 from dashboard.text import plural
+from jobs.samples import one_per_seed
 
 __all__ = ["MODES", "Asked", "controls", "mrn_runs"]
 
@@ -146,7 +147,13 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
         st.caption(
             f"{len(chosen)} seeds of run {first.id}'s configuration; {others_chosen} of others left out."
         )
-    by_seed = sorted(chosen, key=lambda run: (run.id != first.id, run.config.seed, run.id))
+    counted = one_per_seed(chosen, resources.store().conditions(chosen))
+    if len(counted) < len(chosen):
+        st.caption(
+            f"{len(counted)} of these runs count: of each seed the newest that succeeded, on the text and in "
+            "the precision of the newest."
+        )
+    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))
     return tuple(run.id for run in by_seed[:_MOST_SEEDS])
 
 

@@ -173,9 +173,10 @@ def _grouped_frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int]
     for line in lines:
         group = line.run is None
         partly = 0 if not group else len(picked.intersection(line.run_ids))
-        count = f"{len(line.run_ids)}"
-        if group and 0 < partly < len(line.run_ids):
-            count = f"{partly} of {count}"
+        runs = len(line.run_ids)
+        count = f"{line.seeds}" if line.seeds == runs else f"{line.seeds} ({plural(runs, 'run')})"
+        if group and 0 < partly < runs:
+            count = f"{partly} of {plural(runs, 'run')}" if line.seeds < runs else f"{partly} of {runs}"
         mark = _OPEN_MARK if line.configuration in is_open else _CLOSED_MARK
         records.append(
             {
@@ -200,7 +201,7 @@ def _told(score: MeanSD | None, line: Line) -> str:
     if score is None:
         return ""
     spread = "" if score.sd is None else f" ± {percent(score.sd)}"
-    return f"{percent(score.mean)}{spread}{'' if score.n == len(line.run_ids) else f' ({score.n})'}"
+    return f"{percent(score.mean)}{spread}{'' if score.n == line.seeds else f' ({score.n})'}"
 
 
 def _flat_frame(lines: Sequence[Line], tasks: Sequence[str]) -> pd.DataFrame:
@@ -253,7 +254,10 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         "Run": config.NumberColumn(width=60, pinned=True),
         "Configuration": config.TextColumn(width=300),
         "Seeds": config.TextColumn(
-            width=60, alignment="right", help="How many runs; where only some are chosen, how many of them"
+            width=60,
+            alignment="right",
+            help="How many seeds; where some were run again, how many runs. "
+            "Where only some runs are chosen, how many of them",
         ),
         "Seed": config.NumberColumn(width=52),
         "State": config.MultiselectColumn(

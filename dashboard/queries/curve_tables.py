@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from core.evaluation.band import band
-from core.store.records import MetricSeries, Run
+from core.store.records import Conditions, MetricSeries, Run
 from dashboard.queries.curve_metrics import Metric
 from dashboard.queries.curve_numbers import positions, side_by_side
 from dashboard.queries.naming import differing
 from dashboard.text import plural
+from jobs.samples import one_per_seed
 
 __all__ = ["band_table", "missing", "point_table"]
 
@@ -42,8 +43,15 @@ def point_table(runs: Sequence[Run], series: Iterable[MetricSeries]) -> pd.DataF
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def band_table(runs: Sequence[Run], series: Iterable[MetricSeries], axis: str) -> pd.DataFrame:
-    """Mean, SD (n - 1) and 95% interval over the seeds of each configuration at every point, unsmoothed."""
+def band_table(
+    runs: Sequence[Run],
+    series: Iterable[MetricSeries],
+    axis: str,
+    conditions: Mapping[int, Conditions] | None = None,
+) -> pd.DataFrame:
+    """Mean, SD (n - 1) and 95% interval over the seeds of each configuration at every point, unsmoothed, of
+    the runs that `jobs.samples.one_per_seed` counts.
+    """
     by_id = {run.id: run for run in runs}
     names = _names(runs)
     groups: dict[tuple[str, str, str], list[MetricSeries]] = {}
@@ -51,7 +59,9 @@ def band_table(runs: Sequence[Run], series: Iterable[MetricSeries], axis: str) -
         name = f"{one.key.split} {one.key.name}"
         groups.setdefault((by_id[one.run_id].configuration_id, one.key.task, name), []).append(one)
     parts = []
-    for (_, task, metric), members in groups.items():
+    for (_, task, metric), same in groups.items():
+        counted = {run.id for run in one_per_seed([by_id[one.run_id] for one in same], conditions)}
+        members = [one for one in same if one.run_id in counted]
         xs = [positions(axis, one.step, one.epoch, one.seconds) for one in members]
         x, values, _ = side_by_side(xs, [one.value for one in members])
         of = band(values)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.evaluation.band import band
-from core.store.records import MetricSeries, Run
+from core.store.records import Conditions, MetricSeries, Run
 from core.training.events import TOTAL
 from dashboard.queries.curve_metrics import Metric
 from dashboard.queries.curve_numbers import kept, positions, side_by_side, smooth
 from dashboard.queries.curve_views import CurvesView, Entry, Line, Panel, Reading
 from dashboard.queries.naming import differing, run_name
+from jobs.samples import one_per_seed
 
 __all__ = ["LARGE_POINTS", "SMALL_POINTS", "curves"]
 
@@ -62,8 +64,11 @@ def curves(
     *,
     large: str = TOTAL,
     hidden: Collection[str] = (),
+    conditions: Mapping[int, Conditions] = MappingProxyType({}),
 ) -> CurvesView:
-    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large."""
+    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large. `conditions`
+    tell which runs of a configuration a mean may be of (`jobs.samples.one_per_seed`).
+    """
     by_id = {run.id: run for run in runs}
     looks = _looks(runs)
     found: dict[str, list[tuple[Run, MetricSeries]]] = {}
@@ -79,7 +84,7 @@ def curves(
         if reading.seeds == "lines":
             wholes[task] = _runs(metric, reading, found[task], looks)
         else:
-            wholes[task], any_interpolated = _means(metric, reading, found[task], looks, names)
+            wholes[task], any_interpolated = _means(metric, reading, found[task], looks, names, conditions)
             interpolated = interpolated or any_interpolated
     shown = {task: [one for one in lines if one.key not in hidden] for task, lines in wholes.items()}
     return CurvesView(
@@ -160,13 +165,16 @@ def _means(
     found: Sequence[tuple[Run, MetricSeries]],
     looks: dict[str, tuple[int, bool]],
     names: dict[int, str],
+    conditions: Mapping[int, Conditions],
 ) -> tuple[list[_Whole], bool]:
     """A mean per configuration, with its band; each seed is smoothed by itself first."""
     groups: dict[str, list[tuple[Run, MetricSeries]]] = {}
     for run, one in found:
         groups.setdefault(run.configuration_id, []).append((run, one))
     lines, any_interpolated = [], False
-    for key, members in groups.items():
+    for key, same in groups.items():
+        counted = {run.id for run in one_per_seed([run for run, _ in same], conditions)}
+        members = [(run, one) for run, one in same if run.id in counted]
         xs = [positions(reading.axis, one.step, one.epoch, one.seconds) for _, one in members]
         raws = [_values(metric, one) for _, one in members]
         x, values, interpolated = side_by_side(xs, [smooth(raw, reading.smoothing) for raw in raws])

@@ -12,11 +12,12 @@ from datetime import datetime
 
 from core.config import RunConfig
 from core.evaluation.statistics import MeanSD, summary
-from core.store import Store
+from core.store import Conditions, Store
 from core.store.records import Run
 from core.store.states import RunState
 from dashboard.queries.naming import corpus_name, differing
 from dashboard.queries.runs import DEV_SCORE, fraction_done
+from jobs.samples import one_per_seed
 
 __all__ = ["PAGE", "SORTS", "Line", "Page", "configuration_names", "page_of", "sorts"]
 
@@ -38,8 +39,9 @@ _TEST = "test-"
 class Line:
     """A configuration with all its runs that were found, or one of them (`run` is then its number).
 
-    Scores are shares in [0, 1], mean and SD over the runs that have one; `dev` is the mean over tasks. The
-    `dev` of a run in training is that of its last epoch. `priority` is the highest of those that wait.
+    Scores are shares in [0, 1], mean and SD over the seeds that have one (`jobs.samples.one_per_seed`: a seed
+    that was run again counts once); `seeds` is the number of all. `dev` is the mean over tasks; that of a run
+    in training is of its last epoch. `priority` is the highest of those that wait.
     """
 
     run: int | None
@@ -47,6 +49,7 @@ class Line:
     configuration: str
     name: str
     seed: int | None
+    seeds: int
     states: tuple[tuple[RunState, int], ...]
     done: float
     dev: MeanSD | None
@@ -100,21 +103,25 @@ def page_of(
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
     number = min(max(1, number), pages)
-    shown = _sorted(store, rows, sort)[(number - 1) * size : number * size]
+    conditions = store.conditions(found) if sort == "dev" or sort.startswith(_TEST) else {}
+    shown = _sorted(store, rows, sort, conditions)[(number - 1) * size : number * size]
     configs = {group[0].configuration_id: group[0].config for group in shown}
     names = dict(zip(configs, configuration_names(list(configs.values())), strict=True))
     read = _Scores(store, [run for group in shown for run in group])
+    conditions = store.conditions(run for group in shown for run in group) if grouped else {}
     lines: list[Line] = []
     for group in shown:
         if grouped:
-            lines.append(_configuration_line(group, names, read))
+            lines.append(_configuration_line(group, one_per_seed(group, conditions), names, read))
         if not grouped or group[0].configuration_id in opened:
             ordered = sorted(group, key=lambda run: (run.config.seed, -run.id))
             lines += [_run_line(run, names, read) for run in ordered]
     return Page(tuple(lines), number, pages, len(groups), len(found), _shared(list(configs.values())))
 
 
-def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
+def _sorted(
+    store: Store, rows: list[list[Run]], sort: str, conditions: Mapping[int, Conditions]
+) -> list[list[Run]]:
     """The rows by the highest value first; those without one last, in the order given."""
     if sort == "old":
         return rows[::-1]
@@ -140,7 +147,7 @@ def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
         return rows
 
     def place(group: Sequence[Run]) -> tuple[bool, float]:
-        values = [one for run in group if (one := value(run)) is not None]
+        values = [one for run in one_per_seed(group, conditions) if (one := value(run)) is not None]
         return not values, -sum(values) / len(values) if values else 0.0
 
     return sorted(rows, key=place)
@@ -175,6 +182,7 @@ def _run_line(run: Run, names: Mapping[str, str], read: _Scores) -> Line:
         configuration=run.configuration_id,
         name=names[run.configuration_id],
         seed=run.config.seed,
+        seeds=1,
         states=((run.state, 1),),
         done=fraction_done(run),
         dev=_summary([] if dev is None else [dev]),
@@ -189,23 +197,27 @@ def _run_line(run: Run, names: Mapping[str, str], read: _Scores) -> Line:
     )
 
 
-def _configuration_line(group: Sequence[Run], names: Mapping[str, str], read: _Scores) -> Line:
+def _configuration_line(
+    group: Sequence[Run], counted: Sequence[Run], names: Mapping[str, str], read: _Scores
+) -> Line:
+    """The line of these runs; its means are over the runs `counted`."""
     first = group[0]
-    counted = Counter(run.state for run in group)
+    states = Counter(run.state for run in group)
     tests: dict[str, list[float]] = defaultdict(list)
-    for run in group:
+    for run in counted:
         for task, value in read.test.get(run.id, {}).items():
             tests[task].append(value)
-    times = [run.seconds for run in group if run.seconds is not None]
+    times = [run.seconds for run in counted if run.seconds is not None]
     return Line(
         run=None,
         run_ids=tuple(run.id for run in group),
         configuration=first.configuration_id,
         name=names[first.configuration_id],
         seed=None,
-        states=tuple((state, counted[state]) for state in RunState if counted[state]),
+        seeds=len(counted),
+        states=tuple((state, states[state]) for state in RunState if states[state]),
         done=sum(fraction_done(run) for run in group) / len(group),
-        dev=_summary([final for run in group if (final := read.final(run)) is not None]),
+        dev=_summary([final for run in counted if (final := read.final(run)) is not None]),
         test={task: one for task, values in tests.items() if (one := _summary(values)) is not None},
         seconds=sum(times) / len(times) if times else None,
         newest=max(run.created_at for run in group),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.config import kind_key
@@ -133,22 +133,23 @@ def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
     """For each configuration of which three seeds or more are asked, what most of them say, word by word.
 
     The share of a label is the share of seeds that chose it. Of labels with as many votes, the one wins of
-    which the seeds are surer.
+    which the seeds are surer. Of a seed that was run again the newest run votes.
     """
-    by_kind: dict[str, list[int]] = {}
-    for place, system in enumerate(asked):
-        by_kind.setdefault(system.kind, []).append(place)
-    voting = [places for places in by_kind.values() if _seeds(asked, places) >= _FEWEST_VOTES]
+    voters: dict[str, dict[tuple[int, tuple[str, ...]], int]] = {}
+    for place in sorted(range(len(asked)), key=lambda place: asked[place].runs[0].id):
+        tasks = tuple(task for run in asked[place].runs for task in run.config.tasks)
+        voters.setdefault(asked[place].kind, {})[asked[place].seed, tasks] = place
+    voting = [
+        sorted(places.values())
+        for places in voters.values()
+        if len({seed for seed, _ in places}) >= _FEWEST_VOTES
+    ]
     made = []
     for places in voting:
         own = [answers[place] for place in places]
         numbers = _numbers([run for place in places for run in asked[place].runs])
         made.append(_vote(f"Majority of {numbers if len(own) < len(asked) else len(own)}", own))
     return made
-
-
-def _seeds(asked: Sequence[System], places: Collection[int]) -> int:
-    return len({asked[place].seed for place in places})
 
 
 def _vote(who: str, answers: Sequence[Answer]) -> Answer:

@@ -14,10 +14,10 @@ from core.lists import seeds as seeds_in
 from core.store import RunState, Store
 from core.sweep import LISTED, expand
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
-from jobs.cli.output import print_json, print_table, run_document, runs_told, say, tell
+from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.cli.waiting import wait_for_runs
 from jobs.queueing import MOST_RETRIES, PRIORITIES
-from jobs.wording import percent, seconds_told
+from jobs.wording import percent, runs_told, seconds_told
 
 __all__ = ["described", "launch"]
 

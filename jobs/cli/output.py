@@ -16,7 +16,7 @@ import typer
 from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 
-__all__ = ["hand_out", "print_csv", "print_json", "print_table", "run_document", "runs_told", "say", "tell"]
+__all__ = ["hand_out", "print_csv", "print_json", "print_table", "run_document", "say", "tell"]
 
 
 def say(message: str) -> None:
@@ -77,14 +77,6 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 def _one_line(text: str) -> str:
     return terminal_text(text).replace("\n", " ")
-
-
-def runs_told(ids: Sequence[int]) -> str:
-    """These runs in words, such as `3 runs: 4 to 6`."""
-    if len(ids) == 1:
-        return f"run {ids[0]}"
-    together = ids == list(range(ids[0], ids[0] + len(ids)))
-    return f"{len(ids)} runs: " + (f"{ids[0]} to {ids[-1]}" if together else ", ".join(map(str, ids)))
 
 
 def _is_number(text: str) -> bool:

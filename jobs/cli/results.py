@@ -11,7 +11,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from jobs.cli.app import JSON_OPTION, app, opened_store, run_number
-from jobs.cli.output import hand_out, print_json, print_table, runs_told, say, tell
+from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
 from jobs.sheets import (
     COST_COLUMNS,
@@ -27,6 +27,7 @@ from jobs.sheets import (
     score_records,
     score_sheet,
 )
+from jobs.wording import runs_told
 
 __all__ = ["results"]
 
@@ -77,6 +78,8 @@ def results(
         tables = _tables(store, run or None, split, cost=cost)
         alignments = _alignments(store, tables.values())
     records = [record for table in tables.values() for record in score_records(table, cost=cost)]
+    for note in _notes(tables):
+        say(note)
     if json_:
         by_run = {str(run_id): found[0] for found, ids in alignments.items() for run_id in ids}
         print_json([record | {"auto_alignment": _alignment_of(record, by_run)} for record in records])
@@ -136,8 +139,18 @@ def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) 
     """The tables of these runs, of all that succeeded, that have scores on that split."""
     found = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
     scores = store.scores([run.id for run in found], with_reports=False)
-    tables = {setting: tabulate(runs, scores, split) for setting, runs in settings(found).items()}
+    conditions = store.conditions(found)
+    tables = {
+        setting: tabulate(runs, scores, split, conditions=conditions)
+        for setting, runs in settings(found, conditions).items()
+    }
     return {setting: table for setting, table in tables.items() if table.rows}
+
+
+def _notes(tables: Mapping[Setting, ResultTable]) -> dict[str, None]:
+    """What is to be said of the text and the precision of these runs, each note once."""
+    notes = [note for setting, table in tables.items() for note in (setting.note, *table.notes)]
+    return dict.fromkeys(note for note in notes if note)
 
 
 def _print(sheet: Sheet, format_: _Format) -> None:

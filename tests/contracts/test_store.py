@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import IllegalMove, MRNLabError, NotOwner, RunNotFound
-from core.store import ENDED, MOVES, RESTARTABLE, ErrorInfo, RunState, Store
+from core.store import ENDED, MOVES, RESTARTABLE, Conditions, ErrorInfo, RunState, Store
 from tests.making import (
     OTHER,
     OWNER,
@@ -47,6 +47,25 @@ class TestRuns:
         assert store.runs(ids=[ids[0]], states={RunState.CANCELLED}) == []
         assert store.runs(ids=[]) == []
         assert store.add_runs([]) == []
+
+    def test_conditions_are_taken_from_facts(self, store: Store) -> None:
+        known, old, running = (claimed(store) for _ in range(3))
+        queued = claimed(store, RunState.QUEUED)
+        store.set_facts(known, run_facts(text_hash="abc", precision="bf16"))
+        store.set_facts(old, run_facts())
+        store.set_facts(running, run_facts(text_hash="abc"))
+        for run_id in (known, old):
+            store.finish(run_id, RunState.SUCCEEDED)
+        expected = {
+            known: Conditions("abc", "bf16"),
+            old: Conditions(None, "fp32"),
+            running: Conditions("abc", "fp32"),
+        }
+        assert store.conditions(store.runs()) == expected
+        assert queued not in expected
+        store.set_facts(running, run_facts(text_hash="other"))  # resumed elsewhere: not kept while it trains
+        assert store.conditions(store.runs())[running] == Conditions("other", "fp32")
+        assert store.conditions([]) == {}
 
     def test_lists_show_every_change(self, store: Store) -> None:
         run_id = claimed(store)

@@ -90,6 +90,21 @@ def test_stl_runs_of_each_task_have_their_own_mean(finished: Filled) -> None:
     assert {entry.n for entry in view.entries} == {3}
 
 
+def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> None:
+    store = Store.open()
+    runs = of_kind("mtl")
+    again = dataclasses.replace(runs[0], id=max(run.id for run in store.runs()) + 1)
+    series = series_of(store, runs, "dev-score")
+    series += [dataclasses.replace(one, run_id=again.id) for one in series if one.run_id == runs[0].id]
+    for seeds in ("sd", "interval"):
+        (line,) = curves(SCORE, Reading("epoch", seeds), [*runs, again], series, TASKS).large.lines
+        assert line.n is not None
+        assert set(line.n) == {3}
+    view = curves(SCORE, Reading("epoch", "sd"), [*runs, again], series, TASKS)
+    assert (view.entries[0].seeds, view.entries[0].n) == ((1, 2, 3), 3)
+    assert set(band_table([*runs, again], series, "epoch")["seeds"]) == {3}
+
+
 def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
     runs = chosen(filled.mrn[0], filled.live[0])
     assert runs[0].configuration_id == runs[1].configuration_id

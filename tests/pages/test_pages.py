@@ -63,6 +63,20 @@ def test_try_it_queues_five_runs_and_asks_for_workers(open_page: Open, workers: 
     assert app.query_params["run"] == ["1,2,3,4,5"] or app.query_params["run"] == "1,2,3,4,5"
 
 
+def test_try_it_a_second_time_shows_the_runs_that_are_there(open_page: Open) -> None:
+    open_page("launch").button(key="preset_Try it").click().run()
+    app = open_page("launch")
+    app.button(key="preset_Try it").click().run()
+    assert not app.exception
+    assert len(Store.open().runs()) == 5
+    assert app.title[0].value == "Runs"
+    assert any("5 runs of Try it" in one.value for one in app.toast)
+    again = open_page("launch")
+    again.button(key="preset_anew_Try it").click().run()
+    assert not again.exception
+    assert len(Store.open().runs()) == 10
+
+
 def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
     app = open_page("launch")
     assert any(one.value.startswith("This makes 3 runs, roughly ") for one in app.subheader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 import pytest
 
@@ -154,3 +155,39 @@ class TestDifferences:
         assert {column.name for column in found.columns} >= {"STL pos, 3 seeds", "MTL, 3 seeds"}
         assert sorted(run_id for column in found.columns for run_id in column.run_ids) == list(range(1, 19))
         assert "seed" not in [row.name for row in found.rows]
+
+
+def scored(seed: int, score: float, **facts: Any) -> int:
+    """A run that succeeded with these dev and test scores."""
+    run_id = claimed(Store.open(), RunState.SUCCEEDED, seed=seed)
+    store = Store.open()
+    store.set_facts(run_id, run_facts(**facts))
+    for split in ("dev", "test"):
+        store.add_result(run_id, split_result(split, score))
+    return run_id
+
+
+@pytest.mark.usefixtures("laboratory")
+class TestSeeds:
+    def test_a_seed_that_was_run_again_counts_once(self) -> None:
+        """With the same seed twice there is one seed and no spread; the newest that succeeded counts."""
+        scored(1, 0.5)
+        scored(1, 0.7)
+        claimed(Store.open(), RunState.FAILED)
+        (line,) = page(Store.open()).lines
+        assert (line.seeds, len(line.run_ids)) == (1, 3)
+        for score in (line.test["pos"], line.dev):
+            assert score is not None
+            assert (score.sd, score.n) == (None, 1)
+        assert line.test["pos"].mean == pytest.approx(0.7)
+
+    def test_seeds_on_other_text_or_in_another_precision_make_no_mean(self) -> None:
+        scored(1, 0.5, text_hash="a")
+        scored(2, 0.6, text_hash="b", precision="bf16")
+        scored(3, 0.7, text_hash="b")
+        scored(4, 0.8)  # of an older version: it may have seen either text
+        (line,) = page(Store.open()).lines
+        assert line.test["pos"].mean == pytest.approx(0.8)
+        scored(5, 0.9, text_hash="b")
+        (line,) = page(Store.open()).lines
+        assert (line.test["pos"].mean, line.test["pos"].n) == (pytest.approx(0.8), 2)  # 0.7 and 0.9

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora import detect_columns, load, save_upload, summarise
+from core.config import RunConfig
+from core.corpora import detect_columns, load, prepare, save_upload, summarise
 from core.corpora.files import split_of
+from core.corpora.loading import read
 from core.corpora.uploads import MOST_MEGABYTES
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -281,3 +283,43 @@ class TestSummary:
         samples = summarise("demo").samples
         assert len(set(samples_tokens := [one.tokens for one in samples])) == 3
         assert all(8 <= len(tokens) < 25 for tokens in samples_tokens)
+
+
+class TestTextHash:
+    """The hash tells whether two runs saw the same words with the same labels."""
+
+    def test_it_is_of_the_text_and_not_of_the_files(self, tmp_path: Path) -> None:
+        rows = "a DT O\nb NN B-X\n\nc DT O\n\n"
+        columns = ("tokens", "pos", "ner")
+        first = folder(tmp_path, "first", train__conll=rows, test__conll=rows)
+        tabs = folder(tmp_path, "tabs", train__txt=rows.replace(" ", "\t"), test__txt=rows)
+        assert read(str(first), columns).text_hash == read(str(tabs), columns).text_hash != ""
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            "a DT O\nb NN B-Y\n\nc DT O\n\n",  # a label
+            "a DT O\nB NN B-X\n\nc DT O\n\n",  # a word
+            "a DT O\nb NN B-X\nc DT O\n\n",  # where a sentence ends
+            "c DT O\n\na DT O\nb NN B-X\n\n",  # their order, which draws depend on
+        ],
+    )
+    @pytest.mark.parametrize("split", ["train", "test"])
+    def test_any_change_shows(self, changed: str, split: str, tmp_path: Path) -> None:
+        rows = "a DT O\nb NN B-X\n\nc DT O\n\n"
+        made = folder(tmp_path, train__conll=rows, test__conll=rows)
+        columns = ("tokens", "pos", "ner")
+        before = read(str(made), columns).text_hash
+        (made / f"{split}.conll").write_text(changed)
+        os.utime(made / f"{split}.conll", ns=(1, 1))
+        assert read(str(made), columns).text_hash != before
+
+    def test_draws_and_tasks_do_not_change_it(self) -> None:
+        asked = [
+            RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm="mtl"),
+            RunConfig.build(corpus="demo", tasks=("ner",), paradigm="stl", seed=7, fraction=0.1),
+            RunConfig.build(corpus="apart:demo?tokens=300", tasks=("pos", "ner"), paradigm="mtl", seed=3),
+            RunConfig.build(corpus="demo", tasks=("ner",), paradigm="stl", truecase=True),
+        ]
+        assert {prepare(config).text_hash for config in asked} == {read("demo").text_hash}
+        assert read("demo-pos-a").text_hash != read("demo-pos-b").text_hash

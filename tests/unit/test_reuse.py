@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from core.config import RunConfig
+from core.corpora.loading import read
 from core.errors import CorpusError
 from core.store import RunState, Store
 from jobs.reuse import same_runs, submit_missing
-from tests.making import NoWorkers, claimed, config
+from tests.making import OWNER, NoWorkers, claimed, config, conll_config, conll_folder, run_facts
 
 _CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
 
@@ -82,6 +83,51 @@ def test_folders_are_the_same_by_whatever_path(
     first, _ = submit_missing(store, [config(corpus="corpus", **told)], engine=NoWorkers())
     again = submit_missing(store, [config(corpus=str(folder), **told)], engine=NoWorkers())
     assert again == (first, first)
+
+
+def finished_on(store: Store, wanted: RunConfig, **facts: Any) -> int:
+    """A run of that description, trained here with these facts."""
+    (run_id,) = store.add_runs([wanted])
+    while (run := store.claim(OWNER, due_in=15)) is not None and run.id != run_id:
+        pass
+    store.set_facts(run_id, run_facts(**facts))
+    store.finish(run_id, RunState.SUCCEEDED)
+    return run_id
+
+
+def test_a_run_on_other_text_is_not_used(store: Store, tmp_path: Path) -> None:
+    folder = conll_folder(tmp_path / "corpus")
+    wanted = conll_config(folder)
+    run_id = finished_on(store, wanted, text_hash=read(wanted.corpus, wanted.columns).text_hash)
+    assert found(store, wanted) == [run_id]
+    train = folder / "train.conll"
+    train.write_text(train.read_text().replace("B-ORG", "B-LOC", 1))
+    assert found(store, wanted) == [None]
+    ids, used = submit_missing(store, [wanted], engine=NoWorkers())
+    assert (used, len(store.runs())) == ([], 2)
+    assert ids != [run_id]
+
+
+def test_a_run_whose_text_is_not_known_is_used(store: Store, tmp_path: Path) -> None:
+    """Runs of older versions tell no text; nor does a corpus that can no longer be read."""
+    folder = conll_folder(tmp_path / "corpus")
+    wanted = conll_config(folder)
+    old = finished_on(store, wanted)
+    assert found(store, wanted) == [old]
+    newer = finished_on(store, wanted, text_hash="abc")
+    assert found(store, wanted) == [old]
+    (folder / "train.conll").unlink()
+    assert found(store, wanted) == [newer]
+
+
+def test_a_run_in_another_precision_than_auto_gives_now_is_not_used(store: Store) -> None:
+    """The newest run shows what `auto` comes to; where the precision is named there is nothing to ask."""
+    half = finished_on(store, config(), precision="bf16")
+    named = finished_on(store, config(precision="bf16"), precision="bf16")
+    assert found(store, config(), config(precision="bf16")) == [half, named]
+    single = finished_on(store, config(seed=2), precision="fp32")
+    asked = (config(), config(seed=2), config(precision="bf16"))
+    assert found(store, *asked) == [None, single, named]
 
 
 def test_where_one_cannot_be_trained_none_is_queued(store: Store) -> None:

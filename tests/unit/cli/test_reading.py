@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,6 +197,40 @@ class TestReading:
         told = lab.call("results").stderr
         assert f"Alignment exact in run {other}: an older version chose it." in told
         assert {tuple(row["auto_alignment"]) for row in lab.json("results")} == {("cooccurrence", "exact")}
+
+    def test_runs_on_changed_text_are_not_pooled(self, lab: Laboratory) -> None:
+        first, second = (
+            self._on(lab, seed, text_hash=text) for seed, text in ((1, "aaaabbbb"), (2, "bbbbcccc"))
+        )
+        table = lab.answer("results", "--format", "markdown")
+        assert sum(line.startswith("| MRN") for line in table.splitlines()) == 2
+        told = lab.call("results").stderr
+        assert f"text bbbbcc in run {second}; text aaaabb in run {first}" in told
+        rows = lab.json("results")
+        assert {(row["text"], row["n"], row["runs"]) for row in rows} == {
+            ("aaaabbbb", 1, str(first)), ("bbbbcccc", 1, str(second)),
+        }  # fmt: skip
+
+    def test_runs_in_several_precisions_are_not_pooled(self, lab: Laboratory) -> None:
+        runs = [self._on(lab, seed, precision=name) for seed, name in ((1, "fp32"), (2, "fp32"), (3, "bf16"))]
+        rows = lab.json("results")
+        assert {(row["configuration"], row["precision"], row["n"]) for row in rows} == {
+            ("MRN λ 0.01 · fp32", "fp32", 2), ("MRN λ 0.01 · bf16", "bf16", 1),
+        }  # fmt: skip
+        told = lab.call("results").stderr
+        assert f"fp32 in 2 runs: {runs[0]} to {runs[1]}; bf16 in run {runs[2]}" in told
+
+    def test_a_run_of_unknown_text_stands_with_the_others_and_is_named(self, lab: Laboratory) -> None:
+        old, _new = self._on(lab, 1), self._on(lab, 2, text_hash="abc")
+        assert {row["n"] for row in lab.json("results")} == {2}
+        assert f"The text of run {old} was not recorded" in lab.call("results").stderr
+
+    def _on(self, lab: Laboratory, seed: int, **facts: Any) -> int:
+        run_id = claimed(lab.store, seed=seed)
+        lab.store.set_facts(run_id, run_facts(**facts))
+        lab.store.add_result(run_id, split_result("test"))
+        lab.store.finish(run_id, RunState.SUCCEEDED)
+        return run_id
 
     def test_single_task_runs_make_one_row(self, lab: Laboratory) -> None:
         run_ids = [claimed(lab.store, paradigm="stl", tasks=(task,)) for task in ("pos", "ner")]
