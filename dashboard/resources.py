@@ -8,15 +8,17 @@ import threading
 import streamlit as st
 
 from core.errors import MRNLabError, StoreError
+from core.models.registry import base_name
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store import Store
 from core.store.records import Run, SnapshotKey
 from core.store.states import ACTIVE
-from core.studies import Study, load_study
+from core.studies import Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from dashboard.queries.runs import tasks_in_order
 from jobs.engines import default_engine
+from jobs.studies import sweep_of
 from jobs.study_runs import StudyRuns, laid_out
 from jobs.tending import Tender
 
@@ -31,6 +33,7 @@ __all__ = [
     "pace",
     "reachable",
     "store",
+    "study_encoders",
     "study_results",
     "task_order",
 ]
@@ -126,8 +129,8 @@ def _task_order(url: str, newest: int, count: int) -> list[str]:
 class _Study:
     """A study's runs, looked at again and again; one session at a time."""
 
-    def __init__(self, laboratory: Store, name: str) -> None:
-        self.study = load_study(name)
+    def __init__(self, laboratory: Store, name: str, encoder: str | None, encoder_training: str) -> None:
+        self.study = load_study(name, encoder, encoder_training)
         self._runs = StudyRuns(laboratory, laid_out(self.study, self.study.settings))
         self._lock = threading.Lock()
 
@@ -137,14 +140,38 @@ class _Study:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Laying out the study")
-def _study(url: str, name: str) -> _Study:
-    return _Study(_open(url), name)
+def _study(url: str, name: str, encoder: str | None, encoder_training: str) -> _Study:
+    return _Study(_open(url), name, encoder, encoder_training)
 
 
-def study_results(name: str) -> tuple[Study, list[Result]]:
-    """A study and what its settings say by now. Raises MRNLabError where there is none of that name."""
-    found = _study(database_url(), name)
+def study_results(
+    name: str, encoder: str | None = None, encoder_training: str = "full"
+) -> tuple[Study, list[Result]]:
+    """A study, over its own encoders or another, and what its settings say by now.
+
+    Raises MRNLabError where there is none of that name.
+    """
+    found = _study(database_url(), name, encoder, encoder_training)
     return found.study, found.results()
+
+
+def study_encoders(name: str) -> list[tuple[str, str]]:
+    """The encoders that this study was run over beside its own, each with how it was trained."""
+    if not may_change_encoder(name):
+        return []
+    return _study_encoders(database_url(), name, *_newest_and_count(database_url()))
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[str, str]]:
+    """Read anew only when runs were added or deleted."""
+    own = {(base_name(setting.base["encoder"]), "full") for setting in load_study(name).settings}
+    found = {
+        (base_name(run.config.encoder), run.config.encoder_training)
+        for run in _open(url).runs(archived=None)
+        if run.sweep is not None and run.sweep.startswith(sweep_of(name)) and run.config_problem is None
+    }
+    return sorted(found - own)
 
 
 def learned(run: Run, key: SnapshotKey) -> Relations:

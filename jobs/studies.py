@@ -21,7 +21,7 @@ from jobs.submit import check
 from jobs.tending import Tender
 from jobs.wording import percent
 
-__all__ = ["follow", "sweep_name"]
+__all__ = ["follow", "sweep_name", "sweep_of"]
 
 _POLL_S = 1.0
 # The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
@@ -30,9 +30,14 @@ _WAITING_PER_SLOT = 4
 _MOST_ATTEMPTS = 3
 
 
+def sweep_of(study: str) -> str:
+    """What the labels of all runs of a study begin with."""
+    return f"study {study}/"
+
+
 def sweep_name(layout: Layout) -> str:
     """What the runs of a setting are labelled with."""
-    return f"study {layout.study.name}/{layout.setting.name}"
+    return sweep_of(layout.study.name) + layout.setting.name
 
 
 def follow(

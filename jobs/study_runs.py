@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.config import RunConfig
+from core.costs import Cost, run_cost
 from core.errors import MRNLabError
 from core.evaluation import rarer_half_f1
 from core.store import ACTIVE, Run, RunState, Store
 from core.studies.analysis import FinalScores, Floats, Result, analyse
-from core.studies.plan import DevScores, Layout, lay_out, remaining
+from core.studies.plan import DevScores, Layout, Planned, lay_out, planned, remaining
 from core.studies.study import Setting, Study
 from jobs.cost import cost
 from jobs.submit import placed
 
-__all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "outstanding"]
+__all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "listed", "outstanding"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class StudyRuns:
         self._scores: dict[tuple[str, int], dict[str, float]] = {}
         self._rare: dict[int, dict[str, float]] = {}
         self._learned: dict[int, Floats | None] = {}
+        self._costs: dict[int, Cost | None] = {}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
@@ -110,6 +112,7 @@ class StudyRuns:
                 self._scored("test", found.succeeded),
                 self._rare_on_test(found.succeeded),
                 lambda run: self._task_correlations(found.succeeded[run]),
+                self._costs_of(found.succeeded),
             )
             analysed = [analyse(layout, found.dev, final, found.failed) for layout in self._layouts]
             self._results = (found, analysed)
@@ -128,6 +131,14 @@ class StudyRuns:
             known = self._store.snapshots(run.id)
             self._learned[run.id] = self._store.relations(run.id)[1].correlation("task") if known else None
         return self._learned[run.id]
+
+    def _costs_of(self, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, Cost | None]:
+        """What these runs took; read for studies that report it alone, for facts are large."""
+        if not any(layout.study.papers for layout in self._layouts):
+            return {}
+        unread = [run.id for run in runs.values() if run.id not in self._costs]
+        self._costs |= {run.id: run_cost(run.facts) for run in (self._store.runs(unread) if unread else ())}
+        return {description: self._costs.get(run.id) for description, run in runs.items()}
 
     def _rare_on_test(self, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
         """What these runs scored on the rarer half of each task's labels."""
@@ -151,6 +162,17 @@ class StudyRuns:
 
 def _rank(run: Run) -> int:
     return 2 if run.state is RunState.SUCCEEDED else int(run.state in ACTIVE)
+
+
+def listed(store: Store, layouts: Sequence[Layout]) -> list[tuple[Planned, Run | None]]:
+    """Every run of these settings, with the run of the store that stands for it; None where it is to come."""
+    found = StudyRuns(store, layouts).look()
+    known = {**found.failed, **found.active, **found.succeeded}
+    return [
+        (one, None if one.open else known.get(one.run))
+        for layout in layouts
+        for one in planned(layout, found.dev, found.failed)
+    ]
 
 
 def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from core.config import RunConfig, remarks
 from core.corpora import prepare
@@ -25,8 +26,10 @@ from jobs.engines import Engine, default_engine
 
 __all__ = ["Preflight", "check", "placed", "submit"]
 
-_Share = tuple[str, tuple[str, ...] | None, float]
-"""What the sentences of a run are drawn from: corpus, columns, fraction."""
+_SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
+"""The fields that, with the tasks and the seed, say which sentences and labels a run has."""
+_Share = tuple[Any, ...]
+"""The values of these fields."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def submit(
 
 
 def _share(config: RunConfig) -> _Share:
-    return config.corpus, config.columns, config.fraction
+    return tuple(getattr(config, field) for field in _SHARE_FIELDS)
 
 
 def _selections(configs: Sequence[RunConfig]) -> dict[_Share, RunConfig]:
@@ -109,9 +112,7 @@ def _selections(configs: Sequence[RunConfig]) -> dict[_Share, RunConfig]:
         first.setdefault(_share(config), config)
     return {
         share: RunConfig.build(
-            corpus=config.corpus,
-            columns=config.columns,
-            fraction=config.fraction,
+            **dict(zip(_SHARE_FIELDS, share, strict=True)),
             seed=config.seed,
             tasks=tuple(tasks[share]),
             paradigm="stl" if len(tasks[share]) == 1 else "mtl",

@@ -49,13 +49,18 @@ def scored(run: RunConfig, split: str, score: Callable[[RunConfig, str], float] 
     return SplitResult(split, 1, tuple(task_score(task, value) for task in run.tasks), {}, {})
 
 
-def finished(store: Store, run: RunConfig, sweep: str | None = None) -> int:
+def finished(
+    store: Store,
+    run: RunConfig,
+    sweep: str | None = None,
+    score: Callable[[RunConfig, str], float] = score_of,
+) -> int:
     """A run that succeeded with these scores."""
     (run_id,) = store.add_runs([run], sweep)
     while (claimed := store.claim(OWNER, due_in=15)) is not None and claimed.id != run_id:
         pass
     for split in ("dev", "test"):
-        store.add_result(run_id, scored(run, split))
+        store.add_result(run_id, scored(run, split, score))
     store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
     return run_id
 

@@ -8,7 +8,12 @@ from core.errors import ConfigError
 from core.studies.registry import STUDIES
 from core.studies.study import Family, Paper, Setting, Study
 
-__all__ = ["STUDIES", "Family", "Paper", "Setting", "Study", "load_study"]
+__all__ = ["STUDIES", "Family", "Paper", "Setting", "Study", "load_study", "may_change_encoder"]
+
+
+def may_change_encoder(name: str) -> bool:
+    """Whether the registered study of that name can be run over another encoder."""
+    return hasattr(import_module(f"core.studies.{name}"), "over")
 
 
 def load_study(name: str, encoder: str | None = None, encoder_training: str = "full") -> Study:
@@ -24,5 +29,5 @@ def load_study(name: str, encoder: str | None = None, encoder_training: str = "f
     elif hasattr(module, "over"):
         study = module.over(encoder, encoder_training)
     else:
-        raise ConfigError("encoder", f"The study '{name}' is defined over its own encoders alone.")
+        raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave --encoder away.")
     return study

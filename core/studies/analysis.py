@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.costs import Cost, cost_of
 from core.evaluation.statistics import (
     MeanSD,
     PairedDifference,
@@ -53,12 +54,14 @@ class FinalScores:
     """What runs scored on the test sentences: by run and task, in [0, 1].
 
     `rare` is the mean F1 of the rarer half of each task's labels, as far as it is known. `relations` gives a
-    run's learned task correlations (T, T), in the order of its tasks; None where it learned none.
+    run's learned task correlations (T, T), in the order of its tasks; None where it learned none. `costs` are
+    what the runs took, as far as it is known.
     """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
     rare: Mapping[RunConfig, Mapping[str, float]] = field(default_factory=dict)
     relations: Callable[[RunConfig], Floats | None] = lambda _: None
+    costs: Mapping[RunConfig, Cost | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class Outcome:
     summed up over seeds; None where nothing is learned or known."""
     published: Mapping[str, Published] = field(default_factory=dict)
     """The published figure for each target, where the family was trained and scored as there."""
+    cost: Cost | None = None
+    """What the chosen arm took for one seed, summed over the models of STL; None where that is not known."""
 
     @property
     def arm_told(self) -> str:
@@ -151,6 +156,7 @@ def _outcome(
         {target: summary(scores.values()) for target, scores in by_seed.items()},
         failed=len(lost),
         published=published,
+        cost=cost_of([test.costs.get(run) for run in runs] for runs in arm.runs.values()),
         learned=_learned(arm.of(seeds), targets, test),
     )
 

@@ -15,7 +15,18 @@ from core.config import RunConfig
 from core.studies.study import Setting, Study
 from core.sweep import expand
 
-__all__ = ["Arm", "DevScores", "Layout", "chosen_arm", "dev_mean", "lay_out", "next_runs", "remaining"]
+__all__ = [
+    "Arm",
+    "DevScores",
+    "Layout",
+    "Planned",
+    "chosen_arm",
+    "dev_mean",
+    "lay_out",
+    "next_runs",
+    "planned",
+    "remaining",
+]
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,44 @@ def remaining(
         if chosen is not None:
             final |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
     return list(search), [run for run in final if run not in search]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that a study has made or will make. `open` names the fields that dev has yet to choose for it.
+
+    `stage` is `search`, `final`, or `search, final` where the run that helps to choose an arm also counts if
+    that arm is chosen.
+    """
+
+    setting: str
+    family: str
+    stage: str
+    run: RunConfig
+    open: tuple[str, ...] = ()
+
+
+def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[Planned]:
+    """Every run of the setting in order: of each family those that choose an arm, then those of the chosen
+    arm. While that is open the first arm stands for it.
+    """
+    found = []
+    for family, arms in layout.arms.items():
+        search = dict.fromkeys(run for arm in arms for run in layout.search_of(arms, arm))
+        counts = frozenset(run for arm in arms for run in arm.of(layout.study.seeds))
+        found += [
+            Planned(layout.setting.name, family, "search, final" if run in counts else "search", run)
+            for run in search
+        ]
+        chosen = chosen_arm(layout, family, dev, failed)
+        still_open = () if chosen is not None else layout.study.family(family).searched
+        final = (chosen or arms[0]).of(layout.study.seeds)
+        found += [
+            Planned(layout.setting.name, family, "final", run, still_open)
+            for run in final
+            if run not in search
+        ]
+    return found
 
 
 def _open(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:

@@ -9,4 +9,5 @@ __all__ = ["STUDIES"]
 
 STUDIES: dict[str, str] = {
     "priors": "Which prior helps which tasks, and how much, over no prior at all.",
+    "dissertation": "Whether the dissertation's protocol gives the dissertation's figures (tables 1 to 3).",
 }

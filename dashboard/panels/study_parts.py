@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from itertools import chain
+from pathlib import PurePath
 
 import pandas as pd
 import streamlit as st
 
+from core.costs import COST_NOTE
 from core.evaluation.statistics import MeanSD
 from core.studies import STUDIES, Study
 from core.studies.analysis import HELPS, MEAN, Result
+from core.studies.papers import Cell, TableView, table_view
+from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
 from dashboard import resources
 from dashboard.charts import forest_chart, overview_chart
 from dashboard.components import chart
@@ -17,10 +23,16 @@ from dashboard.queries.studies import Row, answer, failures, forest, known, over
 from dashboard.states import empty
 from dashboard.text import escape, percent, plural
 from dashboard.theme import colours
+from jobs.wording import COST_HEAD, cost_told
 
 __all__ = ["studies"]
 
 _NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
+_VERDICTS = {
+    WITHIN: ":material/check: within",
+    ABOVE: ":material/arrow_upward: above",
+    BELOW: ":material/arrow_downward: below",
+}
 _FEW = 3
 """So many settings are all opened from the start."""
 
@@ -31,7 +43,7 @@ def studies() -> None:
         name = st.selectbox(
             "Study", list(STUDIES), key="study", bind="query-params", format_func=str.capitalize, width=240
         )
-        study, results = resources.study_results(str(name))
+        study, results = resources.study_results(str(name), *_encoder(str(name)))
         parts = study.parts()
         part = st.segmented_control(
             "Part", parts, default=parts[0], required=True, key="part", bind="query-params",
@@ -42,6 +54,9 @@ def studies() -> None:
     told = [result for result in of_part if known(result)]
     if not told:
         _not_run(study, str(part))
+    if (view := table_view(study, str(part), results)) is not None:
+        _paper(view, study)
+    if not told:
         return
     opened = _overview(study, of_part)
     for result in _chosen(told, opened):
@@ -49,13 +64,83 @@ def studies() -> None:
     _notes(study, of_part)
 
 
+def _encoder(name: str) -> tuple[str | None, str]:
+    """The encoder that the study is shown over, None for its own, and how it is trained."""
+    choices = {"As the study has it": (None, "full")}
+    choices |= {
+        f"{PurePath(encoder).name}{', frozen' if training == 'frozen' else ''}": (encoder, training)
+        for encoder, training in resources.study_encoders(name)
+    }
+    if len(choices) == 1:
+        return None, "full"
+    chosen = st.selectbox("Encoder", list(choices), key="over", bind="query-params", width=240)
+    return choices[chosen]
+
+
+def _paper(view: TableView, study: Study) -> None:
+    """The published table: our figures beside the published ones, the rows it quotes in grey, the cost."""
+    st.subheader(view.title, anchor=False)
+    head = [
+        "Chosen on dev",
+        *(f"{escape(task)}{part}" for task in view.tasks for part in ("", ", published")),
+    ]
+    quoted = {
+        f":gray[{escape(row.model)}]": [
+            ":gray[reported]",
+            *chain.from_iterable(
+                ["", f":gray[{row.scores[task]:.2f}]" if task in row.scores else ""] for task in view.tasks
+            ),
+        ]
+        for row in view.reported
+    }
+    ours = {
+        escape(row.model): [
+            escape(row.chosen),
+            *chain.from_iterable((_score(cell.ours), _published(cell)) for cell in row.cells.values()),
+        ]
+        for row in view.rows
+    }
+    st.table(
+        pd.DataFrame([*quoted.values(), *ours.values()], index=[*quoted, *ours], columns=head),
+        border="horizontal",
+        alt="Our scores beside the published ones",
+    )
+    st.caption(view.summary)
+    st.caption(
+        f"Published: {escape(CITATION)}. Within: our mean lies at most one published standard deviation "
+        "from the published mean. Reported: quoted there from the literature. A published figure stands only "
+        "beside what was trained and scored as there, the encoder fine-tuned."
+    )
+    st.caption(escape(study.protocol))
+    if any(row.cost is not None for row in view.rows):
+        with st.expander("What each model costs"):
+            st.table(
+                pd.DataFrame(
+                    [cost_told(row.cost) for row in view.rows],
+                    index=[escape(row.model) for row in view.rows],
+                    columns=[name.capitalize() for name in COST_HEAD],
+                ),
+                border="horizontal",
+                alt="Parameters, peak memory and time by model",
+            )
+            st.caption(COST_NOTE)
+
+
+def _published(cell: Cell) -> str:
+    if cell.published is None:
+        return ""
+    figure = f":gray[{cell.published.mean:.2f} ± {cell.published.sd:.2f}]".replace(" ", _NARROW)
+    mark = _VERDICTS.get(cell.verdict, "")
+    return f"{figure} {mark}".strip()
+
+
 def _not_run(study: Study, part: str) -> None:
     empty(
         "Not run yet",
         "No run of this part has finished in this store. Launch it from a terminal; it can be stopped and "
-        "goes on where it was. The first line below tells how many runs that is and how long they take.",
+        "goes on where it was. The first line below lists its runs and tells how long they take.",
     )
-    command = f"mrnlab study {study.name} --part {part}"
+    command = f"mrnlab study {study.name} --part {shlex.quote(part)}"
     st.code(f"{command} --dry-run\n{command}", language=None)
 
 

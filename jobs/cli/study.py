@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
@@ -13,10 +12,10 @@ from core.errors import ConfigError
 from core.studies import STUDIES, Setting, Study, load_study
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import hand_out, print_json, print_table, say
+from jobs.cli.study_plan import plan_document, print_plan
 from jobs.cli.study_report import document, markdown, table
 from jobs.studies import follow
-from jobs.study_runs import Outstanding, StudyRuns, laid_out, outstanding
-from jobs.wording import seconds_told
+from jobs.study_runs import StudyRuns, laid_out, listed, outstanding
 
 __all__ = ["study"]
 
@@ -36,7 +35,9 @@ class _Report(StrEnum):
 def study(
     ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="STUDY", help="Its name (default: list all).")] = None,
-    part: Annotated[str | None, typer.Option(help="Only the settings of this part.")] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Only the settings of these parts.")
+    ] = None,
     setting: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Only these settings, in this order.")
     ] = None,
@@ -48,8 +49,18 @@ def study(
             parser=whole("--seeds", 1, _MOST_SEEDS),
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Run it over this encoder (default: the study's own)."),
+    ] = None,
+    frozen: Annotated[
+        bool, typer.Option("--frozen", help="Run it over a frozen encoder: in minutes, and not as published.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what is still to be run, and run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="List every run with all its fields and what is still to be run; run nothing."
+        ),
     ] = False,
     report: Annotated[
         _Report | None, typer.Option(help="Run nothing; print what the finished runs say.")
@@ -65,13 +76,17 @@ def study(
     if name is None:
         _list(json_=json_)
         return
-    chosen = load_study(name)
+    chosen = load_study(name, encoder, "frozen" if frozen else "full")
     if seeds is not None:
         chosen = chosen.with_seeds(seeds)
     layouts = laid_out(chosen, _settings(chosen, part, setting))
     with opened_store(ctx) as store:
         if dry_run:
-            _print_plan(outstanding(store, layouts), json_=json_)
+            listing, plan = listed(store, layouts), outstanding(store, layouts)
+            if json_:
+                print_json(plan_document(listing, plan))
+            else:
+                print_plan(chosen, listing, plan)
             return
         well = True
         if report is None:
@@ -86,7 +101,7 @@ def study(
     elif report is _Report.MARKDOWN:
         hand_out(markdown(chosen, found) + "\n")
     else:
-        table(found)
+        table(chosen, found)
     if not well:
         raise typer.Exit(1)
 
@@ -100,9 +115,11 @@ def _list(*, json_: bool) -> None:
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:
     """The settings asked for in that order, else all. Raises ConfigError for an unknown name."""
-    if part is not None and part not in study.parts():
-        raise ConfigError("part", f"--part: '{part}' is not one of {', '.join(study.parts())}.")
-    known = {one.name: one for one in study.settings if part in (None, one.part)}
+    parts = study.parts() if part is None else [name.strip() for name in part.split(",") if name.strip()]
+    for name in parts:
+        if name not in study.parts():
+            raise ConfigError("part", f"--part: '{name}' is not one of {', '.join(study.parts())}.")
+    known = {one.name: one for one in study.settings if one.part in parts}
     if names is None:
         return list(known.values())
     wanted = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
@@ -112,22 +129,3 @@ def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Set
         if name not in known:
             raise ConfigError("setting", f"--setting: '{name}' is not one of {', '.join(known)}.")
     return [known[name] for name in wanted]
-
-
-def _print_plan(plan: Sequence[Outstanding], *, json_: bool) -> None:
-    known = [one.seconds for one in plan if one.seconds is not None]
-    seconds = sum(known) if len(known) == len(plan) else None
-    search, final = sum(one.search for one in plan), sum(one.final for one in plan)
-    if json_:
-        settings = [dataclasses.asdict(one) for one in plan]
-        print_json({"settings": settings, "search": search, "final": final, "seconds": seconds})
-        return
-    rows = [(one.setting, one.search, one.final, _time(one.seconds)) for one in plan]
-    total = ("all", search, final, _time(seconds))
-    print_table(("setting", "search runs", "final runs", "time"), [*rows, total])
-    for problem in dict.fromkeys(one.problem for one in plan if one.problem):
-        say(problem)
-
-
-def _time(seconds: float | None) -> str:
-    return "unknown" if seconds is None else f"about {seconds_told(seconds)}"

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
+from core.costs import COST_NOTE
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import HELPS, HURTS, MEAN, RARE, Difference, Outcome, Result
+from core.studies.papers import TableView, table_view
+from core.studies.published import CITATION, WITHIN, Published
 from jobs.cli.output import print_table, tell
-from jobs.wording import correlation_told, p_told, signed_points
+from jobs.wording import COST_HEAD, correlation_told, cost_told, p_told, signed_points
 
 __all__ = ["document", "markdown", "table"]
 
 _NONE = "–"
+_WIDTH = 110
 _LEARNED = "task correlation"
 _WORDS = ("chosen", "verdict")
 """The columns that hold words, which stand to the left."""
@@ -23,11 +28,23 @@ _MARKS = {HELPS: "**", HURTS: "*"}
 
 
 def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
-    """All that is known, scores in [0, 1], `mean` and `rarer labels` over a setting's targets."""
+    """All that is known, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
+
+    Published figures are in percent, as they were printed.
+    """
     return {
         "study": study.name,
         "question": study.question,
         "reference": study.reference,
+        "protocol": study.protocol,
+        "papers": {
+            part: {
+                "title": paper.title,
+                "reported": [dataclasses.asdict(row) for row in paper.reported],
+                "citation": CITATION,
+            }
+            for part, paper in study.papers.items()
+        },
         "settings": [
             {
                 "name": result.setting.name,
@@ -56,29 +73,58 @@ def _family(one: Outcome) -> dict[str, Any]:
             }
             for target, found in one.differences.items()
         },
+        "published": {
+            target: {
+                "mean": cell.mean,
+                "sd": cell.sd,
+                "verdict": cell.verdict(one.scores[target].mean) if target in one.scores else None,
+            }
+            for target, cell in one.published.items()
+        },
+        "cost": None if one.cost is None else dataclasses.asdict(one.cost),
         "failed": one.failed,
         "learned": None if one.learned is None else dataclasses.asdict(one.learned),
     }
 
 
-def table(results: Sequence[Result]) -> None:
-    """A table for each setting on standard output, scores in percent, differences in points."""
+def table(study: Study, results: Sequence[Result]) -> None:
+    """Tables on standard output: those of the paper, then a table for each setting. Scores in percent,
+    differences in points.
+    """
+    for part, group in groupby(results, key=lambda result: result.setting.part):
+        if (view := table_view(study, part, list(group))) is not None:
+            tell(view.title)
+            print_table(_paper_head(view), _paper_rows(view))
+            tell(view.summary + "\n")
+            print_table(_COST_HEAD, _cost_rows(view))
+            tell()
     for place, result in enumerate(results):
         if place:
             tell()
         tell(f"{result.setting.name}: {result.setting.title}")
         print_table(_headers(result), _rows(result))
+    if study.papers:
+        tell("\n" + textwrap.fill(_paper_note(study), _WIDTH))
 
 
 def markdown(study: Study, results: Sequence[Result]) -> str:
-    """All tables: for each part an overview of families and settings, then the settings one by one."""
+    """All tables: for each part the paper's table where it repeats one, an overview of families and settings,
+    then the settings one by one.
+    """
     lines = []
     for part, group in groupby(results, key=lambda result: result.setting.part):
         of_part = list(group)
-        lines += [f"## {part.capitalize()}", "", *_overview(study, of_part), ""]
+        view = table_view(study, part, of_part)
+        lines += [f"## {view.title if view else part.capitalize()}", ""]
+        if view is not None:
+            lines += [*_table(_paper_head(view), _paper_rows(view)), "", view.summary, ""]
+            lines += [*_table(_COST_HEAD, _cost_rows(view)), ""]
+        lines += [*_overview(study, of_part), ""]
         for result in of_part:
             lines += [f"### {result.setting.title} (`{result.setting.name}`)", ""]
             lines += [*_table(_headers(result), list(_rows(result))), ""]
+    if study.papers:
+        lines += [_paper_note(study), ""]
     lines += [
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
         f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
@@ -88,6 +134,56 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
         "mean over pairs with a target.",
     ]
     return "\n".join(lines)
+
+
+_COST_HEAD = ("model", *COST_HEAD)
+
+
+def _paper_head(view: TableView) -> list[str]:
+    columns = (column for task in view.tasks for column in (task, f"{task} published", "verdict"))
+    return ["model", "chosen", *columns]
+
+
+def _paper_rows(view: TableView) -> list[list[str]]:
+    """The rows that the paper quotes, then ours beside the published figures."""
+    reported = [
+        [
+            f"{row.model} [{row.source}]",
+            "",
+            *chain.from_iterable(
+                [_NONE, f"{row.scores[task]:.2f} (reported)" if task in row.scores else _NONE, ""]
+                for task in view.tasks
+            ),
+        ]
+        for row in view.reported
+    ]
+    ours = [
+        [
+            row.model,
+            row.chosen,
+            *chain.from_iterable(
+                [_scores(cell.ours), _published(cell.published), cell.verdict] for cell in row.cells.values()
+            ),
+        ]
+        for row in view.rows
+    ]
+    return reported + ours
+
+
+def _published(cell: Published | None) -> str:
+    return _NONE if cell is None else f"{cell.mean:.2f} ± {cell.sd:.2f}"
+
+
+def _cost_rows(view: TableView) -> list[list[str]]:
+    return [[row.model, *cost_told(row.cost)] for row in view.rows]
+
+
+def _paper_note(study: Study) -> str:
+    return (
+        f"Published: {CITATION}. {WITHIN}: |our mean − published mean| ≤ published SD, as printed. A "
+        "published figure stands only beside a fine-tuned encoder of that name, trained and scored as there. "
+        f"{study.protocol} {COST_NOTE}"
+    )
 
 
 def _overview(study: Study, results: Sequence[Result]) -> list[str]:

@@ -16,15 +16,18 @@ from core.config import RunConfig
 from core.store import Store
 from core.studies import STUDIES, Study
 from core.studies.analysis import FinalScores, Result, analyse
+from core.studies.dissertation import over
 from core.studies.plan import DevScores, lay_out
+from core.training.events import Usage
 from dashboard.charts import forest_chart, overview_chart
 from dashboard.queries.studies import answer, failures, forest, known, overview, rows
 from dashboard.theme import TEXT, colours
-from jobs.studies import follow
+from jobs.studies import follow, sweep_name
 from jobs.study_runs import laid_out
+from tests.making import run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.test_pages import figures
-from tests.studying import Workers, score_of, setting, study
+from tests.studying import Workers, finished, score_of, setting, study
 
 TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="fine-tuned")
 
@@ -185,3 +188,65 @@ class TestPage:
         app.segmented_control(key="what").set_value("runs").run()
         assert not app.exception
         assert "A closer look" in words(app)
+
+
+def plain_table(app: AppTest, number: int = 0) -> Any:
+    """A table of the page without Markdown's escapes and with plain spaces."""
+
+    def plain(text: object) -> str:
+        return str(text).replace("\\", "").replace("\u202f", " ")
+
+    return app.table[number].value.map(plain).rename(index=plain, columns=plain)
+
+
+class TestPaper:
+    """The study of the dissertation's tables, some of its runs finished with given scores."""
+
+    @pytest.fixture(autouse=True)
+    def runs(self, laboratory: Path) -> None:
+        store = Store.open()
+        for encoder in (None, "minilm"):
+            made = over(encoder)
+            (layout,) = laid_out(made, made.settings[:1])
+            usage = Usage(60.0, 2**31, "gpu")
+            facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
+            for run in layout.arms["mtl"][0].of([1, 2]):
+                run_id = finished(store, run, sweep_name(layout), lambda *_: 0.9140)
+                store.set_facts(run_id, facts)
+
+    def test_published_figures_stand_beside_with_a_verdict(self, open_page: Open) -> None:
+        app = open_page("compare", what="Studies", study="Dissertation")
+        assert not app.exception
+        table = plain_table(app)
+        assert list(table.index)[:3] == [":gray[BiLSTM-CRF]", ":gray[BERT]", "BERT (STL)"]
+        assert table.loc[":gray[BiLSTM-CRF]", "ner, published"] == ":gray[90.10]"
+        mtl = table.loc["BERT (MTL)"]
+        assert mtl["chunk"].startswith("91.40 ± 0.00")
+        assert "91.40 ± 0.08" in mtl["chunk, published"]
+        assert mtl["chunk, published"].endswith("within")
+        assert mtl["ner, published"].endswith("above")  # 91.40 beside 90.76 ± 0.14
+        assert mtl["pos, published"].endswith("below")  # 91.40 beside 92.90 ± 0.17
+        assert not str(table.loc["BERT (STL)", "ner, published"]).endswith(("within", "above", "below"))
+        said = words(app)
+        assert "Of 3 figures beside a published one, 1 lie within" in said
+        assert "hold out a tenth" in said
+        cost = plain_table(app, 1)
+        assert cost.loc["BERT (MTL)", "Parameters"] == "108.0M"
+
+    def test_another_encoder_is_chosen_and_never_held_against_the_paper(self, open_page: Open) -> None:
+        app = open_page("compare", what="Studies", study="Dissertation")
+        assert app.selectbox(key="over").options == ["As the study has it", "minilm"]
+        app.selectbox(key="over").select("minilm").run()
+        assert not app.exception
+        table = plain_table(app)
+        assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
+        assert table.loc["minilm (MTL)", "chunk, published"] == ""
+        assert "No figure of ours stands beside a published one yet." in words(app)
+
+    def test_a_part_that_was_not_run_shows_the_published_table(self, open_page: Open) -> None:
+        app = open_page("compare", what="Studies", study="Dissertation")
+        app.segmented_control(key="part").set_value("table 2").run()
+        assert not app.exception
+        assert "Not run yet" in words(app)
+        assert app.code[0].value.splitlines()[1] == "mrnlab study dissertation --part 'table 2'"
+        assert plain_table(app).loc[":gray[GCDT with BERT]", "chunk, published"] == ":gray[96.81]"

@@ -13,22 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from transformers import BertModel, get_scheduler
 
 from core.checkpoints import Checkpoint
 from core.config import PRESETS, RunConfig
 from core.corpora import load, prepare
 from core.corpora.types import Corpus, Sentence, Task
-from core.encoding.batches import Batch, Batches, EpochOrder
+from core.encoding.batches import Batches, EpochOrder
 from core.models.heads import Heads
 from core.mrn.priors import paper
 from core.mrn.priors.base import Prior
 from core.sweep import expand
 from core.training import optimiser
-from core.training.events import TOTAL, EpochMetrics, Event, Note, SplitResult, StepMetrics
+from core.training.events import EpochMetrics, Event, Note, SplitResult, StepMetrics
 from core.training.selection import DevMetrics, best_epoch
-from core.training.setup import Setup, set_up, snapshot_steps, update_steps
+from core.training.setup import set_up, snapshot_steps, update_steps
 from core.training.trainer import train
 from tests.tiny import tiny_bert
 from tests.toys import corpus as toy_corpus
@@ -300,93 +298,3 @@ def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None
             if (counts > 0).sum() == 1:
                 expected = share * losses[counts > 0].sum() + penalty
                 torch.testing.assert_close(total, expected)
-
-
-class _Program:
-    """The published MRN at a small size, written from appendix A.3 and A.5: dense, `disjoint`, no dropout.
-
-    Its weights begin as those of `run`, whose batches it reads.
-    """
-
-    def __init__(self, run: Setup, encoder: str) -> None:
-        heads = run.model.heads
-        self.bert = BertModel.from_pretrained(encoder)
-        self.linears = torch.nn.ModuleList()
-        for rows in heads.slices:
-            linear = torch.nn.Linear(heads.weight.shape[1], rows.stop - rows.start)
-            linear.load_state_dict({"weight": heads.weight[rows], "bias": heads.bias[rows]})
-            self.linears.append(linear)
-        labels = sum(linear.out_features for linear in self.linears)
-        self.precisions = [torch.eye(size) for size in (len(self.linears), labels, heads.weight.shape[1])]
-        config = run.config
-        parameters = [*self.bert.parameters(), *self.linears.parameters()]
-        self.optimizer = torch.optim.AdamW(parameters, lr=config.lr_heads, weight_decay=config.weight_decay)
-        self.scheduler = get_scheduler("linear", self.optimizer, 0, run.facts.total_steps)
-        self.lambda_reg = config.lambda_
-
-    def weights(self) -> Tensor:
-        """(T, C, D): each task's weights in its own rows, zeros elsewhere (Figure 14)."""
-        zeros = [torch.zeros_like(linear.weight) for linear in self.linears]
-        return torch.stack(
-            [torch.cat([*zeros[:t], one.weight, *zeros[t + 1 :]]) for t, one in enumerate(self.linears)]
-        )
-
-    def step(self, batch: Batch, idx: int, update_frequency: int) -> float:
-        """One turn of the loop of `train_conll2003_MRN`; its loss."""
-        embeddings = self.bert(batch.ids, attention_mask=batch.mask)[0]
-        losses = []
-        for task, linear in enumerate(self.linears):
-            targets = torch.full((batch.ids.numel(),), -100)
-            targets[batch.rows] = batch.labels[:, task]
-            logits = linear(embeddings).flatten(0, 1)
-            losses.append(torch.nn.functional.cross_entropy(logits, targets, ignore_index=-100))
-        weights = self.weights()
-        regularizer = torch.einsum("abc,ax,by,cz,xyz->", weights, *self.precisions, weights)
-        loss = torch.stack(losses).mean() + self.lambda_reg * regularizer
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        self.scheduler.step()
-        if idx % update_frequency == 0:
-            self.update(self.weights().detach())
-        return loss.item()
-
-    def update(self, w: Tensor) -> None:
-        """`covariance_mat_update` of all three modes from the old precisions, then `eig_decomp`."""
-        task, label, feature = self.precisions
-        scatters = (
-            torch.einsum("abc,by,cz,xyz->ax", w, label, feature, w),
-            torch.einsum("abc,ax,cz,xyz->by", w, task, feature, w),
-            torch.einsum("abc,ax,by,xyz->cz", w, task, label, w),
-        )
-        self.precisions = [self.inverted(scatter + 1e-5 * torch.eye(len(scatter))) for scatter in scatters]
-
-    @staticmethod
-    def inverted(omega: Tensor) -> Tensor:
-        u, s, v = torch.svd(omega)
-        inverse = u @ torch.diag(torch.where(s > 0.1, 1 / s, s)) @ v.T
-        trace = torch.trace(inverse)
-        return inverse / trace * 3000.0 if trace > 3000.0 else inverse
-
-
-def test_a_training_has_the_losses_of_the_program(tmp_path: Path) -> None:
-    """Three epochs of ten steps with an update after the steps 0, 4 and 8 of each, loss by loss."""
-    encoder = str(tiny_bert(tmp_path / "encoder"))
-    BertModel.from_pretrained(
-        encoder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    ).save_pretrained(encoder)
-    loop = {
-        name: PRESETS["dissertation"][name]
-        for name in ("batching", "dropout_on", "head_init", "prior", "alignment", "lambda", "update_timing")
-    }
-    sizes = {"batch_size": 4, "update_every": 4, "dropout": 0.0, "lr_encoder": 2e-3, "lr_heads": 2e-3}
-    config = _toy(encoder, **loop, **sizes)
-    run = set_up(config, toy_corpus())
-    program = _Program(run, encoder)
-    expected = [program.step(batch, idx, 4) for _ in range(3) for idx, batch in enumerate(run.epoch(skip=0))]
-    events, _ = _train(config, toy_corpus(), tmp_path)
-    steps = [event.values for event in events if isinstance(event, StepMetrics)]
-    losses = [values[TOTAL, "loss"] for values in steps if (TOTAL, "loss") in values]
-    assert len(expected) == 30
-    np.testing.assert_allclose(losses, expected, rtol=1e-4)
-    assert any(values.get((TOTAL, "penalty"), 0) > 1e-3 for values in steps)  # the prior has a say

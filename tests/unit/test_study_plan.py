@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,6 +101,22 @@ class TestPlan:
         search, final = remaining(made, known(*search), ())
         assert (len(search), len(final)) == (0, 3 + 6 + 1)
         assert [arm_of(run) for run in final if run.paradigm == "mrn"] == [("mrn", 0.1)]
+
+    def test_a_search_of_its_own(self) -> None:
+        """The runs that choose differ from those that count, and all seeds of the chosen arm are trained."""
+        made = layout(settings=(replace(setting(), search={"epochs": 1}),))
+        first = next_runs(made, NOTHING, ())
+        assert {run.epochs for run in first if run.paradigm == "mrn"} == {1}
+        assert {run.epochs for run in first if run.paradigm != "mrn"} == {5}
+        then = next_runs(made, known(*first), ())
+        assert [(*arm_of(run), run.seed, run.epochs) for run in then] == [
+            ("mrn", 0.1, seed, 5) for seed in (1, 2, 3)
+        ]
+        assert next_runs(made, known(*first, *then), ()) == []
+        search, final = remaining(made, NOTHING, ())
+        assert (len(search), len(final)) == (6, 3 + 6 + 3)
+        # Scores of the runs that count, dev scores among them, choose nothing.
+        assert chosen_arm(made, "mrn", known(*(run for run in made.runs() if run.epochs == 5)), ()) is None
 
     def test_an_arm_with_a_field_that_it_has_not(self) -> None:
         wrong = (Family("mtl", "MTL", ({"paradigm": "mtl", "lambda": 0.1},)), *FAMILIES[1:])

@@ -37,13 +37,32 @@ def test_the_list(lab: Laboratory) -> None:
 
 class TestDryRun:
     def test_counts_and_queues_nothing(self, lab: Laboratory) -> None:
-        rows = [line.split() for line in lab.answer("study", "toy", "--dry-run").splitlines()]
-        assert [row[:3] for row in rows[1:]] == [
+        lines = lab.answer("study", "toy", "--dry-run").splitlines()
+        rows = [line.split() for line in lines[-3:]]
+        assert [row[:3] for row in rows] == [
             ["whole", "6", "10"], ["half", "6", "10"], ["all", "12", "20"],
         ]  # fmt: skip
-        assert all("about" in row for row in rows[1:])
+        assert all("about" in row for row in rows)
         assert lab.store.runs() == []
         assert lab.started == 0
+
+    def test_lists_every_run_with_all_its_fields(self, lab: Laboratory) -> None:
+        lines = lab.answer("study", "toy", "--dry-run", "--setting", "half").splitlines()
+        assert lines[0] == "half: Half"
+        said = " ".join(" ".join(lines).split())
+        assert "every run: corpus=demo, columns=unset, fraction=0.5, fraction_draw=once" in said
+        assert "where it applies: prior=relational, alignment=exact" in said
+        listed = [line.split() for line in lines if line.endswith("to run")]
+        assert len(listed) == 3 + 6 + 6 + 1
+        assert [row[0] for row in listed] == ["MTL"] * 3 + ["STL"] * 6 + ["MRN"] * 7
+        assert [row[1:3] for row in listed[9:15]] == [["search,", "final"]] * 6
+        assert "chosen on dev" in [line for line in lines if line.endswith("to run")][-1]
+        runs = lab.json("study", "toy", "--dry-run", "--setting", "half")["runs"]
+        assert len(runs) == 16
+        assert runs[-1]["chosen_on_dev"] == ["lambda"]
+        assert runs[-1]["config"]["lambda"] is None
+        assert {run["config"]["fraction"] for run in runs} == {0.5}
+        assert {run["state"] for run in runs} == {None}
 
     def test_fewer(self, lab: Laboratory) -> None:
         document = lab.json("study", "toy", "--setting", "half", "--seeds", "2", "--dry-run")
@@ -118,7 +137,9 @@ class TestRefusals:
         ("arguments", "words"),
         [
             (("letters",), ["letters", "priors"]),
-            (("toy", "--part", "two"), ["part", "two", "one"]),
+            (("toy", "--part", "one,two"), ["part", "two", "one"]),
+            (("toy", "--encoder", "minilm"), ["toy", "--encoder"]),
+            (("dissertation", "--encoder", "minilm+bilstm"), ["name minilm without +bilstm"]),
             (("toy", "--setting", "whole,third"), ["third", "whole, half"]),
         ],
     )

@@ -1,0 +1,84 @@
+"""mrnlab study dissertation, really trained: a tiny encoder on tiny corpora of the paper's names."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from core.corpora import prepare
+from core.store import RunState
+from core.training.trainer import train
+from jobs.cli import study as verb
+from jobs.studies import follow
+from tests.studying import Workers
+from tests.tiny import tiny_bert
+from tests.unit.cli.terminal import Laboratory
+
+LAMBDAS = (1.0, 0.5, 0.05)
+_WORDS = {
+    "EU": ("NNP", "B-NP", "B-ORG"),
+    "rejects": ("VBZ", "B-VP", "O"),
+    "German": ("JJ", "B-NP", "B-MISC"),
+    "call": ("NN", "I-NP", "O"),
+    "to": ("TO", "B-VP", "O"),
+    "boycott": ("VB", "I-VP", "O"),
+    "British": ("JJ", "B-NP", "B-MISC"),
+    "lamb": ("NN", "I-NP", "O"),
+    ".": (".", "O", "O"),
+}
+
+
+@pytest.fixture
+def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Tiny corpora under the names of the paper's, and a tiny encoder. Returns the encoder's folder."""
+    for name, splits, columns in (
+        ("conll2003", ("train", "validation", "test"), 3),
+        ("conll2000", ("train", "test"), 2),
+    ):
+        folder = tmp_path / "data" / name
+        folder.mkdir(parents=True)
+        sentence = "\n".join(" ".join([word, *labels[:columns]]) for word, labels in _WORDS.items())
+        for split in splits:
+            (folder / f"{split}.conll").write_text(f"{sentence}\n\n" * 20)
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path / "data"))
+    return tiny_bert(tmp_path / "tiny", positions=256)
+
+
+def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Really trained: the plan, the runs, the report with a cost for each model, and nothing left to do."""
+    engine = Workers(at_once=30, train=train, prepare=prepare)
+    monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
+    call = ("study", "dissertation", "--encoder", str(corpora), "--seeds", "1")
+    some = (*call, "--setting", "table1,table2,table3-5")
+    plan = lab.json(*some, "--dry-run")
+    assert (plan["search"], plan["final"]) == (3 + 3 + 3, 4 + 4 + 2)
+    assert [run["config"]["lambda"] for run in plan["runs"] if run["chosen_on_dev"]] == [None, None]
+    listed = lab.answer(*some, "--dry-run")
+    assert listed.count("to run") == 19
+    assert "chosen on dev" in listed
+    assert "hold out a tenth" in listed
+
+    document = json.loads(lab.answer(*some, "--json"))
+    assert {run.state for run in lab.store.runs()} == {RunState.SUCCEEDED}
+    assert len(lab.store.runs()) == 19
+    families = {
+        (setting["name"], one["name"]): one for setting in document["settings"] for one in setting["families"]
+    }
+    assert set(families["table2", "mrn"]["test"]) >= {"chunk", "pos"}
+    assert families["table2", "mrn"]["arm"]["lambda"] in LAMBDAS
+    assert families["table2", "mrn"]["dev"]["n"] == 1
+    assert families["table2", "mtl"]["dev"] is None
+    assert all(one["published"] == {} for one in families.values())
+    stl, mtl = families["table1", "stl"]["cost"], families["table1", "mtl"]["cost"]
+    assert (stl["models"], mtl["models"]) == (3, 1)
+    assert 2 * mtl["parameters"] < stl["parameters"] < 3 * mtl["parameters"]
+    assert [row["model"] for row in document["papers"]["table 1"]["reported"]] == ["BiLSTM-CRF", "BERT"]
+    again = lab.json(*some, "--dry-run")
+    assert (again["search"], again["final"]) == (0, 0)
+    assert {run["state"] for run in again["runs"]} == {"succeeded"}
+    table = lab.answer(*call, "--report", "table", "--part", "table 1,table 2")
+    assert "tiny (STL)" in table
+    assert "96.81 (reported)" in table

@@ -1,0 +1,190 @@
+"""The study `dissertation`: exactly the paper's tables, run by run, and what its report says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from core.config import PRESETS, RunConfig
+from core.costs import Cost
+from core.errors import ConfigError
+from core.models.registry import has_bilstm
+from core.studies import Study, load_study, may_change_encoder
+from core.studies.analysis import MEAN, FinalScores, Result, analyse
+from core.studies.dissertation import STUDY, over
+from core.studies.papers import table_view
+from core.studies.plan import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
+from core.studies.published import ABOVE, BELOW, PUBLISHED, WITHIN, matching
+from jobs.cli.study_report import markdown
+
+LAMBDAS = (1.0, 0.5, 0.05)
+NOTHING = DevScores({})
+
+
+def listing(study: Study = STUDY) -> list[Planned]:
+    return [
+        one for setting in study.settings for one in planned(lay_out(study, setting), NOTHING, frozenset())
+    ]
+
+
+class TestPlan:
+    def test_it_lists_exactly_tables_1_to_3(self) -> None:
+        """Every published cell has five final runs for each of its λ, and there are no others."""
+        final = [one for one in listing() if "final" in one.stage]
+        counted = Counter((cell, one.run.lambda_) for one in final for cell in _cells(one.run))
+        assert counted == Counter(
+            {
+                (cell, strength): 5
+                for cell in PUBLISHED
+                for strength in (_listed_lambdas(cell.table) if cell.paradigm == "mrn" else (None,))
+            }
+        )
+        assert all(_cells(one.run) for one in final)
+        assert Counter(one.setting for one in listing()) == {
+            "table1": 35, "table1-bilstm": 20, "table1-roberta": 35,
+            "table2": 35, "table2-bilstm": 25, "table2-roberta": 35,
+            "table3-5": 25, "table3-10": 25,
+        }  # fmt: skip
+
+    def test_seeds_lambdas_and_no_stl_with_a_bilstm(self) -> None:
+        runs = [one.run for one in listing()]
+        assert {run.seed for run in runs} == {1, 2, 3, 4, 5}
+        assert {run.lambda_ for run in runs if run.paradigm == "mrn"} == set(LAMBDAS)
+        assert not [run for run in runs if run.paradigm == "stl" and has_bilstm(run.encoder)]
+        assert {run.paradigm for run in runs if run.corpus == "both-pos"} == {"mtl", "mrn"}
+
+    @pytest.mark.parametrize("name", PRESETS["dissertation"])
+    def test_every_run_has_the_presets_values(self, name: str) -> None:
+        """But for what a table is about, and how λ is chosen where there are no dev sentences."""
+        changed = {
+            "encoder", "lambda",
+            *(("alignment", "fraction", "select_by") if name in ("alignment", "select_by") else ()),
+            *(("dev_sentences",) if name == "dev_sentences" else ()),
+        }  # fmt: skip
+        if name in changed:
+            return
+        for one in listing():
+            value = one.run.values()[name]
+            assert value is None or value == PRESETS["dissertation"][name]
+
+    def test_where_there_are_no_dev_sentences_lambda_is_chosen_by_runs_that_hold_some_out(self) -> None:
+        for one in listing():
+            held_out = one.run.corpus != "conll2003" and one.stage == "search"
+            assert one.run.dev_sentences == (None if held_out else 0)
+            table_3 = one.run.corpus == "both-pos"
+            assert one.run.select_by == ("last" if held_out or table_3 else "loss")
+            assert one.run.fraction_draw == ("each_epoch" if table_3 else "once")
+            assert one.open == (("lambda",) if one.stage == "final" and one.family == "mrn" else ())
+
+    def test_the_chosen_lambda_is_then_trained_on_all_sentences(self) -> None:
+        layout = lay_out(STUDY, next(one for one in STUDY.settings if one.name == "table2"))
+        first = next_runs(layout, NOTHING, ())
+        mrn = [run for run in first if run.paradigm == "mrn"]
+        assert {(run.dev_sentences, run.select_by) for run in mrn} == {(None, "last")}
+        assert len(mrn) == 3 * 5
+        dev = DevScores({run: dict.fromkeys(run.tasks, 0.9 + (run.lambda_ == 0.5) / 100) for run in first})
+        then = next_runs(layout, dev, ())
+        assert {(run.lambda_, run.dev_sentences) for run in then} == {(0.5, 0)}
+        assert [run.seed for run in then] == [1, 2, 3, 4, 5]
+
+    def test_no_test_score_and_no_final_run_chooses(self) -> None:
+        """Final runs that stand in the store already, with dev scores or not, decide nothing."""
+        layout = lay_out(STUDY, next(one for one in STUDY.settings if one.name == "table3-5"))
+        final = {run: {"pos-2003": 1.0} for arm in layout.arms["mrn"] for run in arm.of(STUDY.seeds)}
+        assert chosen_arm(layout, "mrn", DevScores(final), ()) is None
+
+
+def _cells(run: RunConfig) -> list[Any]:
+    return [cell for task, cell in matching(run).items() if task in run.tasks]
+
+
+def _listed_lambdas(table: int) -> tuple[float, ...]:
+    """With dev sentences all three are trained on all sentences, else one, yet to be chosen."""
+    return LAMBDAS if table == 1 else LAMBDAS[:1]
+
+
+class TestOtherEncoders:
+    def test_another_encoder_takes_berts_place_and_robertas_rows_go(self) -> None:
+        made = over("minilm")
+        assert [setting.name for setting in made.settings] == [
+            "table1", "table1-bilstm", "table2", "table2-bilstm", "table3-5", "table3-10",
+        ]  # fmt: skip
+        encoders = {one.run.encoder for one in listing(made)}
+        assert encoders == {"minilm", "minilm+bilstm"}
+        assert not any(_cells(one.run) for one in listing(made))
+
+    def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
+        made = over(encoder_training="frozen")
+        for one in listing(made):
+            assert (one.run.encoder_training, one.run.lr_encoder, one.run.lr_heads) == ("frozen", None, 0.02)
+            assert _cells(one.run) == []
+
+    def test_refusals(self) -> None:
+        with pytest.raises(ConfigError, match="name minilm without"):
+            over("minilm+bilstm")
+        assert may_change_encoder("dissertation")
+        assert not may_change_encoder("priors")
+        with pytest.raises(ConfigError, match="names its encoders itself"):
+            load_study("priors", "minilm")
+
+
+def result(study: Study, name: str, *, scores: dict[str, float], dev_best: float = 0.5) -> Result:
+    """The setting, all runs finished: each task's score from `scores`, and dev best at λ = `dev_best`."""
+    layout = lay_out(study, next(one for one in study.settings if one.name == name))
+    runs = list(layout.runs())
+    dev = {run: dict.fromkeys(run.tasks, 0.8 + (run.lambda_ == dev_best) / 100) for run in runs}
+    # On test another λ would be better.
+    test = {run: {task: scores[task] + (run.lambda_ == 1.0) / 100 for task in run.tasks} for run in runs}
+    costs = {run: Cost(108_000_000, 108_000_000, 2**31, 60.0, ("cuda",)) for run in runs}
+    return analyse(layout, DevScores(dev), FinalScores(test, costs=costs))
+
+
+PRINTED = {"ner": 0.9084, "chunk": 0.9149, "pos": 0.9400}
+
+
+class TestReport:
+    def test_dev_alone_chooses_and_each_figure_has_its_verdict(self) -> None:
+        found = result(STUDY, "table1", scores=PRINTED)
+        mrn = found.outcome("mrn")
+        assert mrn.arm_told == "λ=0.5"
+        assert mrn.scores[MEAN].n == 5
+        view = table_view(STUDY, "table 1", [found])
+        assert view is not None
+        rows = {row.model: row for row in view.rows}
+        assert list(rows) == ["BERT (STL)", "BERT (MTL)", "BERT (MRN)"]
+        assert {task: cell.verdict for task, cell in rows["BERT (MRN)"].cells.items()} == {
+            "ner": WITHIN,  # 90.84 beside 90.82 ± 0.11
+            "chunk": WITHIN,  # 91.49 beside 91.49 ± 0.06
+            "pos": ABOVE,  # 94.00 beside 93.16 ± 0.07
+        }
+        assert rows["BERT (STL)"].cells["ner"].verdict == BELOW
+        assert view.summary.startswith("Of 9 figures beside a published one, ")
+        assert [row.model for row in view.reported] == ["BiLSTM-CRF", "BERT"]
+
+    def test_stl_costs_a_model_for_each_task(self) -> None:
+        found = result(STUDY, "table1", scores=PRINTED)
+        stl, mrn = found.outcome("stl").cost, found.outcome("mrn").cost
+        assert stl is not None
+        assert mrn is not None
+        assert (stl.models, stl.parameters, stl.seconds, stl.memory) == (3, 324_000_000, 180.0, 2**31)
+        assert (mrn.models, mrn.parameters, mrn.seconds) == (1, 108_000_000, 60.0)
+
+    @pytest.mark.parametrize("made", [over("minilm"), over(encoder_training="frozen")])
+    def test_another_or_a_frozen_encoder_is_never_held_against_the_paper(self, made: Study) -> None:
+        view = table_view(made, "table 1", [result(made, "table1", scores=PRINTED)])
+        assert view is not None
+        assert {cell.published for row in view.rows for cell in row.cells.values()} == {None}
+        assert view.summary == "No figure of ours stands beside a published one yet."
+
+    def test_markdown_has_the_papers_table(self) -> None:
+        text = markdown(STUDY, [result(STUDY, "table1", scores=PRINTED)])
+        lines = text.splitlines()
+        assert lines[0] == "## Table 1: CoNLL-2003"
+        assert any(line.startswith("| BiLSTM-CRF [Huang") and "90.10 (reported)" in line for line in lines)
+        (mrn,) = [line for line in lines if line.startswith("| BERT (MRN) | λ=0.5 ")]
+        assert "| 90.84 ± 0.00 (5) | 90.82 ± 0.11 | within ± SD |" in mrn
+        assert "| BERT (STL) | 324.0M | 324.0M | 2.00 GB (cuda) | 3 min |" in lines
+        assert STUDY.protocol in text
+        assert "|our mean − published mean| ≤ published SD" in text
