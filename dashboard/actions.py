@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import streamlit as st
 
 from core.config import RunConfig
+from core.corpora import uploads
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from dashboard import resources
@@ -21,6 +23,7 @@ from jobs.submit import submit
 __all__ = [
     "archive",
     "delete",
+    "delete_upload",
     "drain",
     "drain_now",
     "launch",
@@ -158,6 +161,16 @@ def delete(runs: Sequence[int]) -> None:
     """Remove the runs with all they left behind."""
     _ask(control.delete, runs)
     choose([run_id for run_id in chosen() if run_id not in runs])
+
+
+def delete_upload(path: Path) -> None:
+    """Delete an uploaded corpus."""
+
+    def act(store: Store) -> list[Answer]:
+        uploads.delete_upload(path)
+        return [Answer(0, True, f"{path.name} was deleted.")]
+
+    _do(act)
 
 
 def _ask(act: Callable[[Store, Sequence[int]], list[Answer]], runs: Sequence[int]) -> None:

@@ -127,8 +127,10 @@ def span(least: float, most: float) -> str:
 
 
 def size(number_of: float) -> str:
-    """So many bytes in words: `90 MB`, `1.2 GB`."""
+    """So many bytes in words: `40 kB`, `90 MB`, `1.2 GB`."""
     megabytes = number_of / 1e6
+    if megabytes < 0.9995:
+        return f"{number_of / 1000:.0f} kB"
     return f"{megabytes / 1000:.1f} GB" if megabytes >= 999.5 else f"{megabytes:.0f} MB"
 
 

@@ -12,14 +12,20 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from core.corpora.files import EXTENSIONS, split_of
+from core.corpora.assembly import SPLITS
+from core.corpora.columns import read_table
+from core.corpora.conllu import read_conllu
+from core.corpora.detection import detect_columns
+from core.corpora.files import CONLLU, EXTENSIONS, find_splits, split_of
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
 
-__all__ = ["MOST_MEGABYTES", "save_upload"]
+__all__ = ["MOST_MEGABYTES", "Upload", "delete_upload", "save_upload", "uploads"]
 
 MOST_MEGABYTES = 200
 """The most an upload may hold in all: ten times the largest shared-task corpora."""
@@ -27,11 +33,46 @@ MOST_MEGABYTES = 200
 _NAME_LENGTH = 60
 
 
+@dataclass(frozen=True)
+class Upload:
+    """An uploaded corpus: its folder, when it was uploaded, its splits and its size."""
+
+    path: Path
+    uploaded: datetime
+    splits: tuple[Split, ...]
+    bytes: int
+
+
+def uploads() -> list[Upload]:
+    """The uploaded corpora that are kept, newest first."""
+    found = []
+    for path in upload_dir().iterdir():
+        # Beside them lie uploads that are being written, and the mappings of runs.
+        if path.name.startswith(".") or not path.is_dir():
+            continue
+        try:
+            files = find_splits(path)
+        except CorpusError:
+            continue  # no corpus
+        uploaded = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        size = sum(file.stat().st_size for file in files.values())
+        found.append(Upload(path, uploaded, tuple(split for split in SPLITS if split in files), size))
+    return sorted(found, key=lambda upload: upload.uploaded, reverse=True)
+
+
+def delete_upload(path: Path) -> None:
+    """Deletes an uploaded corpus. Raises CorpusError where that is none."""
+    if path not in [upload.path for upload in uploads()]:
+        raise CorpusError(f"{path.name} is no uploaded corpus; it may have been deleted already.")
+    shutil.rmtree(path)
+
+
 def save_upload(files: Mapping[str, bytes], name: str) -> Path:
     """Stores the split files (file name → content) and returns the corpus folder.
 
-    `name` is what the researcher calls the corpus. Raises CorpusError where a file's name tells no split, two
-    tell the same, train or test is missing, or there is too much of it.
+    `name` is what the researcher calls the corpus. Raises CorpusError, and keeps nothing, where a file's name
+    tells no split, two tell the same, train or test is missing, there is too much of it, or a file cannot be
+    read.
     """
     megabytes = sum(map(len, files.values())) / 1e6
     if megabytes > MOST_MEGABYTES:
@@ -68,6 +109,7 @@ def _write(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
     try:
         for split, (base, content) in splits.items():
             (beside / f"{split}{_ending(base)}").write_bytes(content)
+        _check_readable(beside, splits)
         try:
             beside.rename(folder)
         except OSError:
@@ -75,6 +117,24 @@ def _write(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
                 raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _check_readable(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
+    """Raises CorpusError, with the file's uploaded name, where a file cannot be read as rows of one width."""
+    try:
+        files = find_splits(folder)
+        is_conllu = files["train"].suffix == CONLLU
+        columns = None if is_conllu else detect_columns(folder).columns
+        for file in files.values():
+            if is_conllu:
+                read_conllu(file)
+            else:
+                read_table(file, columns)
+    except CorpusError as error:
+        sentence = str(error)
+        for split, (base, _) in splits.items():
+            sentence = sentence.replace(str(folder / f"{split}{_ending(base)}"), base)
+        raise CorpusError(sentence.replace(str(folder), "The upload")) from error
 
 
 def _ending(base: str) -> str:

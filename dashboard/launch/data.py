@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 
@@ -19,7 +18,8 @@ from core.evaluation.spans import spans
 from core.paths import upload_dir
 from dashboard.components import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.fields import key_of
-from dashboard.launch.fill import FOLDER, OWN, UPLOAD, columns_key
+from dashboard.launch.fill import FOLDER, OWN, UPLOAD, UPLOADED, columns_key
+from dashboard.launch.kept_uploads import pick_upload
 from dashboard.text import all_of, escape
 from dashboard.theme import colours, order_tasks
 
@@ -27,6 +27,7 @@ __all__ = ["ChosenData", "choose_data", "marks", "show_samples", "task_colours"]
 
 
 _SAMPLE_WORDS = 80
+_SAVED = "launch_own_saved"
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def _with_short_names(sentence: str) -> str:
 
 
 def _uploaded() -> str | None:
+    """The folder of the files in the field, or of an earlier upload."""
     name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
     files = st.file_uploader(
         "Files named train, dev and test, as CoNLL columns or CoNLL-U",
@@ -101,13 +103,18 @@ def _uploaded() -> str | None:
         max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",
     )
-    if files:
-        st.session_state["launch_own_path"] = str(
-            save_upload({file.name: file.getvalue() for file in files}, name)
-        )
-    path: str | None = st.session_state.get("launch_own_path")
-    if path is not None and not files:
-        st.caption(f"Uploaded before: {escape(Path(path).name)}")
+    given = name, tuple(file.file_id for file in files)
+    refused: CorpusError | None = None
+    if files and st.session_state.get(_SAVED) != given:
+        try:
+            saved = save_upload({file.name: file.getvalue() for file in files}, name)
+            st.session_state[_SAVED] = given
+            st.session_state[UPLOADED] = str(saved)
+        except CorpusError as error:
+            refused = error
+    path = pick_upload()
+    if refused is not None:
+        raise refused
     return path
 
 

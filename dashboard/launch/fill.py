@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.corpora import CATALOGUE
+from core.corpora.uploads import uploads
 from dashboard.launch.draft import Draft
 from dashboard.launch.fields import key_of
 from dashboard.launch.start import EXECUTION, START
@@ -16,6 +17,7 @@ __all__ = [
     "MAPPING_KEPT",
     "OWN",
     "UPLOAD",
+    "UPLOADED",
     "columns_key",
     "fill",
     "fill_from",
@@ -28,6 +30,8 @@ __all__ = [
 
 OWN = "Your own data"
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"
+UPLOADED = "launch_own_path"
+"""The key of the widget that holds the folder of the chosen upload."""
 MAPPING_KEPT = "launch_mapping_kept"
 _SOURCE = "launch_source"
 
@@ -54,10 +58,9 @@ def fill(draft: Draft) -> None:
         state[key_of("corpus")] = draft.corpus
     else:
         state[key_of("corpus")] = OWN
-        uploaded = state.get("launch_own_path") == draft.corpus
+        uploaded = draft.corpus in [str(upload.path) for upload in uploads()]
         state["launch_own_how"] = UPLOAD if uploaded else FOLDER
-        if not uploaded:
-            state["launch_own_folder"] = draft.corpus
+        state[UPLOADED if uploaded else "launch_own_folder"] = draft.corpus
         state[columns_key(draft.corpus)] = ", ".join(draft.columns or ())
     if draft.tasks:
         state[tasks_key(draft.corpus)] = list(draft.tasks)

@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
-from core.corpora import summarise
+from core.corpora import save_upload, summarise
+from core.corpora.uploads import uploads
 from core.store import RunState, Store
 from core.sweep import expand
 from dashboard.panels.launch_warnings import launch_warnings
@@ -273,8 +274,35 @@ def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(ope
         [("my.train", bad.encode(), ""), ("my.test", _TEST.encode(), "")]
     ).run()
     assert not app.exception
-    assert "train.conll, line 7: expected 3 columns" in words(app)
+    assert "my.train, line 7: expected 3 columns" in words(app)
     assert "uploads" not in words(app)
+    assert len(uploads()) == 1, "nothing is kept of what was refused"
+
+
+def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) -> None:
+    files = {"train.conll": _TRAIN.encode(), "test.conll": _TEST.encode()}
+    one, other = (str(save_upload(files, name)) for name in ("one", "other"))
+    for state in (RunState.SUCCEEDED, RunState.QUEUED):
+        claimed(Store.open(), state, corpus=one, tasks=("ner", "pos"))
+    app = open_page("launch")
+    app.selectbox(key="launch_corpus").select("Your own data").run()
+    assert app.selectbox(key="launch_own_path").value is None
+    app.selectbox(key="launch_own_path").select(one).run()
+    assert not app.exception
+    assert "2 train and 1 test sentences" in words(app)
+    app.session_state["launch_own_delete"] = True
+    app.run()
+    button = next(one for one in app.button if one.label == "Delete these files")
+    assert button.disabled
+    assert "Runs on it that have not ended: 1." in words(app)
+    app.selectbox(key="launch_own_path").select(other).run()
+    next(one for one in app.button if one.label == "Delete these files").click().run()
+    assert not app.exception
+    assert [str(upload.path) for upload in uploads()] == [one]
+    assert app.selectbox(key="launch_own_path").value is None
+    # A clone of a run on an upload finds it there.
+    clone = open_page("launch", clone="1")
+    assert clone.selectbox(key="launch_own_path").value == one
 
 
 def test_a_label_of_a_known_type_can_be_new_too(folder: Path) -> None:

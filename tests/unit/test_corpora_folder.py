@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.corpora import detect_columns, load, prepare, save_upload, summarise
 from core.corpora.files import split_of
 from core.corpora.loading import read
-from core.corpora.uploads import MOST_MEGABYTES
+from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import CorpusError
 from core.paths import upload_dir
 
@@ -238,6 +238,43 @@ class TestUpload:
             save_upload({name: ROWS.encode() for name in names}, "c")
         assert expected in str(raised.value)
         assert list(upload_dir().iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("train", "test", "expected"),
+        [
+            (ROWS, "a XX\n", "my.test, line 1: expected 4 columns"),
+            ("a\nb\n", ROWS, "my.train, line 1: has one column"),
+            (ROWS, "", "my.test is empty"),
+            ("\xff", ROWS, "my.train, line 1: byte 0xff"),
+        ],
+    )
+    def test_what_cannot_be_read_is_not_kept(self, train: str, test: str, expected: str) -> None:
+        with pytest.raises(CorpusError) as raised:
+            save_upload({"my.train": train.encode("latin-1"), "my.test": test.encode()}, "c")
+        assert str(raised.value).startswith(expected)
+        assert list(upload_dir().iterdir()) == []
+        assert uploads() == []
+
+    def test_kept_uploads_are_listed_and_deleted(self, tmp_path: Path) -> None:
+        assert uploads() == []
+        (upload_dir() / "mappings").mkdir()
+        files = {"train.conll": ROWS.encode(), "test.conll": ROWS.encode()}
+        first, second = (save_upload(files, name) for name in ("one", "two"))
+        os.utime(first, (1, 1))
+        assert [upload.path for upload in uploads()] == [second, first]
+        assert uploads()[0].splits == ("train", "test")
+        assert uploads()[0].bytes == 2 * len(ROWS)
+        delete_upload(second)
+        assert [upload.path for upload in uploads()] == [first]
+        for path in (
+            second,
+            tmp_path,
+            upload_dir() / "mappings",
+            upload_dir() / ".." / "uploads" / first.name,
+        ):
+            with pytest.raises(CorpusError, match="no uploaded corpus"):
+                delete_upload(path)
+        assert first.is_dir()
 
     def test_too_much_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("core.corpora.uploads.MOST_MEGABYTES", 1)
