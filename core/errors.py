@@ -6,6 +6,7 @@ __all__ = [
     "ArtefactError",
     "ConfigError",
     "CorpusError",
+    "DeviceError",
     "EncoderError",
     "IllegalMove",
     "MRNLabError",
@@ -44,6 +45,16 @@ class RunNotFound(MRNLabError):
 
 class TrainingError(MRNLabError):
     """Training cannot go on (a loss that is not a number, say); the message names step and task."""
+
+
+class DeviceError(TrainingError):
+    """A device that this machine does not have. `device` is its name, `gpus` how many GPUs there are."""
+
+    def __init__(self, device: str, gpus: int) -> None:
+        there = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        super().__init__(f"device: {device} is not on this machine, which has {there} that CUDA can use.")
+        self.device = device
+        self.gpus = gpus
 
 
 class OutOfMemory(TrainingError):

@@ -44,7 +44,8 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
         happened = f"{happened} Its state is saved at step {run.saved_step:,}."
     for pattern, cause, steps in _CAUSES:
         if re.search(pattern, told, re.IGNORECASE):
-            return Advice(happened, cause, steps(run), _changes(run) if steps in _CHANGED else {})
+            changes = _CHANGES.get(steps)
+            return Advice(happened, cause, steps(run), changes(run) if changes else {})
     cause, steps = _OTHERWISE[run.state]
     return Advice(happened, cause, steps(run))
 
@@ -138,6 +139,14 @@ def _no_encoder(run: Run) -> tuple[str, ...]:
         f"Check the name {run.config.encoder}; a Hub name needs the network once, a folder must be here.",
         "Or clone it with encoder minilm, which is always here.",
         _again(run, "once the encoder is there, "),
+    )
+
+
+def _no_device(run: Run) -> tuple[str, ...]:
+    return (
+        f"Clone it with device auto (now {run.config.device}): it takes a GPU where there is one, else the "
+        "processor.",
+        _again(run, f"or on a machine that has {run.config.device}, "),
     )
 
 
@@ -263,6 +272,7 @@ _CAUSES: tuple[tuple[str, str, Callable[[Run], tuple[str, ...]]], ...] = (
     (r"not a number|not finite|\bnan\b", "the loss is not a number", _no_number),
     (r"^CorpusError", "the corpus cannot be read", _no_corpus),
     (r"^EncoderError", "the encoder cannot be loaded", _no_encoder),
+    (r"^DeviceError", "the machine has no such device", _no_device),
     (r"^NoRoom|no space left|disk quota|disk (of its server )?is full", "the disk is full", _no_room),
     (r"not what it was when it was begun", "its data have changed", _other_data),
     (r"^ArtefactError", "the shared files could not be reached", _shared_away),
@@ -277,8 +287,11 @@ _CAUSES: tuple[tuple[str, str, Callable[[Run], tuple[str, ...]]], ...] = (
     (r"SIG(SEGV|BUS|ABRT|ILL|FPE)", "its worker crashed", _crashed),
     (r"exit code -9|was killed|SIGKILL|signal 9", "its worker was ended from outside", _killed),
 )
-# The advice that a clone with another value of a field follows.
-_CHANGED = (_no_memory,)
+# The advice that a clone with other values follows, and which values.
+_CHANGES: Mapping[Callable[[Run], tuple[str, ...]], Callable[[Run], dict[str, str]]] = {
+    _no_memory: _changes,
+    _no_device: lambda _: {"device": "auto"},
+}
 _OTHERWISE: Mapping[RunState, tuple[str, Callable[[Run], tuple[str, ...]]]] = {
     RunState.FAILED: ("unexpected", _unexpected),
     RunState.LOST: ("its worker was ended from outside", _killed),

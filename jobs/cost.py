@@ -59,10 +59,12 @@ class RunCost:
 class Cost:
     """Wall-clock seconds until the last of the runs has ended, at least and at most, and what that rests on.
 
-    `runs` has what each of them costs, in the order asked for.
+    `runs` has what each of them costs, in the order asked for. `first` is how many seconds the first of them
+    takes longer, while a worker loads libraries and what later runs find ready.
     """
 
     runs: tuple[RunCost, ...]
+    first: float
     seconds: float
     least: float
     most: float
@@ -80,7 +82,7 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     Raises MRNLabError where a corpus cannot be read.
     """
     if not configs:
-        return Cost((), 0.0, 0.0, 0.0, "no runs")
+        return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
     past = _past_runs(store)
     usual = _after_the_first(past)
     rates = {kind: _rate(store, usual, kind) for kind in dict.fromkeys(map(_kind, configs))}
@@ -97,6 +99,7 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     first = _first_run(past)
     return Cost(
         runs,
+        first.seconds,
         first.seconds + sum(run.seconds for run in runs) / slots,
         first.least + sum(run.least for run in runs) / slots,
         first.most + sum(run.most for run in runs) / slots,

@@ -13,7 +13,7 @@ from core.corpora import prepare
 from core.corpora.loading import placed_name
 from core.corpora.overlap import corpus_overlaps
 from core.corpora.preparation import check_scored
-from core.errors import MRNLabError
+from core.errors import ConfigError, DeviceError, MRNLabError
 from core.models.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments import choose
@@ -23,6 +23,7 @@ from core.mrn.alignments.mapping_file import read_mapping
 from core.mrn.registry import parse_alignment
 from core.store import Store
 from jobs.engines import Engine, default_engine
+from jobs.engines.slots import gpu_count, lacks
 
 __all__ = ["Preflight", "check", "placed", "submit"]
 
@@ -41,10 +42,12 @@ class Preflight:
 
 def check(configs: Sequence[RunConfig]) -> Preflight:
     """Whether these runs can be trained here: encoders are to be had and read windows as long as asked for,
-    corpora can be read and have the tasks, mappings can be read and fit their labels.
+    corpora can be read and have the tasks, mappings can be read and fit their labels, and devices are there
+    where this machine's workers train.
 
     Each share of each corpus is read once. Raises MRNLabError at the first problem.
     """
+    _check_devices(configs)
     for encoder in dict.fromkeys(config.encoder for config in configs):
         check_available(encoder)
     for config in {(config.encoder, config.max_length): config for config in configs}.values():
@@ -94,6 +97,14 @@ def submit(
     ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
+
+
+def _check_devices(configs: Sequence[RunConfig]) -> None:
+    """Raises ConfigError for a device that is not here, where workers of this machine would train on it."""
+    asked = dict.fromkeys(config.device for config in configs)
+    missing = next((device for device in asked if lacks(device)), None)
+    if missing is not None and default_engine().name == "local":
+        raise ConfigError("device", f"{DeviceError(missing, gpu_count())} Use auto or cpu.")
 
 
 def _share(config: RunConfig) -> _Share:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from core.errors import IllegalMove, RunNotFound
 from core.paths import log_path
@@ -48,7 +48,12 @@ _UNTOUCHED: dict[str, Any] = {
     "saved_step": None,
 }
 # What a run that is resumed keeps of its former attempt besides all that was recorded.
-_KEPT_BY_RESUME = ("step", "total_steps", "epoch", "best_epoch", "saved_step")
+_KEPT_BY_RESUME = ("total_steps", "best_epoch", "saved_step")
+# A resumed run goes on from its saved state, behind the last step that it had made.
+_AT_SAVED_STEP: dict[str, Any] = {
+    "step": func.coalesce(runs.c.saved_step, 0),
+    "epoch": func.coalesce(runs.c.epoch * runs.c.saved_step / func.nullif(runs.c.step, 0), 0.0),
+}
 # Made once, as it is long; what else changes comes with its parameters.
 _TAKE = (
     update(runs)
@@ -239,7 +244,8 @@ class LifePart(QueuePart):
 
         From its beginning: what the former attempt recorded (metrics, scores, snapshots, predictions, facts)
         is cleared; its history stays. To resume it, all of that stays too, for the worker takes up the
-        newest training state, and steps that it makes again are on record already.
+        newest training state, and steps that it makes again are on record already; its progress is that of
+        the saved state.
         Raises IllegalMove in any other state.
         """
         with self.transaction() as connection:
@@ -247,6 +253,7 @@ class LifePart(QueuePart):
             values = {**_UNTOUCHED, "attempt": runs.c.attempt + 1}
             if resume:
                 values = {name: value for name, value in values.items() if name not in _KEPT_BY_RESUME}
+                values |= _AT_SAVED_STEP
                 message = f"Queued again after it was {state}, to be resumed."
             else:
                 message = (

@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from core.errors import TrainingError
+from core.errors import DeviceError
 
 __all__ = ["ALL_THREADS", "choose_device", "computes_in_half", "make_deterministic"]
 
@@ -15,16 +15,14 @@ ALL_THREADS = torch.get_num_threads()
 
 
 def choose_device(name: str) -> torch.device:
-    """The device called `auto`, `cpu`, `cuda` or `cuda:N`. Raises TrainingError where it is not there."""
+    """The device called `auto`, `cpu`, `cuda` or `cuda:N`. Raises DeviceError where it is not there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)
     if device.type == "cuda":
         count = torch.cuda.device_count()
         if (device.index or 0) >= count:
-            raise TrainingError(
-                f"device: {name} is not on this machine, which has {count} GPUs. Use auto or cpu."
-            )
+            raise DeviceError(name, count)
     return device
 
 

@@ -100,7 +100,12 @@ def _heading(number: int, new: int, spent: Cost) -> None:
             return
         about = "roughly" if spent.rough else "about"
         st.subheader(f"{words}, {about} {duration(spent.seconds)}", anchor=False)
-        st.caption(f"{span(spent.least, spent.most).capitalize()}, {escape(spent.basis)}.")
+        start = (
+            f" The first run takes {duration(spent.first)} longer: a worker starts."
+            if spent.first >= 1
+            else ""
+        )
+        st.caption(f"{span(spent.least, spent.most).capitalize()}, {escape(spent.basis)}.{start}")
 
 
 def _reuse_toggle(number: int, there: int) -> None:

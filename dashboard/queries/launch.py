@@ -62,11 +62,18 @@ def plan_view(
             {name: _text(config, name) for name in fields},
             config.seed,
             there,
-            cost.runs[new[config]].seconds if cost is not None and config in new else None,
+            _seconds(cost, new.get(config)),
         )
         for config, there in zip(configs, same, strict=True)
     )
     return PlanView(rows, tuple(fields))
+
+
+def _seconds(cost: Cost | None, place: int | None) -> float | None:
+    """What the new run at that place takes; the first one bears the start of a worker."""
+    if cost is None or place is None:
+        return None
+    return cost.runs[place].seconds + (cost.first if place == 0 else 0.0)
 
 
 def _differs(name: str, configs: Sequence[RunConfig]) -> bool:

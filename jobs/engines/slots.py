@@ -25,11 +25,22 @@ from core.paths import cache_dir
 from core.store import Owner
 from jobs.processes import Fate, fate_of, is_alive, this_process
 
-__all__ = ["Slot", "clear_slots", "free_slot", "gpu_count", "slot_count", "stale_slots", "taken_slots"]
+__all__ = [
+    "Slot",
+    "clear_slots",
+    "free_slot",
+    "gpu_count",
+    "lacks",
+    "slot_count",
+    "stale_slots",
+    "taken_slots",
+]
 
 _NVIDIA_SMI_TIMEOUT_S = 10
 # How long a new worker tries: longer than another needs to let go of a slot.
 _PATIENCE_S = 1.0
+# What NVIDIA's driver, WSL and AMD's driver put there for GPUs.
+_GPU_PLACES = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
 
 
 @cache
@@ -47,6 +58,16 @@ def gpu_count() -> int:
         if device.startswith("MIG-"):
             break
     return len(named)
+
+
+def lacks(device: str) -> bool:
+    """Whether no process started here could train on that device. False where it cannot be told."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        return False
+    if _devices() is None and any(place.exists() for place in _GPU_PLACES):
+        return False  # a GPU without nvidia-smi: in a container, of another maker
+    return int(number or 0) >= gpu_count()
 
 
 def _devices() -> list[str] | None:

@@ -168,7 +168,7 @@ class TestAgain:
         store.requeue(run_id, resume=True)
         run = store.run(run_id)
         assert (run.state, run.attempt, run.saved_step) == (RunState.QUEUED, 2, 10)
-        assert (run.step, run.epoch, run.total_steps, run.best_epoch) == (12, 1.2, 40, 1)
+        assert (run.step, run.epoch, run.total_steps, run.best_epoch) == (10, pytest.approx(1.0), 40, 1)
         assert (run.owner, run.error, run.finished_at, run.stop_requested_at) == (None, None, None, None)
         assert run.facts["total_steps"] == 40
         assert store.last_metric_steps([run_id]) == {run_id: 2}
@@ -177,6 +177,13 @@ class TestAgain:
         assert set(store.predictions(run_id, "dev")) == {"pos", "ner"}
         assert run.note == "Keep an eye on it."
         assert "to be resumed" in store.events(run_id)[-1].message
+
+    def test_a_resumed_run_without_a_saved_state_is_at_its_beginning(self, store: Store) -> None:
+        run_id = claimed(store)
+        store.set_progress(run_id, 12, 1.2, 40, OWNER)
+        store.finish(run_id, RunState.LOST)
+        store.requeue(run_id, resume=True)
+        assert (store.run(run_id).step, store.run(run_id).epoch) == (0, 0.0)
 
     def test_steps_made_again_are_on_record_already(self, store: Store) -> None:
         run_id = claimed(store, RunState.RUNNING)

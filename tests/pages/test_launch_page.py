@@ -328,7 +328,7 @@ def test_a_field_that_is_wrong_is_named_beside_the_form(open_page: Open) -> None
 
 def test_what_is_said_before_a_launch() -> None:
     counts = dict.fromkeys(RunState, 0)
-    quick = Cost((), 60.0, 40.0, 90.0, "")
+    quick = Cost((), 0.0, 60.0, 40.0, 90.0, "")
     assert launch_warnings(quick, Disk(1e6, 1e12), counts) == []
     long = Cost((), 7200.0, 4000.0, 9000.0, "")
     waiting = {**counts, RunState.RUNNING: 2, RunState.QUEUED: 1}

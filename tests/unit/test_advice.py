@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from core.errors import DeviceError
 from core.store import ErrorInfo, RunState, Store
 from jobs.advice import Advice, advice
 from tests.making import claimed
@@ -133,6 +134,16 @@ def test_of_data_that_changed_under_a_saved_state(store: Store) -> None:
     told = _failed(store, "TrainingError", message, 120)
     assert told.cause == "its data have changed"
     assert told.steps[0].startswith("Retry it: it starts from its beginning")
+
+
+def test_of_a_device_that_is_not_there(store: Store) -> None:
+    run_id = claimed(store, device="cuda:1")
+    error = DeviceError("cuda:1", 0)
+    store.finish(run_id, RunState.FAILED, error=ErrorInfo("DeviceError", str(error), "Traceback"))
+    told = _sound(advice(store.run(run_id)), "device: cuda:1 is not on this machine, which has no GPU")
+    assert told.cause == "the machine has no such device"
+    assert told.steps[0].startswith("Clone it with device auto (now cuda:1)")
+    assert told.clone == {"device": "auto"}
 
 
 def test_of_runs_that_were_stopped(store: Store) -> None:

@@ -14,6 +14,7 @@ from core.errors import CorpusError
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.training.events import TOTAL, StepMetrics, TaskFacts
+from dashboard.queries.launch import plan_view
 from jobs.cost import cost
 from jobs.disk import disk
 from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
@@ -128,7 +129,11 @@ def test_the_first_run_of_a_worker_takes_longer_once(
     configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(4)]
     one = 10 + 0.1 * 40 * 5
     assert [run.most for run in cost(store, configs).runs] == pytest.approx([one] * 4)  # as the usual run
-    assert cost(store, configs).seconds == pytest.approx(40 + 4 * one)
+    found = cost(store, configs)
+    assert found.seconds == pytest.approx(40 + 4 * one)
+    rows = plan_view(configs, [None] * 4, {config: n for n, config in enumerate(configs)}, found).rows
+    assert [row.seconds for row in rows] == pytest.approx([40 + one, one, one, one])
+    assert sum(row.seconds or 0 for row in rows) == pytest.approx(found.seconds)  # the list adds up
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
     assert cost(store, configs).seconds == pytest.approx(40 + 2 * one)
 

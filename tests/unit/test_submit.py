@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
-from core.errors import ConfigError, CorpusError, EncoderError
+from core.errors import ConfigError, CorpusError, DeviceError, EncoderError
 from core.store import RunState, Store
+from core.training.device import choose_device
 from jobs import submit as submission
+from jobs.engines.slots import gpu_count
 from jobs.estimate import eta
 from jobs.submit import check, submit
 from tests.making import Clock, NoWorkers, claimed, conll_config, conll_folder, step_metrics
@@ -66,6 +69,36 @@ def test_findings_are_told_once(corpus: Path) -> None:
     assert "test split" in told
     assert len(set(notes)) == len(notes)
     assert any("Trains on 10 of 20" in note for note in check([conll_config(corpus, fraction=0.5)]).notes)
+
+
+class TestDevices:
+    @pytest.fixture(autouse=True)
+    def no_gpu(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        monkeypatch.setattr("jobs.engines.slots._GPU_PLACES", ())
+        gpu_count.cache_clear()
+        yield
+        gpu_count.cache_clear()
+
+    @pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:3"])
+    def test_one_that_is_not_here_is_refused_before_it_is_queued(
+        self, store: Store, corpus: Path, device: str
+    ) -> None:
+        with pytest.raises(ConfigError, match=f"device: {device} is not on this machine, which has no GPU"):
+            submit(store, [conll_config(corpus, device=device)], engine=NoWorkers())
+        assert store.runs() == []
+        check([conll_config(corpus, device="cpu"), conll_config(corpus)])
+
+    def test_another_scheduler_places_runs_elsewhere(
+        self, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("jobs.submit.default_engine", lambda: SimpleNamespace(name="slurm"))
+        check([conll_config(corpus, device="cuda")])
+
+    def test_a_run_that_meets_it_fails_with_that_cause(self) -> None:
+        with pytest.raises(DeviceError) as failed:
+            choose_device("cuda:99")
+        assert failed.value.device == "cuda:99"
 
 
 def test_what_auto_stands_for_is_told_once(corpus: Path) -> None:
