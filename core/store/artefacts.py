@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import func, literal, select
 
 from core.errors import StoreError
+from core.evaluation.label_report import REPORT_NUMBERS
 from core.mrn.relations import Relations
 from core.store.base import StoreBase, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
@@ -22,6 +25,9 @@ __all__ = ["ArtefactsPart", "Labels", "packed_labels"]
 Labels = Sequence[Sequence[str]]
 
 _SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
+
+
+_SHARES = ("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1")
 
 
 class ArtefactsPart(StoreBase):
@@ -72,7 +78,7 @@ class ArtefactsPart(StoreBase):
                     connection.execute(statement.where(scores.c.run_id.in_(i))) for i in in_chunks(run_ids)
                 ]
                 rows = [row for piece in pieces for row in piece]
-        found = [StoredScore(**{**row._mapping, "report": json.loads(row.report)}) for row in rows]
+        found = [score for row in rows if (score := _score(row._mapping)) is not None]
         return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
@@ -106,7 +112,12 @@ class ArtefactsPart(StoreBase):
             statement = statement.where(predictions.c.task == task)
         with self.transaction(write=False) as connection:
             rows = connection.execute(statement.order_by(predictions.c.task)).all()
-        return {task: (_unpacked(gold), _unpacked(predicted)) for task, gold, predicted in rows}
+        read = {task: (_unpacked(gold), _unpacked(predicted)) for task, gold, predicted in rows}
+        return {
+            task: (gold, predicted)
+            for task, (gold, predicted) in read.items()
+            if gold is not None and predicted is not None and len(gold) == len(predicted)
+        }
 
     def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:
         """The covariances at one step, replacing those of the same step. Raises as `add_result`."""
@@ -137,7 +148,14 @@ class ArtefactsPart(StoreBase):
         if row is None:
             at = "" if step is None else f" at step {step}"
             raise StoreError(f"Run {run_id} has no relations stored{at}; only MRN runs that have begun do.")
-        return SnapshotKey(row.step, row.epoch), decode(row._asdict())
+        try:
+            if not _is_number(row.factor_scale):
+                raise ValueError("its scale is no number")
+            return SnapshotKey(row.step, row.epoch), decode(row._asdict())
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoreError(
+                f"The relations of run {run_id} at step {row.step} cannot be read ({error}); train it again."
+            ) from error
 
 
 def packed_labels(labels: Labels) -> bytes:
@@ -146,6 +164,36 @@ def packed_labels(labels: Labels) -> bytes:
     return zlib.compress(text.encode(), level=6)
 
 
-def _unpacked(blob: bytes) -> Labels:
-    stored: Labels = json.loads(zlib.decompress(blob))
-    return stored
+def _unpacked(blob: bytes) -> Labels | None:
+    """The labels in such a blob; None where it cannot be read."""
+    try:
+        stored = json.loads(zlib.decompress(blob))
+    except (TypeError, ValueError, zlib.error):
+        return None
+    whole = isinstance(stored, list) and all(isinstance(sentence, list) for sentence in stored)
+    return stored if whole else None
+
+
+def _score(row: Mapping[Any, Any]) -> StoredScore | None:
+    """The score in a row; None where it is no number. Of the others those that are numbers are kept."""
+    numbers = {name: row[name] if _is_number(row[name]) else None for name in _SHARES}
+    if numbers["score"] is None or numbers["accuracy"] is None or not _is_number(row["tokens"]):
+        return None
+    return StoredScore(**{**row, **numbers, "report": _report(row["report"])})
+
+
+def _report(text: str) -> dict[str, dict[str, float]]:
+    """The stored report; none where a line of it is not as training writes it."""
+    try:
+        stored = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    known = isinstance(stored, dict) and all(
+        isinstance(line, dict) and all(_is_number(line.get(name)) for name in REPORT_NUMBERS)
+        for line in stored.values()
+    )
+    return stored if known else {}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -130,7 +130,7 @@ class MetricsPart(StoreBase):
                 result = connection.execute(select(*columns).join_from(part, metrics, same))
                 assert result.cursor is not None
                 # The driver's own tuples: half a million rows come in half the time.
-                rows = np.array(result.cursor.fetchall(), dtype=np.float64).reshape(-1, len(columns))
+                rows = _numbers(result.cursor.fetchall()).reshape(-1, len(columns))
                 result.close()
                 order = np.lexsort((rows[:, 1], rows[:, 6], rows[:, 0]))
                 found += _split_by_curve(rows[order].T, keys)
@@ -204,7 +204,7 @@ class MetricsPart(StoreBase):
                     .where(metrics.c.run_id.in_(some), metrics.c.key_id == key_id, metrics.c.kind == FINITE)
                     .group_by(metrics.c.run_id)
                 )
-                best |= {row[0]: row[1] for row in rows}
+                best |= {row[0]: row[1] for row in rows if isinstance(row[1], float)}
         return best
 
     def _key_id(self, connection: Connection, key: tuple[str, str, str]) -> int | None:
@@ -243,8 +243,17 @@ def _keys_of(row: StepMetrics | EpochMetrics) -> list[tuple[str, str, str]]:
 
 def _split_by_run(rows: Sequence[Sequence[Any]], key: MetricKey) -> dict[int, MetricSeries]:
     """Rows sorted by run and step to one series per run."""
-    table = np.array([(*row, 0) for row in rows], dtype=np.float64).reshape(-1, 7)
+    table = _numbers([(*row, 0) for row in rows]).reshape(-1, 7)
     return {one.run_id: one for one in _split_by_curve(table.T, {0: key})}
+
+
+def _numbers(rows: Sequence[Sequence[Any]]) -> NDArray[np.float64]:
+    """The rows as numbers; what is none, which SQLite keeps in any column, becomes NaN."""
+    try:
+        return np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        cells = [[cell if isinstance(cell, int | float) else math.nan for cell in row] for row in rows]
+        return np.array(cells, dtype=np.float64)
 
 
 def _split_by_curve(columns: NDArray[np.float64], keys: Mapping[int, MetricKey]) -> list[MetricSeries]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 
 from sqlalchemy import case, func, or_, select
 
 from core.store.base import StoreBase
 from core.store.records import LaunchCounts, Machine
+from core.store.rows import NO_TIME, moment
 from core.store.states import ACTIVE, RunState
 from core.store.tables import runs
 
@@ -30,7 +30,7 @@ class OverviewPart(StoreBase):
         statement = select(*columns).where(trained).group_by(runs.c.owner_host).order_by(runs.c.owner_host)
         with self.transaction(write=False) as connection:
             return [
-                Machine(host, count, datetime.fromtimestamp(since, UTC), datetime.fromtimestamp(heard, UTC))
+                Machine(host, count, moment(since) or NO_TIME, moment(heard) or NO_TIME)
                 for host, count, since, heard in connection.execute(statement)
             ]
 

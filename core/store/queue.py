@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, exists, func, select, update
 
 from core.store.overview import OverviewPart
+from core.store.rows import NO_TIME, moment
 from core.store.states import RunState
 from core.store.tables import runs, settings
 
@@ -117,4 +118,4 @@ class QueuePart(OverviewPart):
         if name is not None:
             statement = statement.where(settings.c.name == name)
         with self.transaction(write=False) as connection:
-            return {row[0]: datetime.fromtimestamp(row[1], UTC) for row in connection.execute(statement)}
+            return {row[0]: moment(row[1]) or NO_TIME for row in connection.execute(statement)}

@@ -117,7 +117,7 @@ class Run:
             return None
         signs = (self.started_at, self.progress_at, self.heartbeat_at)
         end = self.finished_at or max(sign for sign in signs if sign is not None)
-        return (end - self.started_at).total_seconds()
+        return max(0.0, (end - self.started_at).total_seconds())
 
 
 @dataclass(frozen=True, order=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Connection, cast, delete, func, insert, select, type_coerce
+from sqlalchemy import JSON, ColumnElement, Connection, case, cast, delete, func, insert, select, type_coerce
 
 from core.config import RunConfig
 from core.errors import IllegalMove, RunNotFound
 from core.store.base import StoreBase, in_chunks
 from core.store.records import Conditions, Owner, Run, RunEvent
-from core.store.rows import RUN_COLUMNS, run_of
+from core.store.rows import NO_TIME, RUN_COLUMNS, facts_of, moment, run_of
 from core.store.states import ENDED, RunState
 from core.store.tables import events, facts, runs
 
@@ -23,10 +21,12 @@ __all__ = ["RunsPart"]
 
 def _fact(connection: Connection, name: str) -> ColumnElement[str]:
     """One text among a run's facts, taken out by the database: facts may be megabytes."""
-    # SQLite keeps JSON as text and would make a number of a cast to it.
-    typed: Callable[..., Any] = cast if connection.dialect.name == "postgresql" else type_coerce
-    found: ColumnElement[str] = typed(facts.c.facts, JSON)[name].as_string()
-    return found
+    if connection.dialect.name == "postgresql":
+        found: ColumnElement[str] = cast(facts.c.facts, JSON)[name].as_string()
+        return found
+    # SQLite keeps JSON as text and would make a number of a cast to it. One that is none would end the whole.
+    extracted = type_coerce(facts.c.facts, JSON)[name].as_string()
+    return case((func.json_valid(facts.c.facts) == 1, extracted), else_=None)
 
 
 class RunsPart(StoreBase):
@@ -132,7 +132,7 @@ class RunsPart(StoreBase):
         known: dict[int, Mapping[str, Any]] = {}
         for some in in_chunks(run.id for run in listed):
             rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(some)))
-            known |= {run_id: json.loads(text) for run_id, text in rows}
+            known |= {run_id: facts_of(text) for run_id, text in rows}
         return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
@@ -207,6 +207,6 @@ class RunsPart(StoreBase):
         with self.transaction(write=False) as connection:
             rows = connection.execute(statement).all()
         return [
-            RunEvent(id_, owner, datetime.fromtimestamp(time, UTC), kind, message)
+            RunEvent(id_, owner, moment(time) or NO_TIME, kind, message)
             for id_, owner, time, kind, message in rows
         ]

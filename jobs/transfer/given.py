@@ -155,7 +155,8 @@ class GivenExport:
         """Gives a file to `take` piece by piece; its hash and size. No link is followed at its end."""
         most = self._files[name].size if most is None else most
         digest, size = hashlib.sha256(), 0
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        # Without waiting: a pipe in place of the file would be waited for until somebody writes into it.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
             descriptor = os.open(self.folder / name, flags)
         except FileNotFoundError:
@@ -163,6 +164,8 @@ class GivenExport:
         except OSError as error:
             raise self.refused(f"{name} cannot be read ({error.strerror})") from error
         with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise self.refused(f"{name} is no plain file")
             while piece := file.read(_PIECE):
                 size += len(piece)
                 if size > most:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from core.store.artefacts import Labels
 from core.store.records import MetricKey, MetricSeries, StoredScore
@@ -108,11 +109,17 @@ def read_table(name: str, content: bytes) -> pa.Table:
 
 def recorded(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """The fields of a RunRecord that the tables hold. Raises ValueError where a value cannot be one."""
+    scores = [_score(row) for row in tables["scores.parquet"].to_pylist()]
+    if len({(score.split, score.task) for score in scores}) < len(scores):
+        raise ValueError("a task has two scores on one split")
+    snapshots = [_snapshot(row) for row in tables["snapshots.parquet"].to_pylist()]
+    if any(later.step <= one.step for one, later in pairwise(snapshots)):
+        raise ValueError("the steps of its covariances are not in order")
     return {
         "curves": _curves(tables["metrics.parquet"]),
-        "scores": [_score(row) for row in tables["scores.parquet"].to_pylist()],
+        "scores": scores,
         "predictions": _predictions(tables["predictions.parquet"]),
-        "snapshots": [_snapshot(row) for row in tables["snapshots.parquet"].to_pylist()],
+        "snapshots": snapshots,
     }
 
 
@@ -120,8 +127,10 @@ def _curves(table: pa.Table) -> list[MetricSeries]:
     if any(column.null_count for column in table.columns):
         raise ValueError("a value of a metric is missing")
     values = {name: table[name].to_numpy() for name in ("step", "epoch", "seconds", "value")}
-    if not (np.isfinite(values["epoch"]).all() and np.isfinite(values["seconds"]).all()):
-        raise ValueError("an epoch or a time is not a number")
+    for name in ("epoch", "seconds"):
+        # NaN is in no range.
+        if not ((values[name] >= 0) & (values[name] <= _MOST_SECONDS)).all():
+            raise ValueError(f"a value of {name} of a metric is not possible")
     places: dict[MetricKey, list[int]] = {}
     keys = zip(*(table[name].to_pylist() for name in ("task", "split", "name")), strict=True)
     for place, names in enumerate(keys):
@@ -144,15 +153,37 @@ _OPTIONAL = frozenset(
     field.name for field in dataclasses.fields(StoredScore) if str(field.type) == "float | None"
 )
 _SPLITS = ("train", "dev", "test")
+_SHARES = ("score", "accuracy", *sorted(_OPTIONAL))
+_MOST_SECONDS = 1e10
+_MOST_LABEL = 1000
+
+
+class _ReportLine(BaseModel):
+    """One label of a report."""
+
+    precision: Annotated[float, Field(ge=0, le=1)]
+    recall: Annotated[float, Field(ge=0, le=1)]
+    f1: Annotated[float, Field(ge=0, le=1)]
+    support: Annotated[float, Field(ge=0, lt=2**31)]
+
+
+_REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=_MOST_LABEL)], _ReportLine])
 
 
 def _score(row: Mapping[str, Any]) -> StoredScore:
     _whole(row, _OPTIONAL.__contains__)
-    report = json.loads(row["report"])
-    numbers = [number for label in report.values() for number in label.values()]
+    shares = [row[name] for name in _SHARES if row[name] is not None]
     whole = all(0 <= row[name] < 2**31 for name in ("epoch", "tokens"))
-    if not whole or row["split"] not in _SPLITS or not all(isinstance(one, int | float) for one in numbers):
+    # NaN is in no range.
+    if not whole or row["split"] not in _SPLITS or not all(0 <= share <= 1 for share in shares):
         raise ValueError(f"the scores of {row['task'][:40]} are not such")
+    try:
+        _REPORT.validate_json(row["report"], strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise ValueError(f"a report of {row['task'][:40]}: {where[:80]}: {first['msg']}") from error
+    report = json.loads(row["report"])
     _check_name(row["task"], 200)
     _check_name(row["score_name"], 40)
     return StoredScore(run_id=0, **{**row, "report": report})
@@ -169,6 +200,8 @@ def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]
             raise ValueError(f"sentence {row['sentence']} has not a predicted label for each gold one")
         if not all(isinstance(label, str) for sentence in labels for label in sentence):
             raise ValueError(f"a label of sentence {row['sentence']} is missing")
+        if any(len(label) > _MOST_LABEL or "\0" in label for sentence in labels for label in sentence):
+            raise ValueError(f"a label of sentence {row['sentence']} is none")
         gold.append(labels[0])
         predicted.append(labels[1])
     return dict(found)
@@ -176,7 +209,7 @@ def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]
 
 def _snapshot(row: Mapping[str, Any]) -> StoredSnapshot:
     snapshot = StoredSnapshot(**_whole(row, lambda _name: False))
-    if not 0 <= snapshot.step < 2**31 or not math.isfinite(snapshot.epoch):
+    if not 0 <= snapshot.step < 2**31 or not 0 <= snapshot.epoch <= _MOST_SECONDS:
         raise ValueError(f"covariances of step {snapshot.step}, epoch {snapshot.epoch}")
     check(row)
     return snapshot

@@ -489,6 +489,46 @@ def _other_length(folder: Path) -> None:
     _rewritten(folder, "predictions.parquet", lambda it: it.assign(gold=[["O"]] * len(it)))
 
 
+def _fact(**values: Any) -> Callable[[Path], None]:
+    return lambda folder: _edit_json(folder, "run.json", lambda it: it["facts"].update(values))
+
+
+def _told(**values: Any) -> Callable[[Path], None]:
+    return lambda folder: _edit_json(folder, "run.json", lambda it: it.update(values))
+
+
+def _column(name: str, **values: Any) -> Callable[[Path], None]:
+    return lambda folder: _rewritten(folder, name, lambda it: it.assign(**values))
+
+
+def _not_a_number(name: str, column: str) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        table = pq.read_table(folder / name)
+        place = table.schema.get_field_index(column)
+        numbers = pa.array([float("nan")] * len(table), type=pa.float64(), from_pandas=False)
+        pq.write_table(table.set_column(place, column, numbers), folder / "made.parquet")
+        _listed(folder, name, (folder / "made.parquet").read_bytes())
+
+    return spoil
+
+
+def _repeated(name: str) -> Callable[[Path], None]:
+    return lambda folder: _rewritten(folder, name, lambda it: pd.concat([it, it]))
+
+
+def _pipe_instead(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+    os.mkfifo(folder / "manifest.json")
+
+
+def _odd_history(folder: Path) -> None:
+    _edit_json(folder, "run.json", lambda it: it["history"][0].update(time="0001-01-01T00:00:00+23:59"))
+
+
+def _task_fact(**values: Any) -> Callable[[Path], None]:
+    return lambda folder: _edit_json(folder, "run.json", lambda it: it["facts"]["tasks"][0].update(values))
+
+
 def _no_parquet(folder: Path) -> None:
     _listed(folder, "metrics.parquet", b"PAR1 but not really PAR1")
 
@@ -537,6 +577,37 @@ def _snapshot_bomb(folder: Path) -> None:
         (_other_length, "a predicted label for each"),
         (_no_parquet, "cannot be read"),
         (_snapshot_bomb, "covariances"),
+        (_pipe_instead, "manifest.json is no plain file"),
+        (_told(created_at="0001-01-01T00:00:00+23:59"), "created_at: .* 2000 and 2099"),
+        (_told(finished_at="9999-12-31T23:59:59-23:59"), "finished_at: .* 2000 and 2099"),
+        (_told(started_at="2000-01-02T00:00:00Z"), "started before it was made"),
+        (_told(finished_at="2000-01-02T00:00:00Z"), "ended before it was started"),
+        (_odd_history, r"history\.0\.time: .* 2000 and 2099"),
+        (_told(step=10**6), "step 1000000 is more than"),
+        (_told(best_epoch=900), "best_epoch 900 is more than 2"),
+        (_told(epoch=1e300), "epoch 1e\\+300 is more than 2"),
+        (_told(tags=["x"] * 2000), "tags"),
+        (_fact(total_steps=-1), "below zero"),
+        (_fact(total_steps=10**400), "no number of a run"),
+        (_fact(total_steps="12"), "total_steps"),
+        (_fact(notes=["x" * 200_000]), "200,000 characters"),
+        (_fact(cooccurrence=[[0.5, 0.5]]), "no square table"),
+        (_fact(label_owners=[["pos"]]), "not an owner for each"),
+        (_task_fact(name="chunk"), "facts are of the tasks"),
+        (_task_fact(train_tokens=-5), "below zero"),
+        (_not_a_number("scores.parquet", "score"), "scores of"),
+        (_column("scores.parquet", accuracy=1.5), "scores of"),
+        (_column("scores.parquet", f1_conll=float("inf")), "scores of"),
+        (_column("scores.parquet", report='{"NN": {"f1": NaN}}'), "NN"),
+        (_column("scores.parquet", report="[1]"), "the whole: Input should be"),
+        (_column("scores.parquet", report='{"NN": 1}'), "NN"),
+        (_column("scores.parquet", epoch=99), "after the last"),
+        (_column("scores.parquet", task="chunk"), "two scores|has not"),
+        (_repeated("scores.parquet"), "two scores on one split"),
+        (_repeated("snapshots.parquet"), "not in order"),
+        (_column("metrics.parquet", seconds=-1.0), "seconds of a metric"),
+        (_not_a_number("metrics.parquet", "epoch"), "epoch of a metric"),
+        (_column("snapshots.parquet", epoch=float("inf")), "covariances of step"),
     ],
 )
 def test_a_folder_that_is_none_is_refused(
