@@ -330,7 +330,7 @@ def test_what_is_said_before_a_launch() -> None:
     counts = dict.fromkeys(RunState, 0)
     quick = Cost((), 0.0, 60.0, 40.0, 90.0, "")
     assert launch_warnings(quick, Disk(1e6, 1e12), counts) == []
-    long = Cost((), 7200.0, 4000.0, 9000.0, "")
+    long = Cost((), 0.0, 7200.0, 4000.0, 9000.0, "")
     waiting = {**counts, RunState.RUNNING: 2, RunState.QUEUED: 1}
     short, hours, before = launch_warnings(long, Disk(21e9, 14e9), waiting)
     assert "about 21.0 GB, and 14.0 GB are free" in short
