@@ -6,13 +6,14 @@ import csv
 import dataclasses
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.costs import COST_NOTE, Cost
 from core.evaluation import averages
 from core.evaluation.label_report import REPORT_NUMBERS
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
+from core.studies.published import CITATION, Published, matching
 from jobs.naming import run_name
 from jobs.results import ResultCell, ResultTable
 from jobs.wording import COST_HEAD, cost_told
@@ -28,10 +29,12 @@ __all__ = [
     "csv_text",
     "latex",
     "markdown",
+    "published_rows",
     "report_records",
     "report_sheet",
     "score_records",
     "score_sheet",
+    "with_published",
 ]
 
 
@@ -129,6 +132,38 @@ def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
     if not alike:
         beside.append(f"({told.n})")
     return Entry(f"{100 * told.mean:.2f}", " ".join(beside), cell.best)
+
+
+def published_rows(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
+    """The dissertation's rows for what was trained and scored as there: block → name → task → figure."""
+    found: dict[str, dict[str, dict[str, Published]]] = {}
+    for block, rows in table.blocks.items():
+        for row in rows:
+            for task, cell in matching(row.config).items():
+                if task in row.cells:
+                    name = f"{cell.paradigm.upper()}, published (table {cell.table})"
+                    found.setdefault(block, {}).setdefault(name, {})[task] = cell
+    return found
+
+
+def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
+    """This sheet of the table with the published rows at the end of each block, if there are any."""
+    others = published_rows(table)
+    if not others:
+        return sheet
+    blocks = []
+    for own, block in zip(sheet.blocks, table.blocks, strict=True):
+        rows = [
+            (name, tuple(_published_entry(cells.get(task)) for task in table.tasks))
+            for name, cells in others.get(block, {}).items()
+        ]
+        missing = (None,) * (len(sheet.head) - 1 - len(table.tasks))  # the columns of the cost
+        blocks.append(replace(own, rows=(*own.rows, *((name, cells + missing) for name, cells in rows))))
+    return replace(sheet, blocks=tuple(blocks), caption=f"{sheet.caption} Published: {CITATION}.")
+
+
+def _published_entry(cell: Published | None) -> Entry | None:
+    return None if cell is None else Entry(f"{cell.mean:.2f}", f"± {cell.sd:.2f}")
 
 
 SCORE_COLUMNS = (

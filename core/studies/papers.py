@@ -55,8 +55,8 @@ class TableView:
         if not compared:
             return "No figure of ours stands beside a published one yet."
         return (
-            f"Of {compared} figures beside a published one, {counts[WITHIN]} lie within its standard "
-            f"deviation, {counts[ABOVE]} above and {counts[BELOW]} below."
+            f"Figures beside a published one: {compared}. Within its standard deviation: {counts[WITHIN]}, "
+            f"above: {counts[ABOVE]}, below: {counts[BELOW]}."
         )
 
 

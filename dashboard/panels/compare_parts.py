@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
 from core.costs import COST_NOTE
-from core.studies.published import CITATION, Published, matching
+from core.studies.published import CITATION, Published
 from dashboard import resources
 from dashboard.charts import sharing_chart
 from dashboard.components import chart
@@ -19,9 +18,17 @@ from dashboard.queries.compare import ALONE, OPEN, Answer, answers, default_pair
 from dashboard.queries.compare_sharing import sharing, sharing_sentence
 from dashboard.queries.naming import confounds
 from dashboard.text import escape, percent
-from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
+from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import ResultCell, ResultTable
-from jobs.sheets import BEST, COST_COLUMNS, SCORE_COLUMNS, Entry, Sheet, score_records, score_sheet
+from jobs.sheets import (
+    BEST,
+    COST_COLUMNS,
+    SCORE_COLUMNS,
+    published_rows,
+    score_records,
+    score_sheet,
+    with_published,
+)
 from jobs.wording import COST_HEAD, cost_told
 
 __all__ = ["answer", "summary_table"]
@@ -149,12 +156,12 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bo
 
     Published figures and what a configuration costs stand beside on demand.
     """
-    others = _published(table) if published else {}
+    others = published_rows(table) if published else {}
     sheet = score_sheet(table, found.name, cost=cost)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader("Scores", anchor=False, width="content")
         copy_table(
-            _with_published(sheet, table, others),
+            with_published(sheet, table) if published else sheet,
             SCORE_COLUMNS + COST_COLUMNS * cost,
             score_records(table, cost=cost),
             key="scores",
@@ -203,38 +210,3 @@ def _cell(cell: ResultCell | None) -> str:
 
 def _grey(cell: Published | None) -> str:
     return "" if cell is None else f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _FIXED)
-
-
-def _published(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
-    """The dissertation's rows for what was trained and scored as there, block by block."""
-    found: dict[str, dict[str, dict[str, Published]]] = {}
-    for block, rows in table.blocks.items():
-        for row in rows:
-            for task, cell in matching(row.config).items():
-                if task in row.cells:
-                    name = f"{PARADIGM_NAMES[cell.paradigm]}, published (table {cell.table})"
-                    found.setdefault(block, {}).setdefault(name, {})[task] = cell
-    return found
-
-
-def _with_published(
-    sheet: Sheet, table: ResultTable, others: Mapping[str, Mapping[str, Mapping[str, Published]]]
-) -> Sheet:
-    if not others:
-        return sheet
-    blocks = tuple(
-        replace(own, rows=own.rows + tuple(_rows(others.get(block, {}), table.tasks, len(sheet.head) - 1)))
-        for own, block in zip(sheet.blocks, table.blocks, strict=True)
-    )
-    return replace(sheet, blocks=blocks, caption=f"{sheet.caption} Published: {CITATION}.")
-
-
-def _rows(
-    named: Mapping[str, Mapping[str, Published]], tasks: Sequence[str], width: int
-) -> Iterator[tuple[str, tuple[Entry | None, ...]]]:
-    for name, cells in named.items():
-        entries = [
-            Entry(f"{cells[task].mean:.2f}", f"± {cells[task].sd:.2f}") if task in cells else None
-            for task in tasks
-        ]
-        yield name, (*entries, *[None] * (width - len(entries)))

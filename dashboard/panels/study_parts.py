@@ -108,9 +108,12 @@ def _paper(view: TableView, study: Study) -> None:
     st.caption(view.summary)
     st.caption(
         f"Published: {escape(CITATION)}. Within: our mean lies at most one published standard deviation "
-        "from the published mean. Reported: quoted there from the literature. A published figure stands only "
-        "beside what was trained and scored as there, the encoder fine-tuned."
+        "from the published mean. A published figure stands only beside what was trained and scored as "
+        "there, the encoder fine-tuned."
     )
+    if view.reported:
+        sources = ", ".join(f"{row.model} from {row.source}" for row in view.reported)
+        st.caption(f"Reported: what the paper quotes from the literature. {escape(sources)}.")
     st.caption(escape(study.protocol))
     if any(row.cost is not None for row in view.rows):
         with st.expander("What each model costs"):

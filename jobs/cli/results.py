@@ -26,6 +26,7 @@ from jobs.sheets import (
     report_sheet,
     score_records,
     score_sheet,
+    with_published,
 )
 from jobs.wording import runs_told
 
@@ -62,6 +63,12 @@ def results(
         bool,
         typer.Option("--cost", help="Also each configuration's parameters, peak memory and training time."),
     ] = False,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published", help="Also the dissertation's figures for what was trained and scored as there."
+        ),
+    ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Print the scores of finished runs: mean ± standard deviation over seeds (n), in percent.
@@ -91,7 +98,8 @@ def results(
         for place, (setting, table) in enumerate(tables.items()):
             if place:
                 tell()
-            _print(score_sheet(table, setting.name, cost=cost), format_)
+            sheet = score_sheet(table, setting.name, cost=cost)
+            _print(with_published(sheet, table) if published else sheet, format_)
         for (alignment, reason), ids in alignments.items():
             say(f"Alignment {alignment} in {runs_told(ids)}: {reason}.")
 

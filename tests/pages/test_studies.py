@@ -228,7 +228,7 @@ class TestPaper:
         assert mtl["pos, published"].endswith("below")  # 91.40 beside 92.90 ± 0.17
         assert not str(table.loc["BERT (STL)", "ner, published"]).endswith(("within", "above", "below"))
         said = words(app)
-        assert "Of 3 figures beside a published one, 1 lie within" in said
+        assert "Within its standard deviation: 1, above: 1, below: 1." in said
         assert "hold out a tenth" in said
         cost = plain_table(app, 1)
         assert cost.loc["BERT (MTL)", "Parameters"] == "108.0M"

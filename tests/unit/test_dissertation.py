@@ -160,7 +160,7 @@ class TestReport:
             "pos": ABOVE,  # 94.00 beside 93.16 ± 0.07
         }
         assert rows["BERT (STL)"].cells["ner"].verdict == BELOW
-        assert view.summary.startswith("Of 9 figures beside a published one, ")
+        assert view.summary.startswith("Figures beside a published one: 9. Within its standard deviation: ")
         assert [row.model for row in view.reported] == ["BiLSTM-CRF", "BERT"]
 
     def test_stl_costs_a_model_for_each_task(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -12,13 +13,16 @@ import pytest
 import torch
 
 from core.config import RunConfig
+from core.corpora import prepare
 from core.errors import EncoderError
 from core.models import sources
 from core.models.encoders import load_transformer
-from core.models.registry import has_bilstm, recommended_learning_rate
+from core.models.registry import ENCODERS, has_bilstm, recommended_learning_rate
 from core.models.sources import check_available, locate, longest_input, packaged_folder
+from core.training.setup import set_up
 from jobs.submit import placed
 from tests.tiny import tiny_bert, tiny_roberta
+from tests.trained import toy_config
 
 
 def test_minilm_comes_with_the_installation() -> None:
@@ -181,3 +185,21 @@ print(len(load('demo').train))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1000
+
+
+def test_a_run_says_from_which_folder_its_encoder_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Really trained, over a tiny model whose shape is taken for that of the known name."""
+    tiny = tiny_bert(tmp_path / "bert-base-cased")
+    found = json.loads((tiny / "config.json").read_text())
+    spec = ENCODERS["bert-base-cased"]
+    shape = {name: found[name] for name in spec.shape}
+    monkeypatch.setitem(ENCODERS, "bert-base-cased", dataclasses.replace(spec, shape=shape))
+    monkeypatch.setenv("MRNLAB_MODELS", str(tmp_path))
+    config = toy_config(tmp_path, encoder="bert-base-cased", device="cpu")
+    facts = set_up(config, prepare(config)).facts
+    assert f"The encoder bert-base-cased was read from {tiny}." in facts.notes
+    assert facts.features == 16
+    other = toy_config(tmp_path, device="cpu")
+    assert not any("was read from" in note for note in set_up(other, prepare(other)).facts.notes)

@@ -117,6 +117,23 @@ class TestReading:
         assert float(pos["sd"]) == pytest.approx(0.01)
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
 
+    def test_results_with_published_figures(self, lab: Laboratory) -> None:
+        """Beside what was trained as there; not beside the same over a frozen encoder."""
+        same = {"corpus": "conll2003", "tasks": ("pos", "chunk", "ner"), "pos_score": "seqeval_f1"}
+        same |= {"paradigm": "mtl", "encoder": "bert-base-cased"}
+        for training in ("full", "frozen"):
+            run_id = claimed(lab.store, **same, encoder_training=training)
+            scores = tuple(task_score(task, 0.9) for task in ("pos", "chunk", "ner"))
+            lab.store.add_result(run_id, SplitResult("test", 1, scores, {}, {}))
+            lab.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+        assert "published" not in lab.answer("results")
+        (row,) = [line for line in lab.answer("results", "--published").splitlines() if "published" in line]
+        assert row.startswith("MTL, published (table 1) · bert-base-cased, fine-tuned")
+        assert "92.90 ± 0.17" in row
+        latex = lab.answer("results", "--published", "--cost", "--format", "latex")
+        (row,) = [line for line in latex.splitlines() if "published (table 1)" in line]
+        assert row.count("&") == 3 + 4
+
     def test_results_with_their_cost(self, lab: Laboratory) -> None:
         """STL is a model per task: summed; a run of before its cost was told has dashes."""
         for seed in (1, 2):
