@@ -91,6 +91,11 @@ def test_the_evidence_names_pairs_or_ranges() -> None:
     )
 
 
+def test_pairs_that_overlap_alike_are_told_together() -> None:
+    alike = [Overlap(("a", "b"), 1.0, 0.0), Overlap(("a", "c"), 1.0, 0.0)]
+    assert "the 2 pairs of tasks share 100% of their words and, by label name, 0% of" in choose(alike)[1]
+
+
 def test_auto_is_resolved_before_it_is_reported() -> None:
     assert align("auto", COUNTS, [Overlap(("a", "b"), 1.0, 0.0)]).name == "cooccurrence"
 

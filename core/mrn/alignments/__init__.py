@@ -52,7 +52,8 @@ def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:
 
 def _evidence(overlaps: Sequence[Overlap]) -> str:
     words, names = [one.words for one in overlaps], [one.names for one in overlaps]
-    if len(overlaps) <= _MOST_PAIRS_NAMED:
+    alike = len(overlaps) > 1 and len(set(zip(words, names, strict=True))) == 1
+    if len(overlaps) <= _MOST_PAIRS_NAMED and not alike:
         pairs = "; ".join(
             f"{' and '.join(one.tasks)} share {_percent(one.words)} of their words and, by label name, "
             f"{_percent(one.names)} of their labels"
@@ -60,7 +61,7 @@ def _evidence(overlaps: Sequence[Overlap]) -> str:
         )
         return f"auto chose it for the whole corpus, where {pairs}"
     return (
-        f"auto chose it for the whole corpus, where {len(overlaps)} pairs of tasks share "
+        f"auto chose it for the whole corpus, where the {len(overlaps)} pairs of tasks share "
         f"{_range(words)} of their words and, by label name, {_range(names)} of their labels"
     )
 
