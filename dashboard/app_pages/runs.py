@@ -13,7 +13,7 @@ from dashboard.panels.run_detail import focus_picker, run_detail
 from dashboard.panels.run_diff import run_diff
 from dashboard.panels.run_picker import say_gone
 from dashboard.panels.run_search import page_number, run_search
-from dashboard.panels.run_table import found_line, nothing_found, opened, run_table
+from dashboard.panels.run_table import WANTED_SIDE, found_line, nothing_found, opened, run_table
 from dashboard.panels.try_it import try_it
 from dashboard.queries.queue import queue_view
 from dashboard.queries.run_diff import differences
@@ -77,11 +77,14 @@ def draw() -> None:
 
 def look(ids: list[int]) -> None:
     """Several chosen runs side by side, or the first of them in full."""
+    wanted = st.session_state.pop(WANTED_SIDE, None)
     if len(ids) > 1:
+        if wanted is not None:
+            st.session_state["side"] = wanted
         part = st.segmented_control(
             "Chosen",
             ["Differences", "One run"],
-            default="Differences",
+            default=None if wanted is not None else "Differences",
             required=True,
             key="side",
             bind="query-params",

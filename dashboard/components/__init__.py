@@ -4,6 +4,7 @@ from dashboard.components.chart import Click, Picture, Zoom, chart
 from dashboard.components.curve_legend import LegendRow, curve_legend
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
 from dashboard.components.small_charts import small_charts
+from dashboard.components.sparkline import sparkline
 
 __all__ = [
     "Click",
@@ -17,4 +18,5 @@ __all__ = [
     "curve_legend",
     "sentence",
     "small_charts",
+    "sparkline",
 ]

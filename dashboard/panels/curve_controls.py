@@ -122,7 +122,10 @@ def _task(tasks: Sequence[str]) -> str:
     if len(tasks) < 2:
         return tasks[0] if tasks else TOTAL
     draw = st.segmented_control if len(tasks) <= _MOST_IN_A_ROW else st.selectbox
-    more = {"required": True} if len(tasks) <= _MOST_IN_A_ROW else {"width": 180}
+    # Streamlit warns of a default beside a value that was just set.
+    default = None if wanted in tasks else tasks[0]
+    in_a_row = len(tasks) <= _MOST_IN_A_ROW
+    more = {"required": True, "default": default} if in_a_row else {"width": 180, "index": 0}
     told = option if len(tasks) <= _MOST_IN_A_ROW else str
     chosen = draw(
         "Large chart",
@@ -130,7 +133,6 @@ def _task(tasks: Sequence[str]) -> str:
         key=_LARGE,
         bind="query-params",
         format_func=lambda task: told(task or "Total"),
-        **({"default": tasks[0]} if len(tasks) <= _MOST_IN_A_ROW else {"index": 0}),
         **more,
     )
     return str(chosen)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.store.states import RunState
 from dashboard import actions
+from dashboard.components import sparkline
 from dashboard.panels.run_search import ask_for
 from dashboard.queries.runs import RunCard
 from dashboard.states import state_badge
@@ -37,8 +38,11 @@ def _card(card: RunCard) -> None:
         st.markdown(f"**Run {card.id}** {escape(card.name)}", width="content")
         state_badge(card.state)
     score = f"{percent(card.dev_scores[-1])} %" if card.dev_scores else "–"
-    chart = [100 * value for value in card.dev_scores] if len(card.dev_scores) > 1 else None
-    st.metric("Dev score, mean over tasks", score, chart_data=chart, chart_type="line", height=116)
+    with st.container(height=116, border=False, gap="small"):
+        st.metric("Dev score, mean over tasks", score)
+        if len(card.dev_scores) > 1:
+            told = ", ".join(map(percent, card.dev_scores))
+            sparkline(card.dev_scores, key=f"dev_{card.id}", alt=f"Dev score by epoch, in percent: {told}")
     st.progress(card.done)
     if card.survival:
         st.caption(card.survival)

@@ -21,7 +21,12 @@ from dashboard.selection import choose, chosen, focus
 from dashboard.text import ago, duration, escape, percent, plural
 from dashboard.theme import STATES
 
-__all__ = ["found_line", "nothing_found", "opened", "run_table"]
+__all__ = ["WANTED_SIDE", "found_line", "nothing_found", "opened", "run_table"]
+
+WANTED_SIDE = "wanted_side"
+"""The key of what the next run of the page shows of the chosen runs: Streamlit warns of a control that has a
+default and whose value is set.
+"""
 
 _KEY = "runs_table"
 _NUMBER = "runs_table_number"
@@ -142,7 +147,7 @@ def _pressed() -> None:
     line = lines[st.session_state[_BUTTON]["row"]]
     if line.run is not None:
         focus(line.run)
-        st.session_state["side"] = "One run"
+        st.session_state[WANTED_SIDE] = "One run"
         return
     known = opened()
     left = [one for one in known if one != line.configuration]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from streamlit.components.v2 import manifest_scanner
+from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
@@ -42,6 +43,20 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(LocalEngine, "ensure_workers", note)
     return asked
+
+
+@pytest.fixture
+def doubled_values(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The widgets of which Streamlit warns: they have a default, and their value was set as well."""
+    found: list[str] = []
+
+    class Noted:
+        def warning(self, message: str, key: str, **kwargs: object) -> None:
+            found.append(key)
+
+    monkeypatch.setattr(policies, "_LOGGER", Noted())
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
+    return found
 
 
 @pytest.fixture

@@ -153,13 +153,14 @@ def test_total_is_large_and_tasks_are_small(open_page: Open, filled: Filled) -> 
     assert legend["rows"][0]["cells"][1].endswith("at step 260")
 
 
-def test_another_task_is_made_large(open_page: Open, finished: Filled) -> None:
+def test_another_task_is_made_large(open_page: Open, finished: Filled, doubled_values: list[str]) -> None:
     app = open_page("curves", run=str(finished.mrn[0]))
     app.segmented_control(key="of").set_value("ner").run()
     assert [panel["title"] for panel in component(app, "panels")["panels"]] == ["Total", "pos", "chunk"]
     app.session_state["curve_enlarge"] = "pos"  # as a click on its small chart does
     app.run()
     assert app.segmented_control(key="of").value == "pos"
+    assert not doubled_values
     app.segmented_control(key="of").set_value("ner").run()
     assert "Training loss, ner" in words(app).replace("**", "")
 

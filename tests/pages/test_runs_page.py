@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import ErrorInfo, RunState, Store
+from dashboard.panels.run_table import WANTED_SIDE
 from tests.making import claimed, config
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
@@ -125,6 +126,20 @@ def test_several_chosen_runs_show_their_differences(open_page: Open, finished: F
     assert whole.subheader[-1].value.startswith("Run 1")
     whole.selectbox(key="run_in_full").set_value(2).run()
     assert whole.subheader[-1].value.startswith("Run 2")
+
+
+def test_the_eye_shows_a_run_in_full_beside_others(
+    open_page: Open, finished: Filled, doubled_values: list[str]
+) -> None:
+    app = open_page("runs", run="1,2")
+    assert app.segmented_control(key="side").value == "Differences"
+    app.session_state[WANTED_SIDE] = "One run"  # as a click on the eye in its line does
+    app.run()
+    assert app.segmented_control(key="side").value == "One run"
+    assert app.subheader[-1].value.startswith("Run 1")
+    app.run()
+    assert app.segmented_control(key="side").value == "One run"
+    assert not doubled_values
 
 
 def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> None:
