@@ -4,28 +4,38 @@ focus.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import streamlit as st
 
 from core.store.records import Run
 
-__all__ = ["choose", "chosen", "focus", "newest_launch"]
+__all__ = ["choose", "chosen", "focus", "newest_launch", "run_numbers"]
 
 _KEPT = "chosen_runs"
 _PARAMETER = "run"
+_NUMBER = re.compile(r"[0-9]+")
+_DIGITS = 18
 
 
 def chosen() -> tuple[int, ...]:
     """The numbers of the chosen runs: the URL's, else those of the page before."""
     text = st.query_params.get_all(_PARAMETER)
     if text:
-        numbers = (part.strip() for item in text for part in item.split(","))
-        st.session_state[_KEPT] = tuple(dict.fromkeys(int(n) for n in numbers if n.isdecimal()))
+        st.session_state[_KEPT] = run_numbers(",".join(text))
     runs: tuple[int, ...] = st.session_state.get(_KEPT, ())
     if runs and not text:
         _write(runs)
     return runs
+
+
+def run_numbers(text: str) -> tuple[int, ...]:
+    """The numbers of runs in a link, each once. Of one that is too long for any run the beginning stands for
+    it: there is no such run either.
+    """
+    parts = (part.strip() for part in text.split(","))
+    return tuple(dict.fromkeys(int(part[:_DIGITS]) for part in parts if _NUMBER.fullmatch(part)))
 
 
 def newest_launch(runs: Sequence[Run]) -> list[int]:

@@ -16,10 +16,18 @@ from core.corpora.types import Sentence
 from core.corpora.wording import counted
 from core.errors import CorpusError
 
-__all__ = ["CONLLU_TASKS", "read_conllu"]
+__all__ = ["CONLLU_TASKS", "ONLY_TASKS", "OTHER_COLUMNS", "read_conllu"]
 
 CONLLU_TASKS = {"upos": 3, "xpos": 4}
 """The tasks by name, with the number of their column, counted from 0."""
+
+OTHER_COLUMNS = ("lemma", "feats", "head", "deprel", "deps", "misc")
+"""The columns that are no tasks yet."""
+
+ONLY_TASKS = (
+    f"CoNLL-U offers the tasks {' and '.join(CONLLU_TASKS)} alone, not yet {', '.join(OTHER_COLUMNS)}. "
+    "To learn such a column, write the words and it as CoNLL columns (.conll)."
+)
 
 _WIDTH = 10
 _NO_LABEL = "_"

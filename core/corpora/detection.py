@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,6 +12,7 @@ from core.corpora.columns import IGNORED, TOKENS, Table, read_table
 from core.corpora.files import CONLLU, find_splits
 from core.corpora.schemes import notation
 from core.errors import CorpusError
+from core.plain_text import shortened
 
 __all__ = ["ColumnProposal", "detect_columns", "name_columns", "name_several"]
 
@@ -37,6 +39,9 @@ def detect_columns(path: str | Path) -> ColumnProposal:
 
     Raises CorpusError where the file cannot be read or has but one column.
     """
+    # Of os.path, whose functions raise nothing, whatever a name holds.
+    if not os.path.exists(path):
+        raise CorpusError(f"There is no folder '{shortened(str(path))}'; check the name.")
     path = Path(path)
     if path.is_dir():
         path = find_splits(path)["train"]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import TOKENS, named, read_table
-from core.corpora.conllu import read_conllu
+from core.corpora.conllu import ONLY_TASKS, read_conllu
 from core.corpora.detection import name_several
 from core.corpora.files import CONLLU, find_splits
 from core.corpora.types import Corpus, Sentence, Split
@@ -41,6 +41,7 @@ def read_folder(
         for split in order:
             splits[split], said = read_conllu(files[split])
             notes += said
+        notes.append(ONLY_TASKS)
     else:
         if columns is not None:
             _check_names(columns)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
+from core.corpora.conllu import CONLLU_TASKS, ONLY_TASKS, OTHER_COLUMNS
 from core.corpora.draws import draw, parts, stream
 from core.corpora.loading import read, recipe_of
 from core.corpora.overlap import corpus_overlaps
@@ -37,7 +38,8 @@ def prepare(config: RunConfig) -> Corpus:
     for name in config.tasks:
         if name not in origins:
             whose = corpus.name if recipe is None else recipe.name
-            raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.")
+            hint = f" {ONLY_TASKS}" if name.lower() in OTHER_COLUMNS and CONLLU_TASKS.keys() & origins else ""
+            raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.{hint}")
     corpus = _with_parts_for(corpus, [origins[name] for name in config.tasks])
     # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
     fraction = config.fraction if config.fraction_draw == "once" else 1.0

@@ -26,12 +26,13 @@ __all__ = ["StoreBase", "in_chunks"]
 
 # Databases bound the parameters of one statement; lists of ids are read in pieces of this size.
 _CHUNK = 2000
+_LARGEST_ID = 2**31 - 1  # of a column of whole numbers in PostgreSQL
 _Id = TypeVar("_Id", int, str)
 
 
 def in_chunks(ids: Iterable[_Id]) -> Iterator[list[_Id]]:
-    """The distinct ids in pieces that fit one statement."""
-    distinct = list(dict.fromkeys(ids))
+    """The distinct ids in pieces that fit one statement. Numbers that no row can have are left out."""
+    distinct = [one for one in dict.fromkeys(ids) if isinstance(one, str) or 0 <= one <= _LARGEST_ID]
     return (distinct[start : start + _CHUNK] for start in range(0, len(distinct), _CHUNK))
 
 
@@ -151,6 +152,8 @@ class StoreBase:
         Raises RunNotFound, and NotOwner where an owner is named that does not (or no longer) train it.
         """
         owned = (runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
+        if not 0 <= run_id <= _LARGEST_ID:
+            raise RunNotFound(f"There is no run {run_id}.")
         found = select(runs.c.state, *owned).where(runs.c.id == run_id)
         if connection.get_execution_options().get("write"):
             found = found.with_for_update(key_share=True)

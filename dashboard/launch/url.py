@@ -12,16 +12,19 @@ from types import MappingProxyType
 
 import streamlit as st
 
+from core.plain_text import shortened
 from core.store import Store
 from dashboard.launch.clone import cloned
 from dashboard.launch.draft import Draft
 from dashboard.launch.fill import fill_from
 from dashboard.launch.link import FIELDS, draft_of, query_of
+from dashboard.selection import run_numbers
 
 __all__ = ["CLONE", "clone", "open_link", "write_link"]
 
 CLONE = "clone"
 _SEEN = "launch_link"
+_MOST_SENTENCES = 10
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,13 @@ def clone(store: Store, numbers: str, changes: Mapping[str, str] = MappingProxyT
 
     `changes` are fields of a link that the form shall have otherwise.
     """
-    named = [part.strip() for part in numbers.split(",") if part.strip()]
-    ids = dict.fromkeys(int(part) for part in named if part.isdecimal())
+    ids = run_numbers(numbers)
+    odd = [part for part in map(str.strip, numbers.split(",")) if part and not run_numbers(part)]
     known = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
     runs = [known[run_id] for run_id in ids if run_id in known]
     readable = [run for run in runs if run.config_problem is None]
-    sentences = [
-        f"There is no run {part}." for part in named if not part.isdecimal() or int(part) not in known
-    ]
+    missing = [str(run_id) for run_id in ids if run_id not in known]
+    sentences = [f"There is no run {shortened(part)}." for part in (*missing, *odd)[:_MOST_SENTENCES]]
     sentences += [
         f"The description of run {run.id} can no longer be read." for run in runs if run.config_problem
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.lists import whole_number
 from core.store.records import Run
 from core.store.states import RunState
 from dashboard import resources
@@ -113,7 +114,8 @@ def _one_of(label: str, runs: Sequence[Run], parameter: str, otherwise: int) -> 
     """One of the chosen runs, by its number in the URL."""
     names = {run.id: run_name(run) for run in runs}
     linked = st.query_params.get(parameter, "")
-    wanted = int(linked) if linked.isdecimal() and int(linked) in names else otherwise
+    number = whole_number(linked)
+    wanted = number if number is not None and number in names else otherwise
     key = f"relations_run_{parameter}"
     if st.session_state.get(key) != wanted:
         st.session_state[key] = wanted

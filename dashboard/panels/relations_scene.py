@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.lists import whole_number
 from core.mrn.relations import Relations
 from core.store.records import Run, SnapshotKey
 from dashboard import resources
@@ -48,7 +49,7 @@ class Scene:
     def at(self) -> int:
         """The moment shown: the URL's step, else the newest."""
         step = st.query_params.get("step", "")
-        return self.moments.at(int(step) if step.isdecimal() else None)
+        return self.moments.at(whole_number(step))
 
     def courses(self, moments: Moments) -> list[Course]:
         """The runs at these of its moments."""
@@ -90,9 +91,10 @@ def _scene(asked: Asked, runs: tuple[Run, ...], snapshots: Mapping[int, Sequence
 def window() -> Window | None:
     """The part of the matrix that the URL zooms into: `zoom=12-76,100-164`."""
     numbers = [edge for span in st.query_params.get("zoom", "").split(",") for edge in span.split("-")]
-    if len(numbers) != 4 or not all(number.isdecimal() for number in numbers):
+    edges = [edge for number in numbers if (edge := whole_number(number)) is not None and edge >= 0]
+    if len(numbers) != 4 or len(edges) != 4:
         return None
-    top, bottom, left, right = map(int, numbers)
+    top, bottom, left, right = edges
     return Window(top, bottom, left, right) if top < bottom and left < right else None
 
 

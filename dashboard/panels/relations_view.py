@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.lists import whole_number
 from core.store.states import ACTIVE
 from dashboard import resources
 from dashboard.caches.relations import Ready
@@ -93,7 +94,7 @@ def _player(scene: Scene, shown: Ready, whole: bool) -> None:
             "filename": f"relations-{mode}-run-{'-'.join(str(run.id) for run in scene.runs[:4])}",
             "whole": whole,
             "at": scene.at,
-            "step": int(step) if step.isdecimal() else None,
+            "step": whole_number(step),
             "pair": _marks(shown, names, _pair(scene)),
             "total": len(names),
             "zooms": len(names) > _SMALL,

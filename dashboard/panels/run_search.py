@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.lists import whole_number
 from dashboard.queries.run_lines import sorts
 from dashboard.text import escape
 from jobs.filter_fields import FIELDS
@@ -88,7 +89,7 @@ def ask_for(text: str) -> None:
 def page_number() -> int:
     """The page of the table that is asked for: by a link until the widget below the filter is there."""
     text = st.query_params.get(PAGE_KEY, "")
-    number: int = st.session_state.get(PAGE_KEY) or (int(text) if text.isdecimal() else 1)
+    number: int = st.session_state.get(PAGE_KEY) or max(1, whole_number(text) or 1)
     return number
 
 

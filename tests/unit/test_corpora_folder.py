@@ -9,6 +9,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import detect_columns, load, prepare, save_upload, summarise
+from core.corpora.conllu import ONLY_TASKS
 from core.corpora.files import split_of
 from core.corpora.loading import read
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
@@ -70,6 +71,13 @@ class TestFolder:
         assert [task.name for task in corpus.tasks] == ["pos", "chunk", "ner"]
         assert corpus.dev == ()
         assert corpus.notes == ("Columns were named by what is in them: tokens, pos, chunk, ner.",)
+
+    def test_conllu_offers_two_tasks_and_says_so(self, tmp_path: Path) -> None:
+        place = str(folder(tmp_path, train__conllu=CONLLU, test__conllu=CONLLU))
+        assert ONLY_TASKS in load(place).notes
+        config = RunConfig.build(corpus=place, tasks=("deprel",), paradigm="stl")
+        with pytest.raises(CorpusError, match=r"no task 'deprel'.*CoNLL columns"):
+            prepare(config)
 
     def test_conllu_folder(self, tmp_path: Path) -> None:
         corpus = load(str(folder(tmp_path, train__conllu=CONLLU, test__conllu=CONLLU)))
