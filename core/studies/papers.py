@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A model under a paradigm, such as `BERT (STL)`; what dev chose for it, a cell for each task."""
+    """A model under a paradigm, such as `BERT (STL)`: what dev chose (`open` until then), a cell per task."""
 
     model: str
     chosen: str
@@ -70,7 +70,7 @@ def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView 
     rows = [
         Row(
             f"{paper.models[result.setting.name]} ({outcome.family.title})",
-            outcome.arm_told,
+            outcome.arm_told if outcome.arm is not None else "open",
             {task: Cell(outcome.scores.get(task), outcome.published.get(task)) for task in tasks},
             outcome.cost,
         )

@@ -227,6 +227,7 @@ class TestPaper:
         assert mtl["ner, published"].endswith("above")  # 91.40 beside 90.76 ± 0.14
         assert mtl["pos, published"].endswith("below")  # 91.40 beside 92.90 ± 0.17
         assert not str(table.loc["BERT (STL)", "ner, published"]).endswith(("within", "above", "below"))
+        assert table.loc["BERT (MRN)", "Chosen on dev"] == "open"
         said = words(app)
         assert "Within its standard deviation: 1, above: 1, below: 1." in said
         assert "hold out a tenth" in said
