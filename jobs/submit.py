@@ -62,14 +62,10 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
             check_scored(corpus, tasks)
     for config in configs:
         notes |= dict.fromkeys(remarks(config))
-    automatic = [one for one in configs if one.alignment == "auto"]
-    for name, columns, tasks in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in automatic):
-        alignment, evidence = choose(corpus_overlaps(name, columns, tasks))
-        notes[f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."] = None
     for share, file, tasks in dict.fromkeys(_mappings(configs)):
         fitted = fit(read_mapping(file), tasks, [labels[share][task] for task in tasks])
         notes |= dict.fromkeys(fitted.notes)
-    return Preflight(tuple(notes))
+    return Preflight((*dict.fromkeys(_automatic_alignments(configs)), *notes))
 
 
 def submit(
@@ -97,6 +93,14 @@ def submit(
     ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
+
+
+def _automatic_alignments(configs: Sequence[RunConfig]) -> Iterator[str]:
+    """What `auto` stands for in these runs, and its evidence."""
+    automatic = [one for one in configs if one.alignment == "auto"]
+    for name, columns, tasks in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in automatic):
+        alignment, evidence = choose(corpus_overlaps(name, columns, tasks))
+        yield f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
 
 
 def _check_devices(configs: Sequence[RunConfig]) -> None:
