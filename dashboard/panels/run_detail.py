@@ -195,10 +195,9 @@ def _by_label(detail: RunDetail) -> None:
         _no_scores(detail.run)
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        task = _choice(
-            "report_task", [task for task in detail.run.config.tasks if (task, "test") in reported]
-        )
-        split = _choice("report_split", ["test", "dev"])
+        tasks = [task for task in detail.run.config.tasks if any(task == one for one, _ in reported)]
+        task = _choice("report_task", tasks)
+        split = _choice("report_split", [one for one in ("test", "dev") if (task, one) in reported])
         st.space("stretch")
         score = reported[task, split]
         copy_table(

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.evaluation import score_task
 from core.store import ErrorInfo, RunState, Store
+from core.training.events import SplitResult
 from dashboard.panels.run_table import WANTED_SIDE
 from tests.making import claimed, config
 from tests.pages.conftest import Open, words
@@ -158,6 +160,16 @@ def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> No
     averaged = next(one.value for one in dev.dataframe if "Average" in one.value.columns)
     assert averaged["Precision"][0] == 100 * accuracy
     assert any("Label" in one.value.columns for one in dev.dataframe)
+
+
+def test_the_report_of_a_run_with_dev_scores_alone(open_page: Open) -> None:
+    store = Store.open()
+    run_id = claimed(store)
+    score = score_task("ner", "iob2", [["B-PER", "O"]], [["B-PER", "B-LOC"]])
+    store.add_result(run_id, SplitResult("dev", 1, (score,), {}, {}))
+    app = open_page("runs", run=str(run_id), run_part="By label", report_split="test")
+    averaged = next(one.value for one in app.dataframe if "Average" in one.value.columns)
+    assert list(averaged["Precision"]) == [50.0, 50.0, 100.0]
 
 
 def test_a_run_without_scores_has_no_report(open_page: Open) -> None:
