@@ -88,7 +88,7 @@ class Store(LifePart, CurationPart, TransferPart, HealthPart):
         if path.exists() and not replace:
             raise StoreError(f"{path} is there already; give another name, or --force.")
         if not path.parent.is_dir():
-            raise StoreError(f"There is no folder {path.parent}; make it first.")
+            raise StoreError(f"{path} cannot be written: there is no folder {path.parent}.")
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with self.transaction(write=False) as connection:
