@@ -36,7 +36,7 @@ class TestPlan:
         counted = Counter((cell, one.run.lambda_) for one in final for cell in _cells(one.run))
         assert counted == Counter(
             {
-                (cell, strength): 5
+                (cell, strength): 10 if cell.table == 3 else 5  # both readings of Table 3
                 for cell in PUBLISHED
                 for strength in (_listed_lambdas(cell.table) if cell.paradigm == "mrn" else (None,))
             }
@@ -45,7 +45,7 @@ class TestPlan:
         assert Counter(one.setting for one in listing()) == {
             "table1": 35, "table1-bilstm": 20, "table1-roberta": 35,
             "table2": 35, "table2-bilstm": 25, "table2-roberta": 35,
-            "table3-5": 25, "table3-10": 25,
+            "table3-5": 25, "table3-10": 25, "table3-5-one-draw": 25, "table3-10-one-draw": 25,
         }  # fmt: skip
 
     def test_seeds_lambdas_and_no_stl_with_a_bilstm(self) -> None:
@@ -75,7 +75,9 @@ class TestPlan:
             assert one.run.dev_sentences == (None if held_out else 0)
             table_3 = one.run.corpus == "both-pos"
             assert one.run.select_by == ("last" if held_out or table_3 else "loss")
-            assert one.run.fraction_draw == ("each_epoch" if table_3 else "once")
+            programs = table_3 and not one.setting.endswith("one-draw")
+            assert one.run.fraction_draw == ("each_epoch" if programs else "once")
+            assert one.run.corpus_order == ("in_turn" if programs else "mixed")
             assert one.open == (("lambda",) if one.stage == "final" and one.family == "mrn" else ())
 
     def test_the_chosen_lambda_is_then_trained_on_all_sentences(self) -> None:
@@ -110,6 +112,7 @@ class TestOtherEncoders:
         made = over("minilm")
         assert [setting.name for setting in made.settings] == [
             "table1", "table1-bilstm", "table2", "table2-bilstm", "table3-5", "table3-10",
+            "table3-5-one-draw", "table3-10-one-draw",
         ]  # fmt: skip
         encoders = {one.run.encoder for one in listing(made)}
         assert encoders == {"minilm", "minilm+bilstm"}
