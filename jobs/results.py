@@ -12,7 +12,7 @@ from core.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.store import Conditions, Run, StoredScore
 from jobs.naming import corpus_name, differing, field_text
-from jobs.samples import alike
+from jobs.samples import RESOLVED, alike
 from jobs.wording import runs_told
 
 __all__ = [
@@ -78,7 +78,7 @@ class ResultRow:
     run_ids: tuple[int, ...]
     cells: Mapping[str, ResultCell]
     conditions: Conditions
-    """The text that its runs saw and the precision they computed in, as far as that is known."""
+    """What the scores of its runs depend on beside the description, as far as that is known."""
     dev: float
     """Mean dev score over tasks and seeds: what a configuration may be picked by without looking at test."""
     cost: Cost | None = None
@@ -194,7 +194,8 @@ def tabulate(
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
     more than once with a seed, the latest counts: the same seed again is no further sample. A score that is
     no number is left out. `tasks` gives the order of the columns; without it, that of the runs. Runs of one
-    description that computed in several precisions (by `conditions`) make a row for each, and a note says so.
+    description for which `auto` stood for several things (by `conditions`) make a row for each, and a note
+    says so.
     """
     by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
     dev: dict[int, list[float]] = defaultdict(list)
@@ -210,19 +211,33 @@ def tabulate(
         if run.id in by_run:
             groups[kind_key(run.config)].append(run)
     parts: dict[str, list[Run]] = {}
-    precisions: dict[str, str] = {}
+    resolved: dict[str, str] = {}
     for key, same in groups.items():
-        by_precision = alike(same, conditions or {}, lambda known: known.precision)
-        for precision, part in by_precision.items():
-            own_key = f"{key} {precision}" if len(by_precision) > 1 else key
+        for names, part in _by_resolved(same, conditions or {}):
+            own_key = " ".join((key, *names))
             parts[own_key] = part
-            if len(by_precision) > 1:
-                precisions[own_key] = precision or "precision not recorded"
-    rows = _named([_row(key, own, by_run, dev, conditions or {}) for key, own in parts.items()], precisions)
+            if names:
+                resolved[own_key] = ", ".join(names)
+    rows = _named([_row(key, own, by_run, dev, conditions or {}) for key, own in parts.items()], resolved)
     order = _task_order(runs) if tasks is None else tasks
     shown = tuple(task for task in order if any(task in row.cells for row in rows))
     scored_by = {score.task: score.score_name for found in by_run.values() for score in found.values()}
-    return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)), _notes(rows, precisions))
+    return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)), _notes(rows, resolved))
+
+
+def _by_resolved(
+    runs: list[Run], conditions: Mapping[int, Conditions]
+) -> list[tuple[tuple[str, ...], list[Run]]]:
+    """The runs of one description by what `auto` stood for in them: the values that differ, and the runs."""
+    parts: list[tuple[tuple[str, ...], list[Run]]] = [((), runs)]
+    for field, of in RESOLVED.items():
+        split = []
+        for names, part in parts:
+            groups = alike(part, conditions, of)
+            for value, own in groups.items():
+                split.append(((*names, value or f"{field} not recorded") if len(groups) > 1 else names, own))
+        parts = split
+    return parts
 
 
 def _row(
@@ -255,7 +270,7 @@ def _row(
     known_of = [conditions[run_id] for run_id in counted if run_id in conditions]
     common = Conditions(
         next((one.text for one in known_of if one.text), None),
-        next((one.precision for one in known_of if one.precision), None),
+        *(next((value for one in known_of if (value := of(one))), None) for of in RESOLVED.values()),
     )
     return ResultRow(
         key,
@@ -271,19 +286,18 @@ def _row(
     )
 
 
-def _notes(rows: Iterable[ResultRow], precisions: Mapping[str, str]) -> tuple[str, ...]:
-    told = [
-        f"{precisions[row.key]} in {runs_told(sorted(row.run_ids))}" for row in rows if row.key in precisions
-    ]
+def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str, ...]:
+    told = [f"{resolved[row.key]} in {runs_told(sorted(row.run_ids))}" for row in rows if row.key in resolved]
     if not told:
         return ()
     return (
-        f"Runs of one description computed in several precisions have a row for each: {'; '.join(told)}.",
+        f"Runs of one description for which auto stood for several things have a row for each: "
+        f"{'; '.join(told)}.",
     )
 
 
-def _named(rows: Sequence[ResultRow], precisions: Mapping[str, str]) -> list[ResultRow]:
-    """The rows in order, with their names; `precisions` by key where one tells rows apart."""
+def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[ResultRow]:
+    """The rows in order, with their names; `resolved` by key where what `auto` stood for tells rows apart."""
     blocks: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
         blocks.setdefault((row.config.encoder, row.config.encoder_training), []).append(row)
@@ -294,7 +308,7 @@ def _named(rows: Sequence[ResultRow], precisions: Mapping[str, str]) -> list[Res
         own = sorted(blocks[block], key=lambda row: (_ORDER[row.config.paradigm], row.run_ids[0]))
         title = f"{block[0]}, {'frozen' if block[1] == 'frozen' else 'fine-tuned'}"
         labels = [
-            f"{label} · {precisions[row.key]}" if row.key in precisions else label
+            f"{label} · {resolved[row.key]}" if row.key in resolved else label
             for label, row in zip(differing([row.config for row in own]), own, strict=True)
         ]
         taken = Counter(labels)

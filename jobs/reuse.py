@@ -1,6 +1,6 @@
 """Runs of the store that are the same as planned ones: used instead of being trained once more.
 
-The same are runs of the same description and seed on the same text, in the precision of now.
+The same are runs of the same description and seed on the same text, for which `auto` stands for the same now.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Sequence
 
 from core.config import RunConfig
 from core.corpora.loading import read
+from core.corpora.overlap import corpus_overlaps
 from core.errors import CorpusError
+from core.mrn.alignments import choose
 from core.store import Run, RunState, Store
 from jobs.engines import Engine
 from jobs.samples import UNKNOWN
@@ -33,7 +35,8 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
     runs of these configurations are read, however many others there are.
 
     A run that saw other text than the corpus has now is left out; one of which that is not known is not.
-    So is a run in another precision than `auto` came to in the store's newest run with the same device.
+    So is a run in another precision than `auto` came to in the store's newest run with the same device, and
+    one whose alignment `auto` would choose otherwise today.
     """
     wanted = set(configs)
     same = [
@@ -51,6 +54,8 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
             continue
         if run.config.precision == "auto" and _differ(known.precision, precisions.get(run.config.device)):
             continue
+        if run.config.alignment == "auto" and _differ(known.alignment, _alignment_now(run.config)):
+            continue
         other = found.get(run.config)
         if other is None or REUSABLE.index(run.state) > REUSABLE.index(other.state):
             found[run.config] = run
@@ -59,6 +64,14 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
 
 def _differ(stored: str | None, now: str | None) -> bool:
     return None not in (stored, now) and stored != now
+
+
+def _alignment_now(config: RunConfig) -> str | None:
+    """What the alignment `auto` stands for; None where the corpus cannot be read here."""
+    try:
+        return choose(corpus_overlaps(config.corpus, config.columns, config.tasks))[0]
+    except CorpusError:
+        return None
 
 
 class _TextsNow:

@@ -1,17 +1,21 @@
-"""Which runs count as samples of one distribution: one run a seed, on one text, in one precision."""
+"""Which runs count as samples of one distribution: one run a seed, under the same conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import attrgetter
 
 from core.store import Conditions, Run, RunState
 
-__all__ = ["UNKNOWN", "alike", "one_per_seed"]
+__all__ = ["RESOLVED", "UNKNOWN", "alike", "one_per_seed"]
 
 UNKNOWN = Conditions()
 """What is known of a run that has not begun, or was trained before conditions were stored."""
 
 _Of = Callable[[Conditions], str | None]
+
+RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
+"""By field, what `auto` stood for in a run."""
 
 
 def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
@@ -33,9 +37,8 @@ def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) ->
 def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Run]:
     """The runs that make a mean over seeds, in the order given: the same seed again is no further sample.
 
-    Of each configuration (`configuration_id`) those runs count that saw the same text in the same precision
-    as its newest run that succeeded; of each seed the newest of them that succeeded. Where none has, the
-    newest counts.
+    Of each configuration (`configuration_id`) those runs count that share all `Conditions` with its newest
+    run that succeeded; of each seed the newest of them that succeeded. Where none has, the newest counts.
     """
     known = conditions or {}
     configurations: dict[str, list[Run]] = {}
@@ -44,20 +47,16 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     kept: set[int] = set()
     for same in configurations.values():
         newest = max(same, key=_rank)
-        for of in (_text, _precision):
+        for of in (_text, *RESOLVED.values()):
             same = next(group for group in alike(same, known, of).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
     return [run for run in runs if run.id in kept]
 
 
-def _rank(run: Run) -> tuple[bool, int]:
-    return run.state is RunState.SUCCEEDED, run.id
-
-
 def _text(conditions: Conditions) -> str | None:
     return conditions.text
 
 
-def _precision(conditions: Conditions) -> str | None:
-    return conditions.precision
+def _rank(run: Run) -> tuple[bool, int]:
+    return run.state is RunState.SUCCEEDED, run.id

@@ -51,11 +51,12 @@ class ErrorInfo:
 @dataclass(frozen=True)
 class Conditions:
     """What a run's scores depend on beside its description, as its facts have it: the hash of its corpus's
-    text and the precision that `auto` stood for. None where the facts do not say.
+    text, and the precision and the alignment that `auto` stood for. None where the facts do not say.
     """
 
     text: str | None = None
     precision: str | None = None
+    alignment: str | None = None
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class RunsPart(StoreBase):
         return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
-        """The text and the precision of these runs, by their number. Runs without facts are left out."""
+        """What the facts of these runs say of text, precision and alignment, by run; none without facts."""
         by_id = {run.id: run for run in listed}
         found = {
             run.id: self._conditions[run.id, run.attempt]
@@ -147,10 +147,10 @@ class RunsPart(StoreBase):
             return found
         with self.transaction(write=False) as connection:
             for some in in_chunks(run_id for run_id in by_id if run_id not in found):
-                names = (_fact(connection, name) for name in ("text_hash", "precision"))
+                names = (_fact(connection, name) for name in ("text_hash", "precision", "alignment"))
                 rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(some))
-                for run_id, text, precision in connection.execute(rows):
-                    found[run_id] = Conditions(text or None, precision or None)
+                for run_id, *values in connection.execute(rows):
+                    found[run_id] = Conditions(*(value or None for value in values))
         for run in by_id.values():
             if run.state in ENDED and run.id in found:
                 self._conditions[run.id, run.attempt] = found[run.id]

@@ -57,14 +57,14 @@ class TestRuns:
         for run_id in (known, old):
             store.finish(run_id, RunState.SUCCEEDED)
         expected = {
-            known: Conditions("abc", "bf16"),
-            old: Conditions(None, "fp32"),
-            running: Conditions("abc", "fp32"),
+            known: Conditions("abc", "bf16", "cooccurrence"),
+            old: Conditions(None, "fp32", "cooccurrence"),
+            running: Conditions("abc", "fp32", "cooccurrence"),
         }
         assert store.conditions(store.runs()) == expected
         assert queued not in expected
         store.set_facts(running, run_facts(text_hash="other"))  # resumed elsewhere: not kept while it trains
-        assert store.conditions(store.runs())[running] == Conditions("other", "fp32")
+        assert store.conditions(store.runs())[running] == Conditions("other", "fp32", "cooccurrence")
         assert store.conditions([]) == {}
 
     def test_lists_show_every_change(self, store: Store) -> None:

@@ -130,6 +130,15 @@ def test_a_run_in_another_precision_than_auto_gives_now_is_not_used(store: Store
     assert found(store, *asked) == [None, single, named]
 
 
+def test_a_run_whose_alignment_auto_would_choose_otherwise_now_is_not_used(store: Store) -> None:
+    """Its tasks are annotated on the same words and share no label names."""
+    finished_on(store, config(), alignment="exact")
+    named = finished_on(store, config(alignment="exact"), alignment="exact")
+    assert found(store, config(), config(alignment="exact")) == [None, named]
+    same = finished_on(store, config(), alignment="cooccurrence")
+    assert found(store, config()) == [same]
+
+
 def test_where_one_cannot_be_trained_none_is_queued(store: Store) -> None:
     claimed(store, RunState.SUCCEEDED)
     with pytest.raises(CorpusError):

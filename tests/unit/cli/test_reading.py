@@ -213,7 +213,11 @@ class TestReading:
         lab.store.finish(other, RunState.SUCCEEDED)
         told = lab.call("results").stderr
         assert f"Alignment exact in run {other}: an older version chose it." in told
-        assert {tuple(row["auto_alignment"]) for row in lab.json("results")} == {("cooccurrence", "exact")}
+        rows = lab.json("results")
+        assert {(row["configuration"], *row["auto_alignment"], row["n"]) for row in rows} == {
+            ("MRN λ 0.01 · cooccurrence", "cooccurrence", 1), ("MRN λ 0.01 · exact", "exact", 1),
+        }  # fmt: skip
+        assert f"cooccurrence in 2 runs: {first} to {second}; exact in run {other}" in told
 
     def test_runs_on_changed_text_are_not_pooled(self, lab: Laboratory) -> None:
         first, second = (
