@@ -17,7 +17,7 @@ from jobs.engines import Engine
 from jobs.samples import UNKNOWN
 from jobs.submit import placed, submit
 
-__all__ = ["REUSABLE", "same_runs", "submit_missing"]
+__all__ = ["REUSABLE", "same_runs", "submit_missing", "up_to_date"]
 
 REUSABLE: tuple[RunState, ...] = (RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED)
 """The states of a run that need not be trained again, the best last."""
@@ -34,9 +34,7 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
     newest. Archived ones are left out. `configs` are as they would be queued (`jobs.submit.placed`). Only
     runs of these configurations are read, however many others there are.
 
-    A run that saw other text than the corpus has now is left out; one of which that is not known is not.
-    So is a run in another precision than `auto` came to in the store's newest run with the same device, and
-    one whose alignment `auto` would choose otherwise today.
+    Runs that would be trained otherwise now (`up_to_date`) are left out too.
     """
     wanted = set(configs)
     same = [
@@ -44,11 +42,27 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
         for run in store.runs_of({config.configuration_id for config in wanted}, REUSABLE)
         if run.config_problem is None and run.config in wanted
     ]
-    conditions = store.conditions(same)
-    texts = _TextsNow()
-    precisions = _precisions_now(store) if any(run.config.precision == "auto" for run in same) else {}
     found: dict[RunConfig, Run] = {}
-    for run in same:
+    for run in up_to_date(store, same):
+        other = found.get(run.config)
+        if other is None or REUSABLE.index(run.state) > REUSABLE.index(other.state):
+            found[run.config] = run
+    return found
+
+
+def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False) -> list[Run]:
+    """Those of the runs that would be trained the same now; with `any_precision`, in whatever precision.
+
+    A run that saw other text than the corpus has now is left out; one of which that is not known is not.
+    So is a run in another precision than `auto` came to in the store's newest run with the same device, and
+    one whose alignment `auto` would choose otherwise.
+    """
+    conditions = store.conditions(runs)
+    texts = _TextsNow()
+    asks = not any_precision and any(run.config.precision == "auto" for run in runs)
+    precisions = _precisions_now(store) if asks else {}
+    kept = []
+    for run in runs:
         known = conditions.get(run.id, UNKNOWN)
         if _differ(known.text, texts.of(run.config) if known.text else None):
             continue
@@ -56,10 +70,8 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
             continue
         if run.config.alignment == "auto" and _differ(known.alignment, _alignment_now(run.config)):
             continue
-        other = found.get(run.config)
-        if other is None or REUSABLE.index(run.state) > REUSABLE.index(other.state):
-            found[run.config] = run
-    return found
+        kept.append(run)
+    return kept
 
 
 def _differ(stored: str | None, now: str | None) -> bool:

@@ -15,6 +15,7 @@ from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.plan import DevScores, Layout, Planned, lay_out, planned, remaining
 from core.studies.study import Setting, Study
 from jobs.cost import cost
+from jobs.reuse import up_to_date
 from jobs.submit import placed
 
 __all__ = ["Outstanding", "Progress", "StudyRuns", "laid_out", "listed", "outstanding"]
@@ -65,6 +66,7 @@ class StudyRuns:
     """The runs of these layouts in the store, whoever launched them.
 
     A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
+    Runs on text that has changed since, or whose alignment `auto` would choose otherwise, do not count.
     Looked at again and again, it reads only what is new.
     """
 
@@ -95,7 +97,12 @@ class StudyRuns:
 
     def _sorted(self, ours: Sequence[tuple[RunConfig, Run]]) -> Progress:
         best: dict[RunConfig, Run] = {}
+        # In any precision: workers on several machines would else replace each other's runs for ever.
+        runs = [run for _, run in ours]
+        valid = {run.id for run in up_to_date(self._store, runs, any_precision=True)}
         for description, run in ours:  # the newest first
+            if run.id not in valid:
+                continue
             if description not in best or _rank(run) > _rank(best[description]):
                 best[description] = run
         succeeded, active, failed = (

@@ -70,6 +70,7 @@ def _frozen(
         "corpus": corpus,
         "tasks": tuple(tasks),
         "encoder_training": "frozen",
+        "label_inventory": "train",  # as measured for docs/studies/priors.md
         "alignment": alignment,
         "epochs": epochs,
         "lr_heads": 0.03,
@@ -122,6 +123,7 @@ def _finetuned(
         "corpus": corpus,
         "tasks": tuple(tasks),
         "fraction": fraction,
+        "label_inventory": "train",
         "alignment": alignment,
         "epochs": 5,
     }

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from core.corpora.loading import read
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import HELPS, MEAN
 from jobs.studies import follow
 from jobs.study_runs import StudyRuns, laid_out, outstanding
+from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train
 
@@ -45,6 +47,15 @@ class Terminal:
 
     def descriptions(self) -> Counter[str]:
         return Counter(run.config.to_json() for run in self.store.runs())
+
+
+def test_runs_on_text_that_has_changed_do_not_count(store: Store) -> None:
+    terminal = Terminal(store)
+    (layout,) = terminal.layouts
+    first, second, *_ = layout.runs()
+    for run, text in ((first, "another text"), (second, read("demo", None).text_hash)):
+        store.set_facts(finished(store, run), run_facts(text_hash=text))
+    assert list(StudyRuns(store, terminal.layouts).look().succeeded) == [second]
 
 
 class TestFollow:
