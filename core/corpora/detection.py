@@ -41,7 +41,7 @@ def detect_columns(path: str | Path) -> ColumnProposal:
     """
     # Of os.path, whose functions raise nothing, whatever a name holds.
     if not os.path.exists(path):
-        raise CorpusError(f"There is no folder '{shortened(str(path))}'; check the name.")
+        raise CorpusError(f"There is no folder '{shortened(str(path), 300)}'; check the name.")
     path = Path(path)
     if path.is_dir():
         path = find_splits(path)["train"]

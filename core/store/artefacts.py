@@ -183,16 +183,18 @@ def _score(row: Mapping[Any, Any]) -> StoredScore | None:
 
 
 def _report(text: str) -> dict[str, dict[str, float]]:
-    """The stored report; none where a line of it is not as training writes it."""
+    """The stored report, without the lines that lack one of their numbers. A number may be NaN."""
     try:
         stored = json.loads(text)
     except (TypeError, ValueError):
         return {}
-    known = isinstance(stored, dict) and all(
-        isinstance(line, dict) and all(_is_number(line.get(name)) for name in REPORT_NUMBERS)
-        for line in stored.values()
-    )
-    return stored if known else {}
+    if not isinstance(stored, dict):
+        return {}
+    return {
+        label: line
+        for label, line in stored.items()
+        if isinstance(line, dict) and all(isinstance(line.get(name), int | float) for name in REPORT_NUMBERS)
+    }
 
 
 def _is_number(value: object) -> bool:

@@ -54,6 +54,7 @@ def test_every_seed_and_fraction_of_a_configuration_resolves_alike(tmp_path: Pat
             config = _mrn(
                 corpus, ("upos", "xpos"), columns=columns, seed=seed, fraction=fraction, encoder=encoder,
                 encoder_training="frozen", max_length=32, device="cpu",
+                label_inventory="train",
             )  # fmt: skip
             prepared = prepare(config)
             seen.add("SYM" in prepared.task("upos").labels)

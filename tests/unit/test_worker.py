@@ -198,7 +198,12 @@ class TestWorker:
         leaving = worker(store, train=leaves, engine_job="slurm 12")
         assert leaving.work() == 1
         run = store.run(run_id)
-        assert (run.state, run.attempt, run.step, run.engine_job) == (RunState.QUEUED, 2, 5, None)
+        assert (run.state, run.attempt, run.step, run.engine_job) == (
+            RunState.QUEUED,
+            2,
+            0,
+            None,
+        )  # no state was saved
         assert store.last_metric_steps([run_id]) == {run_id: 5}
         assert [event.kind for event in store.events(run_id)].count("cancelled") == 1
 
