@@ -121,6 +121,7 @@ function zoomed(Plotly, chart, event) {
 // The other charts of the group follow at once; the server, which sends more points of what is shown, once
 // the reader has come to rest.
 function tellZoom(chart) {
+  chart.followsServer = false // what the reader does here counts from now on
   const range = chart.zoom.xaxis ?? null
   const log = chart.node.layout.xaxis.type === "log"
   const shown = range && (log ? range.map((end) => 10 ** end) : range)
@@ -161,12 +162,18 @@ export default function (component) {
     const node = document.createElement("div")
     node.setAttribute("role", "img")
     parentElement.appendChild(node)
-    chart = { node, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, saved: null }
+    chart = { node, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }
     charts.set(parentElement, chart)
   }
+  const told = data.window && (data.log_x ? data.window.map(Math.log10) : data.window)
   if (chart.revision !== data.revision) {
     chart.revision = data.revision
-    chart.zoom = data.window ? { xaxis: data.log_x ? data.window.map(Math.log10) : data.window } : {}
+    chart.zoom = told ? { xaxis: told } : {}
+    chart.followsServer = true
+  } else if (data.zoom && chart.followsServer) {
+    // A chart that was mounted anew may first hear of the zoom after its first data.
+    if (told) chart.zoom.xaxis = told
+    else delete chart.zoom.xaxis
   }
   chart.trigger = setTriggerValue
   chart.data = data
@@ -177,6 +184,7 @@ export default function (component) {
   const signature = [
     JSON.stringify(data.figure),
     data.revision,
+    chart.followsServer ? String(told) : "",
     styles.getPropertyValue("--st-text-color"),
     styles.getPropertyValue("--st-background-color"),
   ].join("\n")
