@@ -6,6 +6,7 @@ The same are runs of the same description and seed on the same text, for which `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 
 from core.config import RunConfig
 from core.corpora.loading import read
@@ -58,17 +59,19 @@ def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False
     one whose alignment `auto` would choose otherwise.
     """
     conditions = store.conditions(runs)
-    texts = _TextsNow()
+    text_now, alignment_now = cache(_text_now), cache(_alignment_now)  # many runs share a corpus
     asks = not any_precision and any(run.config.precision == "auto" for run in runs)
     precisions = _precisions_now(store) if asks else {}
     kept = []
     for run in runs:
-        known = conditions.get(run.id, UNKNOWN)
-        if _differ(known.text, texts.of(run.config) if known.text else None):
+        known, data = conditions.get(run.id, UNKNOWN), (run.config.corpus, run.config.columns)
+        if known.text and _differ(known.text, text_now(*data)):
             continue
         if run.config.precision == "auto" and _differ(known.precision, precisions.get(run.config.device)):
             continue
-        if run.config.alignment == "auto" and _differ(known.alignment, _alignment_now(run.config)):
+        if run.config.alignment == "auto" and _differ(
+            known.alignment, alignment_now(*data, run.config.tasks)
+        ):
             continue
         kept.append(run)
     return kept
@@ -78,29 +81,20 @@ def _differ(stored: str | None, now: str | None) -> bool:
     return None not in (stored, now) and stored != now
 
 
-def _alignment_now(config: RunConfig) -> str | None:
-    """What the alignment `auto` stands for; None where the corpus cannot be read here."""
+def _text_now(corpus: str, columns: tuple[str, ...] | None) -> str | None:
+    """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it."""
     try:
-        return choose(corpus_overlaps(config.corpus, config.columns, config.tasks))[0]
+        return read(corpus, columns).text_hash
     except CorpusError:
         return None
 
 
-class _TextsNow:
-    """The hashes of corpora as they are now, each read once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, tuple[str, ...] | None], str | None] = {}
-
-    def of(self, config: RunConfig) -> str | None:
-        """That of the run's corpus; None where it cannot be read here, which is told when a run needs it."""
-        asked = config.corpus, config.columns
-        if asked not in self._known:
-            try:
-                self._known[asked] = read(*asked).text_hash
-            except CorpusError:
-                self._known[asked] = None
-        return self._known[asked]
+def _alignment_now(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> str | None:
+    """What the alignment `auto` stands for; None where the corpus cannot be read here."""
+    try:
+        return choose(corpus_overlaps(corpus, columns, tasks))[0]
+    except CorpusError:
+        return None
 
 
 def _precisions_now(store: Store) -> dict[str, str]:

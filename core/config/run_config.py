@@ -462,10 +462,11 @@ class RunConfig(BaseModel):
 
         Raises ConfigError with one sentence.
         """
-        missing = {name: old for name, old in LATER_FIELDS.items() if name not in values and old is not None}
-        if values.get("paradigm", "mrn") != "mrn":
-            missing.pop("update_timing", None)
-        return cls.build(**missing | dict(values))
+        # The others are filled in as for any description: their defaults are the old values.
+        changed = (
+            name for name in LATER_FIELDS if cls.model_fields[name].default not in (None, LATER_FIELDS[name])
+        )
+        return cls.build(**{name: LATER_FIELDS[name] for name in changed} | dict(values))
 
     @classmethod
     def from_json(cls, text: str) -> RunConfig:
