@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
 
-__all__ = ["NER", "POS", "WORDS", "corpus", "sentences"]
+__all__ = ["NER", "POS", "WORDS", "config", "corpus", "sentences"]
 
 WORDS = ["EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", "."]
 POS = ["N", "V", "J", "N", "T", "V", "J", "N", "."]
@@ -35,3 +38,23 @@ def corpus(train: list[Sentence] | None = None, test: list[Sentence] | None = No
         tuple(sentences(10, 1)),
         tuple(test or sentences(12, 2)),
     )
+
+
+def config(encoder: str, **changes: Any) -> RunConfig:
+    """Three epochs of five steps on the toy corpus with that encoder, unless `changes` say otherwise."""
+    values: dict[str, Any] = {
+        "corpus": "toy",
+        "tasks": "pos,ner",
+        "encoder": encoder,
+        "epochs": 3,
+        "batch_size": 8,
+        "max_length": 32,
+        "lr_encoder": 2e-3,
+        "lr_heads": 2e-2,
+        "device": "cpu",
+        "precision": "fp32",
+    }
+    values |= changes
+    if values.get("encoder_training") == "frozen":
+        del values["lr_encoder"]
+    return RunConfig.build(**values)

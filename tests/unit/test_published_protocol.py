@@ -29,6 +29,7 @@ from core.training.selection import DevMetrics, best_epoch
 from core.training.setup import set_up, snapshot_steps, update_steps
 from core.training.trainer import train
 from tests.tiny import tiny_bert
+from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import sentences
 
@@ -168,7 +169,7 @@ class TestEpochs:
                 tuple(train_sentences[:1] + train_sentences[-1:]),
                 tuple(train_sentences[:1] + train_sentences[-1:]),
             )
-            config = _toy(str(tiny_bert(tmp_path)), tasks="one,two", batch_size=4, **changes)
+            config = toy_config(str(tiny_bert(tmp_path)), tasks="one,two", batch_size=4, **changes)
             return set_up(config, data).splits["train"].batches
 
         return made
@@ -212,22 +213,6 @@ class TestEpochs:
         assert EpochOrder(share=1.0).count(878) == 878
 
 
-def _toy(encoder: str, **changes: Any) -> RunConfig:
-    values: dict[str, Any] = {
-        "corpus": "toy",
-        "tasks": "pos,ner",
-        "encoder": encoder,
-        "epochs": 3,
-        "batch_size": 8,
-        "max_length": 32,
-        "lr_encoder": 2e-3,
-        "lr_heads": 2e-2,
-        "device": "cpu",
-        "precision": "fp32",
-    }
-    return RunConfig.build(**values | changes)
-
-
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
@@ -242,7 +227,7 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
     whole = toy_corpus()
     data = Corpus(whole.name, whole.tasks, whole.train, (), whole.test)
     for select_by in ("score", "loss", "last"):
-        config = _toy(encoder, dev_sentences=0, select_by=select_by)
+        config = toy_config(encoder, dev_sentences=0, select_by=select_by)
         events, outcome = _train(config, data, tmp_path / select_by)
         assert outcome.best_epoch == 3
         assert events[0].selected_by == "last"  # type: ignore[union-attr]
@@ -252,7 +237,7 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
 
 
 def test_the_last_epoch_beside_a_dev_split_still_shows_its_curve(encoder: str, tmp_path: Path) -> None:
-    config = _toy(encoder, select_by="last", lr_heads=0.5, seed=4)
+    config = toy_config(encoder, select_by="last", lr_heads=0.5, seed=4)
     events, outcome = _train(config, toy_corpus(), tmp_path)
     assert outcome.best_epoch == 3
     assert len([event for event in events if isinstance(event, EpochMetrics)]) == 3
@@ -278,7 +263,7 @@ def test_covariances_are_updated_where_the_program_updates_them(
         update(self, heads)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Relational, "update", recorded)
-    config = _toy(encoder, update_every=3, update_timing="epoch_start", epochs=2)
+    config = toy_config(encoder, update_every=3, update_timing="epoch_start", epochs=2)
     train(config, toy_corpus(), sink=count, checkpoint=Checkpoint(tmp_path / "run"))
     assert updated == [1, 4, 6, 9, 10]
 
@@ -292,7 +277,7 @@ def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None
     whole = toy_corpus()
     data = Corpus(whole.name, whole.tasks, parts, whole.dev, whole.test)
     for order, share in (("mixed", 0.5), ("in_turn", 1.0)):
-        run = set_up(_toy(encoder, paradigm="mtl", corpus_order=order, dropout=0.0), data)
+        run = set_up(toy_config(encoder, paradigm="mtl", corpus_order=order, dropout=0.0), data)
         for batch in run.epoch(skip=0):
             losses, counts, penalty, total = train_step(run, batch)
             if (counts > 0).sum() == 1:

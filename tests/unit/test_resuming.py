@@ -31,6 +31,7 @@ from core.training.events import (
 )
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
+from tests.toys import config as toy_config
 from tests.toys import corpus, sentences
 
 STEPS = 15
@@ -158,23 +159,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def toy(encoder: str, **changes: Any) -> RunConfig:
-    values: dict[str, Any] = {
-        "corpus": "toy",
-        "tasks": "pos,ner",
-        "encoder": encoder,
-        "paradigm": "mtl",
-        "epochs": 3,
-        "batch_size": 8,
-        "max_length": 32,
-        "lr_encoder": 2e-3,
-        "lr_heads": 2e-2,
-        "device": "cpu",
-        "precision": "fp32",
-    }
-    values |= changes
-    if values.get("encoder_training") == "frozen":
-        del values["lr_encoder"]
-    return RunConfig.build(**values)
+    return toy_config(encoder, **{"paradigm": "mtl"} | changes)
 
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -36,6 +36,7 @@ from core.training.events import (
 from core.training.setup import set_up
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
+from tests.toys import config as _toy_config
 from tests.toys import corpus as _corpus
 from tests.toys import sentences as _sentences
 
@@ -46,24 +47,9 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def _config(encoder: str, **changes: Any) -> RunConfig:
-    values: dict[str, Any] = {
-        "corpus": "toy",
-        "tasks": "pos,ner",
-        "encoder": encoder,
-        "epochs": 3,
-        "batch_size": 8,
-        "max_length": 32,
-        "lr_encoder": 2e-3,
-        "lr_heads": 2e-2,
-        "device": "cpu",
-        "precision": "fp32",
-    }
-    values |= changes
-    if values.get("encoder_training") == "frozen":
-        del values["lr_encoder"]
-    if values.get("paradigm", "mrn") == "mrn":
-        values.setdefault("update_every", 2)
-    return RunConfig.build(**values)
+    if changes.get("paradigm", "mrn") == "mrn":
+        changes.setdefault("update_every", 2)
+    return _toy_config(encoder, **changes)
 
 
 def _run(config: RunConfig, corpus: Corpus, folder: Path) -> tuple[list[Event], Outcome]:
