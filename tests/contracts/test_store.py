@@ -22,6 +22,7 @@ from tests.making import (
     split_result,
     step_metrics,
 )
+from tests.pins.moves import ALLOWED
 
 
 class TestRuns:
@@ -192,13 +193,13 @@ class TestLife:
         }
         move = moves.get(target, lambda: store.finish(run_id, target))
         if target is RunState.RUNNING:
-            assert (move() is not None) == (target in MOVES[source])
-            expected = RunState.RUNNING if target in MOVES[source] else source
+            assert (move() is not None) == (target in ALLOWED[source])
+            expected = RunState.RUNNING if target in ALLOWED[source] else source
         elif target is RunState.CANCELLING and source in (RunState.QUEUED, RunState.CANCELLING):
             # A stop asked for twice is one stop, and one of a queued run ends it.
             move()
             expected = RunState.CANCELLED if source is RunState.QUEUED else source
-        elif target in MOVES[source]:
+        elif target in ALLOWED[source]:
             move()
             expected = target
         else:
@@ -382,6 +383,7 @@ class TestLife:
 
 
 def test_states_cover_the_life() -> None:
-    assert set(MOVES) == set(RunState)
-    assert all(MOVES[state] <= {RunState.QUEUED} for state in ENDED)
+    assert set(ALLOWED) == set(RunState)
+    assert MOVES == ALLOWED
+    assert all(ALLOWED[state] <= {RunState.QUEUED} for state in ENDED)
     assert issubclass(IllegalMove, MRNLabError)

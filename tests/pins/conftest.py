@@ -1,0 +1,74 @@
+"""The two laboratories of the pins: runs trained on a toy corpus, and the pages' store of made-up runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from core.store import Store
+from jobs.cli import app
+from tests.pages.conftest import packages_read_once as packages_read_once
+from tests.pages.conftest import workers as workers
+from tests.pages.filled_store import fill
+from tests.trained import toy_config, train_runs
+
+Call = Callable[..., Result]
+_FINE_TUNED = {"lr_encoder": 2e-3, "lr_heads": 2e-2}
+_TRAINED = {
+    "stl": {"paradigm": "stl", "tasks": "pos", **_FINE_TUNED},
+    "mtl": {"paradigm": "mtl", **_FINE_TUNED},
+    "mrn relational": {"paradigm": "mrn", "prior": "relational", **_FINE_TUNED},
+    "mrn paper": {"paradigm": "mrn", "prior": "paper", **_FINE_TUNED},
+    "mrn map": {"paradigm": "mrn", "prior": "map", **_FINE_TUNED},
+    "mrn frozen": {"paradigm": "mrn", "encoder_training": "frozen", "lr_encoder": None},
+}
+RUNS = {name: number for number, name in enumerate(_TRAINED, start=1)}
+
+
+def _of_its_own(home: Path, make: Callable[[], object]) -> Path:
+    home.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        patch.delenv("MRNLAB_DB", raising=False)
+        make()
+    return home
+
+
+@pytest.fixture(scope="session")
+def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A laboratory with the runs of `RUNS`, each of 20 steps in five epochs."""
+    home = tmp_path_factory.mktemp("pins") / "trained"
+
+    def make() -> None:
+        common = {"epochs": 5, "batch_size": 16, "update_every": 4, "device": "cpu", "precision": "fp32"}
+        configs = []
+        for values in _TRAINED.values():
+            chosen = common | values
+            if values["paradigm"] != "mrn":
+                del chosen["update_every"]
+            configs.append(toy_config(home, **chosen))
+        with contextlib.closing(Store.open()) as store:
+            assert train_runs(store, configs) == list(RUNS.values())
+
+    return _of_its_own(home, make)
+
+
+@pytest.fixture(scope="session")
+def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A laboratory with finished, live, waiting, failed, lost and stopped runs."""
+    return _of_its_own(tmp_path_factory.mktemp("pins") / "filled", lambda: fill(seeds=(1, 2)))
+
+
+@pytest.fixture
+def call(workers: list[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Calls `mrnlab` in a laboratory, in this process and without worker processes."""
+
+    def call_(home: Path, *arguments: str) -> Result:
+        monkeypatch.setenv("MRNLAB_HOME", str(home))
+        return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+    return call_

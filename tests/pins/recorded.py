@@ -1,0 +1,68 @@
+"""Recorded outputs. A test hands its output to `pinned`, which compares it or, when recording, writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent / "recorded"
+RECORDING = "MRNLAB_RECORD_PINS"
+_TOLERANCE = 1e-5
+_ABSOLUTE = 1e-7
+
+_MASKED_KEYS = (
+    "seconds|time|created_at|started_at|ended_at|at|since|host|pid|python|torch|transformers|mrnlab|streamlit|"
+    "peak_memory|free|cores|memory|bytes|size|commit|configuration_id"
+)
+# What depends on the time, the machine, the versions or the paths in a description.
+_MASKS = (
+    (rf'("(?:{_MASKED_KEYS})": )(?!null|\{{|\[)[^,\n}}]+', r"\1MASKED"),
+    (r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?)?", "DATE"),
+    (r"\b\d\d:\d\d(:\d\d)?\b", "CLOCK"),
+    (r"(?<![\w.])\d+\.\d+\.\d+(\+\w+)?(?![\w.])", "VERSION"),
+    (r"\b\d+(\.\d+)?[ \u00a0](s|ms|min|h|d|seconds?|minutes?|hours?|days?)\b", "DURATION"),
+    (r"(?<![\w.])\d[\d,]*(\.\d+)?[ \u00a0](B|[kKMGT]i?B)\b", "SIZE"),
+    (r"\b[0-9a-f]{32,64}\b", "HASH"),
+)
+
+
+def masked(text: str, home: Path) -> list[str]:
+    """The lines of an output, without what differs from one recording to the next."""
+    text = text.replace(str(home), "HOME").replace(str(Path(__file__).resolve().parents[2]), "SOURCE")
+    for pattern, replacement in _MASKS:
+        text = re.sub(pattern, replacement, text)
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def pinned(name: str, present: Any) -> None:
+    """Compare with `recorded/NAME.json`: numbers to a relative 1e-5, everything else exactly."""
+    path = FOLDER / f"{name}.json"
+    if os.environ.get(RECORDING):
+        path.write_text(json.dumps(present, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+    recorded = json.loads(path.read_text("utf-8"))
+    changes = list(_changes(recorded, json.loads(json.dumps(present)), name))
+    if changes:
+        pytest.fail("\n".join(changes[:40]), pytrace=False)
+
+
+def _changes(old: Any, new: Any, place: str) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from _changes(old.get(key, "absent"), new.get(key, "absent"), f"{place}.{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from _changes(left, right, f"{place}[{index}]")
+    elif isinstance(old, list) and isinstance(new, list):
+        gone = [item for item in old if item not in new]
+        come = [item for item in new if item not in old]
+        yield f"{place}: {len(old)} items, now {len(new)}; gone {gone[:9]}, new {come[:9]}"
+    elif isinstance(old, float) and isinstance(new, float):
+        if new != pytest.approx(old, rel=_TOLERANCE, abs=_ABSOLUTE, nan_ok=True):
+            yield f"{place}: {old!r}, now {new!r}"
+    elif old != new or isinstance(old, bool) is not isinstance(new, bool):
+        yield f"{place}: {old!r}, now {new!r}"
