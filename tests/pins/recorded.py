@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ _MASKS = (
     (r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?)?", "DATE"),
     (r"\b\d\d:\d\d(:\d\d)?\b", "CLOCK"),
     (r"(?<![\w.])\d+\.\d+\.\d+(\+\w+)?(?![\w.])", "VERSION"),
-    (r"\b\d+(\.\d+)?[ \u00a0](s|ms|min|h|d|seconds?|minutes?|hours?|days?)\b", "DURATION"),
+    (r"\b(\d+(\.\d+)?[ \u00a0](s|ms|min|h|d|seconds?|minutes?|hours?|days?)\b[ \u00a0]?)+", "DURATION "),
+    (r"\bprocess \d+", "process PID"),
     (r"(?<![\w.])\d[\d,]*(\.\d+)?[ \u00a0](B|[kKMGT]i?B)\b", "SIZE"),
     (r"\b[0-9a-f]{32,64}\b", "HASH"),
 )
@@ -34,6 +36,7 @@ _MASKS = (
 def masked(text: str, home: Path) -> list[str]:
     """The lines of an output, without what differs from one recording to the next."""
     text = text.replace(str(home), "HOME").replace(str(Path(__file__).resolve().parents[2]), "SOURCE")
+    text = re.sub(rf"\b{re.escape(platform.node())}\b", "HOST", text)
     for pattern, replacement in _MASKS:
         text = re.sub(pattern, replacement, text)
     return [line.rstrip() for line in text.splitlines()]
@@ -43,7 +46,7 @@ def pinned(name: str, present: Any) -> None:
     """Compare with `recorded/NAME.json`: numbers to a relative 1e-5, everything else exactly."""
     path = FOLDER / f"{name}.json"
     if os.environ.get(RECORDING):
-        path.write_text(json.dumps(present, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+        path.write_text(json.dumps(present, indent=1, ensure_ascii=False) + "\n", "utf-8")
     recorded = json.loads(path.read_text("utf-8"))
     changes = list(_changes(recorded, json.loads(json.dumps(present)), name))
     if changes:

@@ -1,0 +1,104 @@
+"""What each page of the dashboard says: every text, label, option and table, in the order of the page."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.patience import PATIENCE_S
+from tests.pins.recorded import masked, pinned
+
+MAIN = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
+PAGES = ("Launch", "Runs", "Curves", "Compare", "Relations", "Tag")
+EMPTY = [(page, {}) for page in PAGES]
+FILLED: list[tuple[str, dict[str, str]]] = [
+    *EMPTY,
+    *((page, {"run": "1"}) for page in PAGES[1:]),
+    ("Runs", {"run": "15"}),
+    ("Runs", {"run": "16"}),
+    ("Runs", {"run": "17"}),
+    ("Runs", {"run": "18"}),
+    ("Curves", {"run": "18,19"}),
+    ("Relations", {"run": "13"}),
+    ("Tag", {"run": "15"}),
+]
+
+
+def _scripts() -> dict[str, str]:
+    """The script of each page by the title that main.py gives it."""
+    calls = [node for node in ast.walk(ast.parse(MAIN.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    found = {}
+    for call in calls:
+        titles = [word.value.value for word in call.keywords if word.arg == "title"]  # type: ignore[attr-defined]
+        if titles and isinstance(call.args[0], ast.Constant):
+            found[titles[0]] = str(call.args[0].value)
+    return found
+
+
+def _texts(block: Any) -> Iterator[str]:
+    """The texts of a block of the page, depth first, each with the kind of element that shows it."""
+    for child in block.children.values():
+        label = str(getattr(child, "label", "") or getattr(child.proto, "label", "") or "")
+        if hasattr(child, "children"):
+            if label:
+                yield f"{child.type}: {label}"
+            yield from _texts(child)
+            continue
+        if child.type == "bidi_component":
+            yield f"{child.type}: {' | '.join(_chart(json.loads(child.proto.json or '{}')))}"
+            continue
+        value = getattr(child, "value", None)
+        if isinstance(value, pd.DataFrame):
+            value = value.to_csv(index=False)
+        options = getattr(child, "options", None)
+        told = [label, "" if value is None else str(value), "" if options is None else f"of {list(options)}"]
+        yield f"{child.type}: {' | '.join(part for part in told if part)}"
+
+
+def _chart(data: dict[str, Any]) -> Iterator[str]:
+    """The names of the lines of a chart, and the titles of its axes."""
+    figure = data.get("figure", {"data": [], "layout": {}})
+    yield from (str(trace["name"]) for trace in figure["data"] if "name" in trace)
+    for name, axis in figure["layout"].items():
+        if isinstance(axis, dict) and "text" in axis.get("title", {}):
+            yield f"{name} {axis['title']['text']}"
+
+
+def _page(page: str, query: dict[str, str], home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("MRNLAB_HOME", str(home))
+    app = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
+    app.run()
+    app.switch_page(_scripts()[page])
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, [item.value for item in app.exception]
+    text = "\n".join([*_texts(app.sidebar), "", *_texts(app.main)])
+    # Without the escapes that keep user text from being Markdown.
+    return masked(re.sub(r"\\([^a-zA-Z0-9\s])", r"\1", text).replace("\u2060", ""), home)
+
+
+def _name(page: str, query: dict[str, str]) -> str:
+    return " ".join([page.lower(), *(f"{name}={value}" for name, value in query.items())])
+
+
+@pytest.mark.parametrize(("page", "query"), EMPTY, ids=lambda value: str(value))
+def test_empty(
+    page: str, query: dict[str, str], laboratory: Path, workers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned(f"pages/empty {_name(page, query)}", _page(page, query, laboratory, monkeypatch))
+
+
+@pytest.mark.parametrize(("page", "query"), FILLED, ids=lambda value: str(value))
+def test_filled(
+    page: str, query: dict[str, str], filled_home: Path, workers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned(f"pages/{_name(page, query)}", _page(page, query, filled_home, monkeypatch))
