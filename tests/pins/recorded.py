@@ -12,30 +12,34 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parent / "recorded"
-RECORDING = "MRNLAB_RECORD_PINS"
+RECORDING = "RECORD_PINS"
 _TOLERANCE = 1e-5
 _ABSOLUTE = 1e-7
+_DIGITS = re.compile(r"\d+\.\d{6,}(?:e[+-]?\d+)?")  # numbers printed in full, as in CSV
 
 _MASKED_KEYS = (
-    "seconds|time|created_at|started_at|ended_at|at|since|host|pid|python|torch|transformers|mrnlab|streamlit|"
+    "seconds|time|created_at|started_at|ended_at|at|since|host|pid|process|python|torch|transformers|mrnlab|streamlit|"
     "peak_memory|free|cores|memory|bytes|size|commit|configuration_id"
 )
 # What depends on the time, the machine, the versions or the paths in a description.
 _MASKS = (
-    (rf'("(?:{_MASKED_KEYS})": )(?!null|\{{|\[)[^,\n}}]+', r"\1MASKED"),
+    (rf'("(?:{_MASKED_KEYS})": )(?!null|\{{|\[)[^,\n}}]+', r'\1"MASKED"'),
     (r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?)?", "DATE"),
     (r"\b\d\d:\d\d(:\d\d)?\b", "CLOCK"),
     (r"(?<![\w.])\d+\.\d+\.\d+(\+\w+)?(?![\w.])", "VERSION"),
     (r"\b(\d+(\.\d+)?[ \u00a0](s|ms|min|h|d|seconds?|minutes?|hours?|days?)\b[ \u00a0]?)+", "DURATION "),
-    (r"\bprocess \d+", "process PID"),
+    (r" {2,}", "  "),  # columns are as wide as the machine's name and paths
+    (r"\b(process|HOST) +\d+", r"\1 PID"),
     (r"(?<![\w.])\d[\d,]*(\.\d+)?[ \u00a0](B|[kKMGT]i?B)\b", "SIZE"),
     (r"\b[0-9a-f]{32,64}\b", "HASH"),
 )
 
 
-def masked(text: str, home: Path) -> list[str]:
+def masked(text: str, *homes: Path) -> list[str]:
     """The lines of an output, without what differs from one recording to the next."""
-    text = text.replace(str(home), "HOME").replace(str(Path(__file__).resolve().parents[2]), "SOURCE")
+    for home in homes:
+        text = text.replace(str(home), "HOME")
+    text = text.replace(str(Path(__file__).resolve().parents[2]), "SOURCE")
     text = re.sub(rf"\b{re.escape(platform.node())}\b", "HOST", text)
     for pattern, replacement in _MASKS:
         text = re.sub(pattern, replacement, text)
@@ -66,6 +70,10 @@ def _changes(old: Any, new: Any, place: str) -> Any:
         yield f"{place}: {len(old)} items, now {len(new)}; gone {gone[:9]}, new {come[:9]}"
     elif isinstance(old, float) and isinstance(new, float):
         if new != pytest.approx(old, rel=_TOLERANCE, abs=_ABSOLUTE, nan_ok=True):
+            yield f"{place}: {old!r}, now {new!r}"
+    elif isinstance(old, str) and isinstance(new, str) and _DIGITS.sub("", old) == _DIGITS.sub("", new):
+        pairs = zip(_DIGITS.findall(old), _DIGITS.findall(new), strict=True)
+        if any(float(right) != pytest.approx(float(left), rel=_TOLERANCE) for left, right in pairs):
             yield f"{place}: {old!r}, now {new!r}"
     elif old != new or isinstance(old, bool) is not isinstance(new, bool):
         yield f"{place}: {old!r}, now {new!r}"
