@@ -8,44 +8,25 @@ The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
-import json
 import logging
-import multiprocessing
 import os
 import signal
-import tempfile
 import time
-from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.corpora.types import Corpus
 from core.store import ACTIVE, RunState, Store
 from core.sweep import expand
-from core.training.events import Event, Sink, StepMetrics
+from core.training.events import Event, StepMetrics
 from jobs.processes import this_process
 from jobs.submit import submit
-from jobs.worker import Outcome, Worker
-from tests.making import config
+from jobs.worker import Worker
+from tests.benchmarks._harness import arguments, laboratory, processes, tell
+from tests.making import NoWorkers, config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for
-
-
-class _Nowhere:
-    """An engine that starts nothing."""
-
-    name = "nowhere"
-
-    def ensure_workers(self, _store: Store) -> int:
-        return 0
-
-    def expect_run(self, _store: Store) -> None:
-        """Nothing: no worker is started."""
-
-    def live_workers(self, _store: Store) -> int:
-        return 0
 
 
 class _FirstStep(Exception):
@@ -59,11 +40,11 @@ def queueing(runs: int) -> dict[str, float]:
         seeds = [str(seed) for seed in range(1, runs + 1)]
         described = expand({"corpus": "demo", "tasks": "pos,ner"}, {"seed": seeds}, {})
         times.append(time.perf_counter())
-        submit(store, described, "seeds", engine=_Nowhere())
+        submit(store, described, "seeds", engine=NoWorkers())
         times.append(time.perf_counter())
-        asked = store.request_stops(store.launched("seeds", ACTIVE))
+        stopped = store.request_stops(store.launched("seeds", ACTIVE))
         times.append(time.perf_counter())
-        assert len(asked) == runs
+        assert len(stopped) == runs
     described_s, queued_s, stopped_s = (later - earlier for earlier, later in itertools.pairwise(times))
     return {"described_s": described_s, "queued_s": queued_s, "stopped_s": stopped_s}
 
@@ -83,27 +64,20 @@ def killing() -> dict[str, float]:
         return {"lost_s": lost_s, "next_claimed_s": time.perf_counter() - killed}
 
 
-def first_steps(runs: int) -> list[float]:
-    """Seconds from the claim to the first step of each of so many runs of this process."""
+def first_steps(configs: list[RunConfig]) -> list[float]:
+    """Seconds from the claim to the first step of each of these runs, in this process."""
     logging.disable()  # each training fails at its first step, as it shall
     took: list[float] = []
     claimed = 0.0
 
-    def prepare(config: RunConfig) -> Corpus:
+    def prepare(config: RunConfig) -> Any:
         nonlocal claimed
         claimed = time.perf_counter()
         from core.corpora import prepare
 
         return prepare(config)
 
-    def train(
-        config: RunConfig,
-        corpus: Corpus,
-        *,
-        sink: Sink,
-        should_stop: Callable[[], bool],
-        checkpoint: Checkpoint,
-    ) -> Outcome:
+    def train(*args: Any, sink: Any, **options: Any) -> Any:
         from core.training.trainer import train
 
         def first_step(event: Event) -> None:
@@ -112,10 +86,10 @@ def first_steps(runs: int) -> list[float]:
                 raise _FirstStep
             sink(event)
 
-        return train(config, corpus, sink=first_step, should_stop=should_stop, checkpoint=checkpoint)
+        return train(*args, sink=first_step, **options)
 
     with contextlib.closing(Store.open("sqlite://")) as store:
-        store.add_runs([config(seed=seed, encoder_training="frozen") for seed in range(1, runs + 1)])
+        store.add_runs(configs)
         worker = Worker(
             store, this_process(), prepare=prepare, train=train, log_to=lambda _: contextlib.nullcontext()
         )
@@ -124,27 +98,30 @@ def first_steps(runs: int) -> list[float]:
     return took
 
 
-def starting() -> dict[str, float]:
+def starting(home: Path, *, quick: bool) -> dict[str, float]:
     """Seconds from a claim to the first step of a frozen MiniLM on `demo`, its features in the cache."""
-    spawn = multiprocessing.get_context("spawn")
-    with spawn.Pool(1) as fills_the_cache:
-        fills_the_cache.apply(first_steps, (1,))
-    with spawn.Pool(1) as worker:
-        first_s, second_s = worker.apply(first_steps, (2,))
+    if quick:
+        from tests.trained import toy_config
+
+        one = toy_config(home, encoder_training="frozen", lr_encoder=None)
+    else:
+        one = config(encoder_training="frozen")
+    context = processes(quick)
+    with context.Pool(1) as fills_the_cache:
+        fills_the_cache.apply(first_steps, ([one],))
+    with context.Pool(1) as worker:
+        first_s, second_s = worker.apply(first_steps, ([one, one.with_(seed=2)],))
     return {"first_run_s": first_s, "second_run_s": second_s}
 
 
 def main() -> None:
-    """Prints each figure, and all as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--runs", type=int, default=5000)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"MRNLAB_HOME": folder, "MRNLAB_SLOTS": "1"}
-        figures = queueing(given.runs) | killing() | starting()
-    for what, seconds in figures.items():
-        print(f"{what.removesuffix('_s').replace('_', ' '):>14}  {seconds:6.2f} s")
-    print(json.dumps({"runs": given.runs} | {what: round(seconds, 3) for what, seconds in figures.items()}))
+    asked = parser.parse_args()
+    runs = 20 if asked.quick else asked.runs
+    with laboratory(MRNLAB_SLOTS="1") as home:
+        figures = queueing(runs) | killing() | starting(home, quick=asked.quick)
+    tell({"runs": runs} | {what: round(seconds, 3) for what, seconds in figures.items()})
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ to the sentence.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from core.config import RunConfig
 from core.evaluation.statistics import PairedDifference
@@ -21,51 +21,35 @@ from dashboard.launch.presets import FINE_TUNE, SCARCE, TRY_IT
 from jobs.processes import this_process
 from jobs.results import ResultRow, ResultTable, difference, tabulate
 from jobs.worker import Worker
+from tests.benchmarks._harness import arguments, laboratory
+from tests.tiny import tiny_bert
 
 __all__ = ["scarce_data", "table_rows"]
 
-_TRY_IT = {
-    "stl": "STL, three runs, frozen encoder, 5 epochs",
-    "mtl": "MTL, frozen encoder, 5 epochs",
-    "mrn": "MRN, frozen encoder, 5 epochs",
+_ROWS = {
+    ("stl", "frozen"): "STL, three runs, frozen encoder, 5 epochs",
+    ("mtl", "frozen"): "MTL, frozen encoder, 5 epochs",
+    ("mrn", "frozen"): "MRN, frozen encoder, 5 epochs",
+    ("mrn", "full"): "MRN, whole encoder trained, 3 epochs",
 }
-_FINE_TUNED = "MRN, whole encoder trained, 3 epochs"
 
 
-def table_rows(*, whole: bool = False) -> list[str]:
-    """The rows of README's table: each paradigm of the first card; `whole`: the card that fine-tunes too."""
-    with _laboratory() as store:
-        table = _trained(store, TRY_IT.configs)
-        lines = [_row(_TRY_IT[row.config.paradigm], row, store) for row in table.rows]
-        if whole:
-            tuned = _trained(store, FINE_TUNE.configs)
-            lines += [_row(_FINE_TUNED, row, store) for row in tuned.rows]
-        return lines
+def table_rows(*, whole: bool = False, **changes: Any) -> list[str]:
+    """The rows of README's table: each paradigm of the first card; `whole`: the card that fine-tunes too.
+    `changes` of fields make other runs than README's.
+    """
+    cards = [TRY_IT, FINE_TUNE] if whole else [TRY_IT]
+    with laboratory(), contextlib.closing(Store.open()) as store:
+        tables = [_trained(store, [config.with_(**changes) for config in card.configs]) for card in cards]
+        return [_row(row, store) for table in tables for row in table.rows]
 
 
-def scarce_data(seeds: int = 5) -> str:
+def scarce_data(seeds: int = 5, **changes: Any) -> str:
     """README's sentence on the card of scarce data."""
     kinds = dict.fromkeys(config.with_(seed=1) for config in SCARCE.configs)
-    with _laboratory() as store:
-        return _scarce(
-            _trained(store, [kind.with_(seed=seed) for kind in kinds for seed in range(1, seeds + 1)])
-        )
-
-
-@contextlib.contextmanager
-def _laboratory() -> Iterator[Store]:
-    """An empty store in a folder of its own."""
-    before = os.environ.get("MRNLAB_HOME")
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["MRNLAB_HOME"] = home
-        store = Store.open()
-        try:
-            yield store
-        finally:
-            store.close()
-            del os.environ["MRNLAB_HOME"]
-            if before is not None:
-                os.environ["MRNLAB_HOME"] = before
+    configs = [kind.with_(seed=seed, **changes) for kind in kinds for seed in range(1, seeds + 1)]
+    with laboratory(), contextlib.closing(Store.open()) as store:
+        return _sentence(_trained(store, configs))
 
 
 def _trained(store: Store, configs: Sequence[RunConfig]) -> ResultTable:
@@ -81,13 +65,14 @@ def _trained(store: Store, configs: Sequence[RunConfig]) -> ResultTable:
     return tabulate(runs, store.scores(ids, with_reports=False), "test", conditions=store.conditions(runs))
 
 
-def _row(name: str, row: ResultRow, store: Store) -> str:
+def _row(row: ResultRow, store: Store) -> str:
+    name = _ROWS[row.config.paradigm, row.config.encoder_training]
     seconds = sum(run.seconds or 0.0 for run in store.runs(row.run_ids))
     scores = (f"{100 * row.cells[task].summary.mean:.2f}" for task in ("pos", "chunk", "ner"))
     return f"| {name} | {seconds:.0f} s | {' | '.join(scores)} |"
 
 
-def _scarce(table: ResultTable) -> str:
+def _sentence(table: ResultTable) -> str:
     rows = {(row.config.paradigm, row.config.alignment): row for row in table.rows}
     mtl, apart, related = (rows[key] for key in (("mtl", None), ("mrn", "disjoint"), ("mrn", "exact")))
     gains, control = (
@@ -108,11 +93,16 @@ def _gain(found: PairedDifference | None) -> str:
 
 def main() -> None:
     """Measures and prints."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--whole", action="store_true", help="fine-tune MiniLM too")
-    asked.add_argument("--seeds", type=int, default=5, help="seeds of the card of scarce data")
-    options = asked.parse_args()
-    print("\n".join([*table_rows(whole=options.whole), scarce_data(options.seeds)]))
+    parser = arguments(__doc__)
+    parser.add_argument("--whole", action="store_true", help="fine-tune MiniLM too")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds of the card of scarce data")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        changes: dict[str, Any] = {}
+        if asked.quick:
+            changes = {"epochs": 1, "fraction": 0.03, "encoder": str(tiny_bert(Path(folder), positions=256))}
+        rows = table_rows(whole=asked.whole, **changes)
+        print("\n".join([*rows, scarce_data(2 if asked.quick else asked.seeds, **changes)]))
 
 
 if __name__ == "__main__":

@@ -8,40 +8,113 @@ object: runs done, faults, metric rows and scores expected and found, and runs t
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import json
 import os
 import random
+import signal
+import sqlite3
 import sys
-import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+
+import psutil
+from sqlalchemy import create_engine, text
 
 from core.config import RunConfig
-from core.errors import StoreError
+from core.errors import MRNLabError, StoreError
 from core.store import Owner, Run, RunState, Store
 from jobs import control
 from jobs.engines.local import LocalEngine
+from jobs.processes import is_alive
 from jobs.reaper import reap
-from tests.benchmarks.soak_faults import inject
+from tests.benchmarks._harness import arguments, laboratory, tell
 from tests.postgres import is_installed, started_server
-from tests.tiny import tiny_bert
-from tests.trained import toy_corpus
+from tests.trained import toy_config
 
 _SLOTS = 2
 _LOOK_S = 0.1
 _TEND_S = 1.0
-_FAULT_EVERY_S = (1.0, 8.0)
+_HELD_S = 3.0
 _RETRIES = 1000
 _PATIENCE_S = 300.0
 """How long the last runs may take once no more faults come."""
 
 Rows = dict[tuple[str, str, str, int], str]
+Fault = Callable[[Store, Run, Owner], Owner | None]
+"""Does harm to a run that is being trained. Gives the owner whose run must change its state, or None where
+nobody dies.
+"""
+
+
+def _signalled(number: int) -> Fault:
+    def send(_store: Store, _run: Run, owner: Owner) -> Owner:
+        os.kill(owner.pid, number)
+        return owner
+
+    return send
+
+
+def _kill_parent(_store: Store, _run: Run, owner: Owner) -> None:
+    """The process that watches the worker; the worker goes on."""
+    parent = psutil.Process(owner.pid).parent()
+    if parent is not None and parent.pid not in (1, os.getpid()):
+        parent.kill()
+
+
+def _kill_both(store: Store, run: Run, owner: Owner) -> Owner:
+    _kill_parent(store, run, owner)
+    os.kill(owner.pid, signal.SIGKILL)
+    return owner
+
+
+def _freeze(_store: Store, _run: Run, owner: Owner) -> None:
+    """The worker stands still for a while, as on a laptop whose lid is closed."""
+    os.kill(owner.pid, signal.SIGSTOP)
+
+    def thaw() -> None:
+        if is_alive(owner):
+            os.kill(owner.pid, signal.SIGCONT)
+
+    threading.Timer(_HELD_S, thaw).start()
+
+
+def _stop(store: Store, run: Run, _owner: Owner) -> None:
+    """A researcher changes their mind; the driver resumes it when it has stopped."""
+    control.stop(store, [run.id])
+
+
+def _hold_store(store: Store, _run: Run, _owner: Owner) -> None:
+    """Another program holds the store, and all wait."""
+    if store.url.startswith("sqlite"):
+        path = store.url.removeprefix("sqlite:///")
+        with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            time.sleep(_HELD_S)
+            connection.execute("ROLLBACK")
+    else:
+        engine = create_engine(store.url)
+        with engine.begin() as connection:
+            connection.execute(text("LOCK TABLE runs, metrics IN EXCLUSIVE MODE"))
+            time.sleep(_HELD_S)
+        engine.dispose()
+
+
+# Deaths are what this is about; the rest comes now and then.
+FAULTS: dict[str, tuple[Fault, float]] = {
+    "worker killed": (_signalled(signal.SIGKILL), 6),
+    "worker and parent killed": (_kill_both, 3),
+    "worker crashed": (_signalled(signal.SIGSEGV), 1),
+    "worker told to end": (_signalled(signal.SIGTERM), 1),
+    "its parent killed": (_kill_parent, 1),
+    "worker frozen": (_freeze, 1),
+    "stopped and resumed": (_stop, 1),
+    "store held": (_hold_store, 1),
+}
 
 
 @dataclasses.dataclass
@@ -63,27 +136,19 @@ class Report:
     store_refused: int = 0
     seconds: float = 0.0
 
-    def as_json(self) -> dict[str, Any]:
-        """For printing."""
-        return dataclasses.asdict(self) | {"faults": dict(self.faults)}
-
 
 def descriptions(home: Path) -> list[RunConfig]:
     """Six runs of a few seconds, of every paradigm, with dropout, over whole and frozen encoders."""
-    corpus, encoder = toy_corpus(home / "toy"), tiny_bert(home / "encoder")
-    common = {"corpus": str(corpus), "columns": "tokens,pos,ner", "tasks": "pos,ner", "encoder": str(encoder)}
-    common |= {"max_length": 32, "batch_size": 4, "epochs": 12, "dropout": 0.1, "paradigm": "mrn"}
-    return [
-        RunConfig.build(**(common | values))
-        for values in (
-            {"seed": 1},
-            {"seed": 2, "prior": "map", "update_every": 5},
-            {"seed": 3, "paradigm": "mtl"},
-            {"seed": 4, "encoder_training": "frozen", "epochs": 40},
-            {"seed": 5, "select_by": "loss"},
-            {"seed": 6, "paradigm": "stl", "tasks": "ner"},
-        )
-    ]
+    common = {"batch_size": 4, "epochs": 12, "dropout": 0.1, "paradigm": "mrn"}
+    each: tuple[dict[str, object], ...] = (
+        {"seed": 1},
+        {"seed": 2, "prior": "map", "update_every": 5},
+        {"seed": 3, "paradigm": "mtl"},
+        {"seed": 4, "encoder_training": "frozen", "lr_encoder": None, "epochs": 40},
+        {"seed": 5, "select_by": "loss"},
+        {"seed": 6, "paradigm": "stl", "tasks": "ner"},
+    )
+    return [toy_config(home, **(common | values)) for values in each]
 
 
 def recorded(store: Store, run: Run) -> Rows:
@@ -94,52 +159,57 @@ def recorded(store: Store, run: Run) -> Rows:
             for step, value in zip(series.step.tolist(), series.value.tolist(), strict=True):
                 rows[key.task, key.split, key.name, step] = float(value).hex()
     for score in store.scores([run.id]):
-        told = dataclasses.asdict(score) | {"run_id": 0}
-        rows[score.task, score.split, "scores", score.epoch] = json.dumps(told, sort_keys=True)
+        values = dataclasses.asdict(score) | {"run_id": 0}
+        rows[score.task, score.split, "scores", score.epoch] = json.dumps(values, sort_keys=True)
     return rows
 
 
 class Soak:
     """One store, its workers, and the one who does them harm."""
 
-    def __init__(self, store: Store, name: str, seed: int) -> None:
+    def __init__(self, store: Store, name: str, seed: int, *, quick: bool) -> None:
         self._store = store
         self._engine = LocalEngine()
-        self._draw = random.Random(seed)
+        self._random = random.Random(seed)
+        self._between_s = (0.1, 0.1) if quick else (1.0, 8.0)
+        self._slots = 1 if quick else _SLOTS
         self._report = Report(name)
         self._dead: list[tuple[float, int, Owner]] = []
         self._tended = 0.0
 
     def run(self, configs: Sequence[RunConfig], seconds: float) -> Report:
-        """Trains each description undisturbed, then as many as it can for that long, disturbed."""
+        """Trains each description undisturbed, then as many as it can for that long, harmed at least once."""
         began = time.monotonic()
         reference = self._references(configs)
         deadline = time.monotonic() + seconds
-        next_fault = time.monotonic() + self._draw.uniform(*_FAULT_EVERY_S)
+        next_fault = time.monotonic()
         ids: list[int] = []
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline or not self._report.faults:
             self._tend()
-            if self._store.counts()[RunState.QUEUED] < _SLOTS:
+            if self._store.counts()[RunState.QUEUED] < self._slots:
                 ids += self._store.add_runs(configs, "soak", retries=_RETRIES)
             if time.monotonic() >= next_fault:
                 self._harm()
-                next_fault = time.monotonic() + self._draw.uniform(*_FAULT_EVERY_S)
+                next_fault = time.monotonic() + self._random.uniform(*self._between_s)
             time.sleep(_LOOK_S)
         self._wait(ids)
         self._judge(ids, reference)
-        self._leave()
+        # Idle workers end by themselves; until then they write in the folder that goes.
+        deadline = time.monotonic() + _PATIENCE_S
+        while self._engine.live_workers(self._store) and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
         self._report.seconds = round(time.monotonic() - began, 1)
         return self._report
 
     def _references(self, configs: Sequence[RunConfig]) -> dict[str, Rows]:
         ids = self._store.add_runs(configs, "undisturbed")
         self._wait(ids)
-        found = {}
+        rows = {}
         for run in self._store.runs(ids=ids):
             if run.state is not RunState.SUCCEEDED:
                 raise SystemExit(f"Undisturbed, run {run.id} is {run.state}: {run.error}")
-            found[run.config.to_json()] = recorded(self._store, run)
-        return found
+            rows[run.config.to_json()] = recorded(self._store, run)
+        return rows
 
     def _wait(self, ids: Sequence[int]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
@@ -149,23 +219,25 @@ class Soak:
                 return
             time.sleep(_LOOK_S)
 
-    def _leave(self) -> None:
-        """Until the idle workers have ended: they write in the folder that goes."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while self._engine.live_workers(self._store) and time.monotonic() < deadline:
-            time.sleep(_LOOK_S)
-
     def _harm(self) -> None:
+        """One fault to one of the runs that are being trained, if there is one."""
         try:
-            injected = inject(self._store, self._draw)
+            training = self._store.runs(states={RunState.RUNNING})
+            if not training:
+                return
+            run = self._random.choice(training)
+            assert run.owner is not None
+            weights = [weight for _, weight in FAULTS.values()]
+            (name,) = self._random.choices(list(FAULTS), weights)
+            killed = FAULTS[name][0](self._store, run, run.owner)
         except StoreError:
             self._report.store_refused += 1
-            return
-        if injected is None:
-            return
-        self._report.faults[injected.fault] += 1
-        if injected.killed is not None:
-            self._dead.append((time.monotonic(), injected.run_id, injected.killed))
+        except (ProcessLookupError, psutil.NoSuchProcess, MRNLabError):
+            return  # the run, or its worker, had just ended: nothing was done
+        else:
+            self._report.faults[name] += 1
+            if killed is not None:
+                self._dead.append((time.monotonic(), run.id, killed))
 
     def _tend(self) -> None:
         """What an open page does: finds the lost, starts workers; and resumes what was stopped."""
@@ -207,55 +279,48 @@ class Soak:
 def _databases(folder: Path, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
     """The URL of an empty store on each database that is wanted and here."""
     with contextlib.ExitStack() as stack:
-        found = {}
+        urls = {}
         if "sqlite" in wanted:
-            found["sqlite"] = f"sqlite:///{folder / 'soak.db'}"
+            urls["sqlite"] = f"sqlite:///{folder / 'soak.db'}"
         if "postgresql" in wanted:
             if is_installed():
                 server = stack.enter_context(started_server())
-                found["postgresql"] = stack.enter_context(server.database())
+                urls["postgresql"] = stack.enter_context(server.database())
             else:
                 print("PostgreSQL is not installed here: SQLite alone.", file=sys.stderr)
-        yield found
+        yield urls
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="in all, shared among the databases")
     parser.add_argument("--seed", type=int, default=1, help="of the faults")
     parser.add_argument("--databases", default="sqlite,postgresql", help="which of them")
-    options = parser.parse_args()
-    os.environ |= {
-        "MRNLAB_SLOTS": str(_SLOTS),
-        "MRNLAB_CHECKPOINT_S": "0.3",
-        "MRNLAB_HANG_S": "60",
-        "OMP_NUM_THREADS": "1",
-    }
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.minutes, asked.databases = 0.01, "sqlite"
+    settings = {"MRNLAB_CHECKPOINT_S": "0.3", "MRNLAB_HANG_S": "60", "OMP_NUM_THREADS": "1"}
+    settings["MRNLAB_SLOTS"] = "1" if asked.quick else str(_SLOTS)
+    if asked.quick:
+        settings["MRNLAB_LINGER_S"] = "1"
     reports = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with _databases(folder, options.databases.split(",")) as urls:
-            for database, url in urls.items():
-                home = folder / database
-                home.mkdir()
-                os.environ["MRNLAB_HOME"] = str(home)
-                with contextlib.closing(Store.open(url)) as store:
-                    soak = Soak(store, database, options.seed)
-                    report = soak.run(descriptions(home), 60 * options.minutes / len(urls))
-                reports.append(report)
-                print(json.dumps(report.as_json(), indent=1), flush=True)
-    print(
-        json.dumps(
-            {
-                "runs": sum(one.runs for one in reports),
-                "faults": sum(one.faults.total() for one in reports),
-                "rows_expected": sum(one.rows_expected for one in reports),
-                "rows_found": sum(one.rows_found for one in reports),
-                "lost_runs": sum(one.lost_runs for one in reports),
-            }
-        )
+    with laboratory(**settings) as folder, _databases(folder, asked.databases.split(",")) as urls:
+        for database, url in urls.items():
+            with laboratory(**settings) as home, contextlib.closing(Store.open(url)) as store:
+                soak = Soak(store, database, asked.seed, quick=asked.quick)
+                configs = descriptions(home)[: 1 if asked.quick else None]
+                reports.append(soak.run(configs, 60 * asked.minutes / len(urls)))
+            tell(vars(reports[-1]))
+    tell(
+        {
+            "runs": sum(report.runs for report in reports),
+            "faults": sum(report.faults.total() for report in reports),
+            "rows_expected": sum(report.rows_expected for report in reports),
+            "rows_found": sum(report.rows_found for report in reports),
+            "lost_runs": sum(report.lost_runs for report in reports),
+        }
     )
-    if any(one.lost_runs or one.rows_different for one in reports):
+    if any(report.lost_runs or report.rows_different for report in reports):
         raise SystemExit(1)
 
 

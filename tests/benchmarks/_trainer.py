@@ -15,29 +15,20 @@ import numpy as np
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
-from transformers import (
-    AutoModel,
-    PreTrainedTokenizerBase,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import AutoModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
 from transformers.data.data_collator import pad_without_fast_tokenizer_warning
 from transformers.trainer_callback import PrinterCallback
 from transformers.trainer_pt_utils import get_length_grouped_indices
-from transformers.utils import logging
 
+from core.config import RunConfig
 from core.corpora.types import Sentence, Task
 from core.encoding.tokenizer import load_tokenizer
 from core.models.sources import locate
-from tests.benchmarks.training_job import Job
-from tests.benchmarks.turns import Between
+from tests.benchmarks._published import IGNORED
+from tests.benchmarks._turns import Turns
 
-__all__ = ["Collator", "Model", "dataset_of", "quiet", "train_best", "train_fp32"]
+__all__ = ["Collator", "Model", "dataset_of", "train"]
 
-_IGNORED = -100
 _POOL = 50
 
 
@@ -50,7 +41,7 @@ class Model(nn.Module):
             source, dtype=torch.float32, use_safetensors=True, add_pooling_layer=False
         )
         self.dropout = nn.Dropout(dropout)
-        self.heads = nn.ModuleList(nn.Linear(self.encoder.config.hidden_size, own) for own in labels)
+        self.heads = nn.ModuleList(nn.Linear(self.encoder.config.hidden_size, count) for count in labels)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """The mean over tasks of their cross-entropies over words; `labels` is (B, L, T)."""
@@ -58,7 +49,7 @@ class Model(nn.Module):
         states = self.dropout(states)
         losses = [
             nn.functional.cross_entropy(
-                head(states).flatten(0, 1), labels[..., task].flatten(), ignore_index=_IGNORED
+                head(states).flatten(0, 1), labels[..., task].flatten(), ignore_index=IGNORED
             )
             for task, head in enumerate(self.heads)
         ]
@@ -73,14 +64,14 @@ class Collator:
     multiple_of: int | None = None
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-        subwords = [{name: one[name] for name in ("input_ids", "attention_mask")} for one in features]
+        subwords = [{name: row[name] for name in ("input_ids", "attention_mask")} for row in features]
         batch = pad_without_fast_tokenizer_warning(
             self.tokenizer, subwords, pad_to_multiple_of=self.multiple_of, return_tensors="pt"
         )
         width, tasks = batch["input_ids"].shape[1], len(features[0]["labels"][0])
-        labels = torch.full((len(features), width, tasks), _IGNORED)
-        for place, one in enumerate(features):
-            labels[place, : len(one["labels"])] = torch.tensor(one["labels"])
+        labels = torch.full((len(features), width, tasks), IGNORED)
+        for place, row in enumerate(features):
+            labels[place, : len(row["labels"])] = torch.tensor(row["labels"])
         return {**batch, "labels": labels}
 
 
@@ -89,7 +80,7 @@ def dataset_of(
 ) -> Dataset:
     """Columns input_ids, attention_mask, labels (L, T) and length, aligned as in Hugging Face's guide."""
     encoded = tokenizer(
-        [list(one.tokens) for one in sentences],
+        [list(sentence.tokens) for sentence in sentences],
         is_split_into_words=True,
         truncation=True,
         max_length=max_length,
@@ -103,49 +94,31 @@ def dataset_of(
         for word in encoded.word_ids(place):
             first = word is not None and word != before
             row.append(
-                [own[sentence.labels[task.name][word]] for task, own in zip(tasks, numbers, strict=True)]
+                [
+                    number[sentence.labels[task.name][word]]
+                    for task, number in zip(tasks, numbers, strict=True)
+                ]
                 if first
-                else [_IGNORED] * len(tasks)
+                else [IGNORED] * len(tasks)
             )
             before = word
         rows.append(row)
     return Dataset.from_dict({**encoded, "labels": rows, "length": [len(row) for row in rows]})
 
 
-def quiet() -> None:
-    """Nothing of what Transformers prints while it loads: standard output is JSON here."""
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-
-
-def train_best(job: Job, turns: Between) -> None:
-    """With the stock options that made it fastest on such a machine (docs/performance.md tells of others):
-    sentences of like length together, bfloat16 where the hardware has it, no gradient clipping and no look
-    at each step's loss, which the other loops do without; on a GPU processes that read, and widths of 8.
-    """
-    cuda = job.device.startswith("cuda")
-    options: dict[str, Any] = {
-        "train_sampling_strategy": "group_by_length",
-        "bf16": job.half,
-        "weight_decay": job.config.weight_decay,
-        "max_grad_norm": 0.0,
-        "logging_nan_inf_filter": False,
-    }
-    if cuda:
-        options |= {"dataloader_num_workers": 2, "dataloader_persistent_workers": True}
-    _train(job, turns, options, multiple_of=8 if cuda and job.half else None)
-
-
-def train_fp32(job: Job, turns: Between) -> None:
-    """With nothing set but batch size, epochs and learning rate."""
-    _train(job, turns, {})
-
-
-def _train(job: Job, turns: Between, options: Mapping[str, Any], multiple_of: int | None = None) -> None:
-    config, tasks = job.config, job.corpus.tasks
+def train(
+    config: RunConfig,
+    sentences: Sequence[Sentence],
+    tasks: Sequence[Task],
+    lengths: Sequence[int],
+    turns: Turns,
+    options: Mapping[str, Any],
+    multiple_of: int | None,
+    *,
+    cpu: bool,
+) -> None:
+    """The stock Trainer with these options. `lengths` are the words of our batches, step by step."""
     source = locate(config.encoder)
-    sentences = job.longest if turns.warming else [one for batch in job.sentences for one in batch]
-    quiet()
     tokenizer = load_tokenizer(source).inner
     torch.manual_seed(config.seed)
     with TemporaryDirectory() as folder:
@@ -157,7 +130,7 @@ def _train(job: Job, turns: Between, options: Mapping[str, Any], multiple_of: in
                 num_train_epochs=config.epochs,
                 learning_rate=config.lr_encoder,
                 seed=config.seed,
-                use_cpu=job.device == "cpu",
+                use_cpu=cpu,
                 # No checkpoint and no bar are written in any loop here; all columns are the model's.
                 save_strategy="no",
                 disable_tqdm=True,
@@ -168,14 +141,9 @@ def _train(job: Job, turns: Between, options: Mapping[str, Any], multiple_of: in
             train_dataset=dataset_of(sentences, tasks, tokenizer, config.max_length),
             callbacks=[_TakesTurns(turns)],
         )
-        trainer.lengths = [sum(len(one.tokens) for one in batch) for batch in job.sentences]
+        trainer.lengths = lengths
         trainer.remove_callback(PrinterCallback)
-        trainer.model.register_forward_pre_hook(_seen(turns), with_kwargs=True)
-        turns.tell(
-            precision="bf16" if options.get("bf16") else "fp32",
-            threads=torch.get_num_threads(),
-            options=dict(options),
-        )
+        trainer.model.register_forward_pre_hook(_counts(turns), with_kwargs=True)
         trainer.train()
 
 
@@ -200,20 +168,18 @@ class _SameLengths(Trainer):
 
 
 class _TakesTurns(TrainerCallback):
-    def __init__(self, turns: Between) -> None:
+    def __init__(self, turns: Turns) -> None:
         self._turns = turns
 
-    def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_kwargs: Any
-    ) -> None:
+    def on_step_begin(self, _args: Any, _state: Any, control: Any, **_kwargs: Any) -> None:
         control.should_training_stop = self._turns.between()
 
 
-def _seen(turns: Between) -> Any:
+def _counts(turns: Turns) -> Any:
     """Tells of each batch that the model gets."""
 
     def before(_model: nn.Module, _args: Any, batch: Mapping[str, Tensor]) -> None:
-        words = (batch["labels"][..., 0] != _IGNORED).sum()
+        words = (batch["labels"][..., 0] != IGNORED).sum()
         turns.saw(words, batch["attention_mask"].sum(), batch["input_ids"].numel())
 
     return before

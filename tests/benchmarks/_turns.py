@@ -7,27 +7,23 @@ turn again. Its peak memory is its process's own.
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["WARM_STEPS", "Between", "Block", "Loop", "Memory", "Player", "peak_memory"]
+from tests.benchmarks._harness import laboratory, processes
 
-WARM_STEPS = 2
-"""Steps of a first, uncounted training: libraries and memory get ready in it."""
+__all__ = ["Block", "Loop", "Memory", "Player", "Turns"]
 
+_WARM_STEPS = 2
 _READY_S = 600.0
 
 
@@ -57,101 +53,68 @@ class Memory:
     cuda: int | None
 
 
-class Between(Protocol):
-    """What a loop asks before each step, whether to stop, and tells of each batch."""
+class Turns:
+    """What a loop asks before each step, whether to stop, and tells of each batch.
 
-    warming: bool
-    """Whether this is the short training before the one that counts."""
+    Without a connection it is the short training before the one that counts, in which libraries and memory
+    get ready (`warming`). With one it waits for turns at its other end, and reports each.
+    """
 
-    def between(self) -> bool: ...
-
-    def saw(self, words: int | Tensor, subwords: int | Tensor, places: int) -> None:
-        """Of the batch that is being trained on. Tensors are read when the turn is over."""
-        ...
-
-    def tell(self, **facts: Any) -> None:
-        """What is worth printing of the loop, before its first step."""
-        ...
-
-    def discount(self, seconds: float) -> None:
-        """Leaves out time of this turn that is not the loop's own, of the clock and of the processor."""
-        ...
-
-
-Loop = Callable[[Any, Between], None]
-"""A training on a job, to be run from its beginning until `between` says stop."""
-
-
-class _Warming:
-    """Stops a loop after its first steps."""
-
-    warming = True
-
-    def __init__(self) -> None:
-        self._left = WARM_STEPS
-
-    def between(self) -> bool:
-        self._left -= 1
-        return self._left < 0
-
-    def saw(self, words: int | Tensor, subwords: int | Tensor, places: int) -> None:
-        """Not counted."""
-
-    def tell(self, **facts: Any) -> None:
-        """Told when it counts."""
-
-    def discount(self, seconds: float) -> None:
-        """Not counted."""
-
-
-class _Turns:
-    """Waits for turns at the other end of a pipe, and reports each."""
-
-    warming = False
-
-    def __init__(self, connection: Connection, cuda: bool) -> None:
-        self._connection, self._cuda = connection, cuda
+    def __init__(self, connection: Connection | None) -> None:
+        self.warming = connection is None
+        self._connection = connection
         self._facts: dict[str, Any] = {}
-        self._asked = self._left = 0
+        self._asked = 0
+        self._left = _WARM_STEPS if self.warming else 0
         self._seen: list[tuple[int | Tensor, int | Tensor, int]] = []
         self._discount = 0.0
 
     def between(self) -> bool:
+        """Whether the loop is to stop; returns when it is its turn."""
+        if self._connection is None:
+            self._left -= 1
+            return self._left < 0
         if self._left == 0:
             self._connection.send(self._block() if self._asked else self._facts)
             self._asked = self._left = self._connection.recv()
+            self._seen.clear()
             self._discount = 0.0
             self._cpu, self._clock = time.process_time(), time.perf_counter()
         self._left -= 1
         return self._asked == 0
 
     def saw(self, words: int | Tensor, subwords: int | Tensor, places: int) -> None:
+        """Of the batch that is being trained on. Tensors are read when the turn is over."""
         self._seen.append((words, subwords, places))
 
     def tell(self, **facts: Any) -> None:
+        """What is worth printing of the loop, before its first step."""
         self._facts |= facts
 
     def discount(self, seconds: float) -> None:
+        """Leaves out time of this turn that is not the loop's, of the clock and of the processor."""
         self._discount += seconds
 
     def _block(self) -> Block:
-        if self._cuda:
+        if _on_gpu():
             torch.cuda.synchronize()
         seconds, cpu = time.perf_counter() - self._clock, time.process_time() - self._cpu
         words, subwords, places = (int(sum(column)) for column in zip(*self._seen, strict=True))
-        self._seen.clear()
         return Block(self._asked, seconds - self._discount, cpu - self._discount, words, subwords, places)
+
+
+Loop = Callable[[Any, Turns], None]
+"""A training on a job, to be run from its beginning until `between` says stop."""
 
 
 class Player:
     """A loop in a process of its own, seen from outside."""
 
-    def __init__(self, name: str, loop: Loop, job: Any) -> None:
+    def __init__(self, name: str, loop: Loop, job: Any, *, quick: bool) -> None:
         """Starts it, and waits until it is ready for its first step."""
         self.name = name
-        spawn = get_context("spawn")
-        self._connection, other = spawn.Pipe()
-        self._process = spawn.Process(target=_run, args=(loop, job, other))
+        self._connection, other = processes(quick).Pipe()
+        self._process = processes(quick).Process(target=_run, args=(loop, job, other))
         self._process.start()
         other.close()
         if not self._connection.poll(_READY_S):
@@ -173,8 +136,7 @@ class Player:
 
     def close(self) -> None:
         """Ends the process, whatever it does."""
-        with suppress(OSError):
-            self._process.kill()
+        self._process.kill()
         self._process.join()
 
     def _answer(self) -> Any:
@@ -186,18 +148,19 @@ class Player:
 
 def _run(loop: Loop, job: Any, connection: Connection) -> None:
     """In the process: a short training that is not counted, then the one that takes turns."""
-    imports = peak_memory()
-    with TemporaryDirectory() as home:
-        os.environ["MRNLAB_HOME"] = home  # encoded text is cached there
-        loop(job, _Warming())
+    imports = _peak_memory()
+    with laboratory():  # encoded text is cached there
+        loop(job, Turns(None))
         gc.collect()
-        cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
-        loop(job, _Turns(connection, cuda))
-    on_gpu = torch.cuda.max_memory_allocated() if cuda else None
-    connection.send(Memory(peak_memory(), imports, on_gpu))
+        loop(job, Turns(connection))
+    connection.send(Memory(_peak_memory(), imports, torch.cuda.max_memory_allocated() if _on_gpu() else None))
 
 
-def peak_memory() -> int:
+def _on_gpu() -> bool:
+    return torch.cuda.is_available() and torch.cuda.is_initialized()
+
+
+def _peak_memory() -> int:
     """Most bytes that this process has had in memory so far."""
     status = Path("/proc/self/status")
     if status.is_file():  # the other figure counts the process that started this one, too

@@ -1,0 +1,103 @@
+"""Every benchmark runs with `--quick`, and its last line is what it promises."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import multiprocessing
+import os
+import re
+import runpy
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.readme import scarce_data
+from tests.journeys.browser import BROWSERS
+from tests.patience import PATIENCE_S
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+KEYS = {
+    "curves": "band_ms naive_ms first_read_ms read_on_ms view_ms mean_view_ms figure_ms large_bytes "
+    "small_bytes",
+    "evaluation": "evaluation_share_of_epoch",
+    "mrn_step": "update_speedup mrn_over_mtl",
+    "pages": "runs points open_s live_update_ms live_update_kb relations_step_ms",
+    "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s first_run_s second_run_s",
+    "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
+    "snapshots": "ratio read_ms",
+    "soak": "runs faults rows_expected rows_found lost_runs",
+    "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
+    "store_ingest": "ingest listing",
+    "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
+    "training": "over_trainer over_trainer_fp32 over_published mrn_over_mtl inference_over_pipeline "
+    "memory_over_trainer",
+}
+# The server imports once what most of them take seconds to import.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["core.training.trainer", "tests.tiny", "tests.trained"])
+
+
+def commands() -> list[str]:
+    return sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
+
+
+def run_quickly(name: str, environment: dict[str, str], output: Path) -> None:
+    """In a process: `python -m tests.benchmarks.NAME --quick`, what it prints in a file."""
+    os.environ.update(environment)
+    with output.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.argv = [name, "--quick"]
+    runpy.run_module(f"tests.benchmarks.{name}", run_name="__main__", alter_sys=True)
+    sys.stdout.flush()
+
+
+@pytest.mark.parametrize("name", commands())
+def test_quick(name: str, tmp_path: Path) -> None:
+    if name == "pages" and not any(map(shutil.which, BROWSERS)):
+        pytest.skip("there is no Chromium here, whose work it measures")
+    if name == "training" and importlib.util.find_spec("accelerate") is None:
+        pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
+    output = tmp_path / "printed"
+    # Benchmarks have laboratories of their own: that a store is named elsewhere is nothing to them.
+    environment = {"MRNLAB_DB": f"sqlite:///{tmp_path / 'other.db'}"}
+    process = PROCESSES.Process(target=run_quickly, args=(name, environment, output))
+    process.start()
+    process.join(PATIENCE_S)
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    printed = output.read_text(encoding="utf-8")
+    assert process.exitcode == 0, printed
+    last = printed.splitlines()[-1]
+    if name == "readme":
+        assert re.search(pattern_of(last), README.read_text(encoding="utf-8"))
+    else:
+        assert list(json.loads(last)) == KEYS[name].split()
+    assert not (tmp_path / "other.db").exists()
+
+
+_FIGURE = r"\d+\.\d+"
+_RANGE = 1.0
+"""Points by which a figure may differ on another machine: bfloat16 and another BLAS change a few words in a
+thousand, and an interval over five seeds with them."""
+
+
+def pattern_of(sentence: str) -> str:
+    """That sentence with any figures, broken into lines anywhere."""
+    words = [re.escape(part).replace(r"\ ", r"\s+") for part in re.split(_FIGURE, sentence)]
+    return f"({_FIGURE})".join(words)
+
+
+@pytest.mark.slow
+def test_readme_has_the_figures_of_now() -> None:
+    sentence = scarce_data()
+    printed = re.search(pattern_of(sentence), README.read_text(encoding="utf-8"))
+    assert printed is not None, f"README does not say: {sentence}"
+    assert [float(figure) for figure in re.findall(_FIGURE, sentence)] == pytest.approx(
+        [float(figure) for figure in printed.groups()], abs=_RANGE
+    )
