@@ -14,7 +14,6 @@ from jobs.cli import app
 from tests.pages.conftest import packages_read_once as packages_read_once
 from tests.pages.conftest import workers as workers
 from tests.pages.filled_store import fill
-from tests.trained import toy_config, train_runs
 
 Call = Callable[..., Result]
 _FINE_TUNED = {"lr_encoder": 2e-3, "lr_heads": 2e-2}
@@ -41,6 +40,8 @@ def _of_its_own(home: Path, make: Callable[[], object]) -> Path:
 @pytest.fixture(scope="session")
 def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A laboratory with the runs of `RUNS`, each of 20 steps in five epochs."""
+    from tests.trained import toy_config, train_runs  # torch takes seconds, and few files need it
+
     home = tmp_path_factory.mktemp("pins") / "trained"
 
     def make() -> None:

@@ -25,6 +25,7 @@ _MASKED_KEYS = (
 _MASKS = (
     (rf'("(?:{_MASKED_KEYS})": )(?!null|\{{|\[)[^,\n}}]+', r'\1"MASKED"'),
     (r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?)?", "DATE"),
+    (r"\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b", "DAY"),
     (r"\b\d\d:\d\d(:\d\d)?\b", "CLOCK"),
     (r"(?<![\w.])\d+\.\d+\.\d+(\+\w+)?(?![\w.])", "VERSION"),
     (r"\b(\d+(\.\d+)?[ \u00a0](s|ms|min|h|d|seconds?|minutes?|hours?|days?)\b[ \u00a0]?)+", "DURATION "),

@@ -43,10 +43,12 @@ def _write(schema: str, home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_store(schema: str, trained_home: Path, call: Call, laboratory: Path, tmp_path: Path) -> None:
+def test_store(
+    schema: str, call: Call, laboratory: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     path = FOLDER / f"store-{schema}.sql.gz"
     if os.environ.get(RECORDING) and not path.exists():
-        _write(schema, trained_home, tmp_path)
+        _write(schema, request.getfixturevalue("trained_home"), tmp_path)
     connected = sqlite3.connect(laboratory / "runs.db")
     connected.executescript(gzip.decompress(path.read_bytes()).decode())
     connected.close()
