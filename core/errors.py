@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ArtefactError",
-    "ConfigError",
-    "CorpusError",
-    "DeviceError",
-    "EncoderError",
-    "IllegalMove",
-    "MRNLabError",
-    "NotOwner",
-    "OutOfMemory",
-    "RunNotFound",
-    "StoreError",
-    "StoreReplaced",
-    "TrainingError",
-]
-
 
 class MRNLabError(Exception):
     """Base of every error whose message is meant for the researcher as it stands."""

@@ -14,22 +14,6 @@ from pathlib import Path, PurePath
 from core.errors import MRNLabError
 from core.plain_text import shortened
 
-__all__ = [
-    "cache_dir",
-    "checkpoint_dir",
-    "data_dir",
-    "database_url",
-    "given_path",
-    "home",
-    "keep_private",
-    "log_path",
-    "may_read",
-    "models_dir",
-    "own_checkpoint",
-    "own_log",
-    "upload_dir",
-]
-
 
 def given_path(text: str | Path) -> Path:
     """The whole path of a file or folder that a user names, there or not; `~` is the user's own folder.

@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["shortened", "spreadsheet_cell", "terminal_text", "unguarded_cell", "without_passwords"]
-
 # What a spreadsheet takes for the beginning of a formula, at the beginning of a cell; and after what other
 # programs, or the same one in another country, take for the end of one.
 _MARKS = "=+\\-@＝＋－＠"

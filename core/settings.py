@@ -7,8 +7,6 @@ import os
 
 from core.errors import MRNLabError
 
-__all__ = ["seconds"]
-
 
 def seconds(variable: str, default: float, meaning: str, *, least: float = 0.0) -> float:
     """What the variable says, else the default. `meaning` tells what to set it to.

@@ -11,8 +11,8 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from dashboard.security import OwnVisitors
 from dashboard.serving import Headers, ready
-from dashboard.visitors import OwnVisitors
 
 app = st.App(
     Path(__file__).parent / "main.py",

@@ -7,17 +7,17 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import MRNLabError, StoreError
-from dashboard import login
-from dashboard.live import store_away
-from dashboard.logo import tab_icon
+from dashboard import security
+from dashboard.shared.live import store_away
+from dashboard.shared.states import problem
 from dashboard.sidebar import sidebar
-from dashboard.states import problem
+from dashboard.theme import tab_icon
 
 st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
 
 pages = [
     st.Page(
-        "app_pages/launch.py",
+        "launch/page.py",
         title="Launch",
         icon=":material/rocket_launch:",
         default=True,
@@ -26,32 +26,37 @@ pages = [
         help="Describe an experiment and start it: data, tasks, encoder, paradigm, seeds.",
     ),
     st.Page(
-        "app_pages/runs.py",
+        "runs/page.py",
         title="Runs",
+        url_path="runs",
         icon=":material/list_alt:",
         help="What runs now and what has run: progress, scores, history, log; stop, resume, retry, delete.",
     ),
     st.Page(
-        "app_pages/curves.py",
+        "curves/page.py",
         title="Curves",
+        url_path="curves",
         icon=":material/show_chart:",
         help="Losses, penalty and dev scores over training, live.",
     ),
     st.Page(
-        "app_pages/compare.py",
+        "compare/page.py",
         title="Compare",
+        url_path="compare",
         icon=":material/compare_arrows:",
         help="Configurations beside each other: mean and spread over seeds, paired differences.",
     ),
     st.Page(
-        "app_pages/relations.py",
+        "relations/page.py",
         title="Relations",
+        url_path="relations",
         icon=":material/grid_on:",
         help="What MRN learned of tasks, labels and features, step by step.",
     ),
     st.Page(
-        "app_pages/tag.py",
+        "tag/page.py",
         title="Tag",
+        url_path="tag",
         icon=":material/sell:",
         help="Type a sentence and see every task's labels with their confidence.",
     ),
@@ -64,7 +69,7 @@ def _launch_by_name() -> None:
 
 
 # Nothing of the laboratory is read or drawn for whoever may not come in.
-admitted = login.admitted()
+admitted = security.admitted()
 page = st.navigation(
     [*pages, st.Page(_launch_by_name, url_path="launch", visibility="hidden")],
     position="sidebar" if admitted else "hidden",
@@ -74,7 +79,7 @@ if not admitted:
     st.stop()
 try:
     sidebar()
-    login.account()
+    security.account()
     page.run()
 except StoreError as error:
     store_away(error)

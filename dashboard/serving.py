@@ -18,12 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import dashboard
 from core.errors import MRNLabError
 from core.paths import keep_private
-from dashboard import login
-from dashboard.components.assets import plotly_url
-from jobs.collecting import collect_seldom, keep_what_is_there
-from jobs.exposure import is_local, open_to_all
-
-__all__ = ["Headers", "ready"]
+from dashboard import security
+from dashboard.components.charts import plotly_url
+from jobs.doctor.machine import is_local, open_to_all
+from jobs.worker.idle import collect_seldom, keep_what_is_there
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +43,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     collect_seldom()
     keep_private()
     address = st.get_option("server.address")
-    if not is_local(address) and not login.demanded():
+    if not is_local(address) and not security.demanded():
         _log.warning("%s", open_to_all(address))
     threading.Thread(target=_get_ready, name="getting ready", daemon=True).start()
     yield
@@ -54,11 +52,11 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
 def _get_ready() -> None:
     for module in pkgutil.walk_packages(dashboard.__path__, "dashboard."):
         # A page's script draws when it is imported, as does main; and app is what runs.
-        if not module.name.startswith(("dashboard.app", "dashboard.main")):
+        if module.name not in ("dashboard.app", "dashboard.main") and not module.name.endswith(".page"):
             importlib.import_module(module.name)
     # Streamlit collects garbage after every run of a page.
     keep_what_is_there()
-    resources = importlib.import_module("dashboard.resources")
+    resources = importlib.import_module("dashboard.shared.resources")
     try:
         resources.get_ready()
     except MRNLabError as error:

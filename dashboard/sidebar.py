@@ -6,14 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.store.states import RunState
-from dashboard import actions, resources
-from dashboard.live import live, look_out
-from dashboard.logo import LOGO
-from dashboard.queries.runs import fraction_done
+from core.store.records import RunState
+from dashboard.shared import actions, resources
+from dashboard.shared.live import live, look_out
+from dashboard.shared.run_views import fraction_done
 from dashboard.text import escape, plural
-
-__all__ = ["sidebar"]
+from dashboard.theme import LOGO
 
 
 def sidebar() -> None:
@@ -51,6 +49,6 @@ def _running() -> None:
         )
         if part
     )
-    st.page_link("app_pages/runs.py", label=text, icon="spinner" if running else ":material/schedule:")
+    st.page_link("runs/page.py", label=text, icon="spinner" if running else ":material/schedule:")
     for run in laboratory.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
         st.progress(fraction_done(run), text=f"Run {run.id}")

@@ -7,26 +7,6 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from jobs.wording import number, signed_points
-
-__all__ = [
-    "ago",
-    "all_of",
-    "count",
-    "duration",
-    "escape",
-    "number",
-    "option",
-    "percent",
-    "plotly_text",
-    "plural",
-    "points",
-    "signed_points",
-    "size",
-    "span",
-    "unsigned_zero",
-]
-
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 # What Streamlit turns into something else after Markdown has been read, where a backslash no longer helps:

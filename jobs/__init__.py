@@ -1,3 +1,1 @@
 """Runs in the background: queueing, workers, engines, and the command line. Imports core, never dashboard."""
-
-__all__: list[str] = []

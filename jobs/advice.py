@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from core.store import Run, RunEvent, RunState
 from jobs.wording import number
 
-__all__ = ["Advice", "advice"]
-
 
 @dataclass(frozen=True)
 class Advice:

@@ -10,11 +10,9 @@ from pathlib import PurePath
 from typing import Any
 
 from core.config import RunConfig, kind_values
-from core.mrn.registry import parse_alignment
+from core.registry import parse_alignment
 from core.store.records import Run
 from jobs.wording import number
-
-__all__ = ["confounds", "corpus_name", "differing", "field_text", "kind_name", "run_name"]
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior"}

@@ -8,35 +8,15 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.costs import COST_NOTE, Cost
 from core.evaluation import averages
-from core.evaluation.label_report import REPORT_NUMBERS
+from core.evaluation.costs import COST_NOTE, Cost
+from core.evaluation.scores import REPORT_NUMBERS
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from jobs.naming import run_name
 from jobs.results import ResultCell, ResultTable
 from jobs.wording import COST_HEAD, cost_told
-
-__all__ = [
-    "BEST",
-    "COST_COLUMNS",
-    "REPORT_COLUMNS",
-    "SCORE_COLUMNS",
-    "Block",
-    "Entry",
-    "Sheet",
-    "csv_text",
-    "latex",
-    "markdown",
-    "published_rows",
-    "report_records",
-    "report_sheet",
-    "score_records",
-    "score_sheet",
-    "with_published",
-]
-
 
 BEST = (
     "best: the 95% interval of its difference to each other row, paired by the seeds that both have, lies "

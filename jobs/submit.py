@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from core.config import RunConfig, remarks
 from core.corpora import prepare
-from core.corpora.loading import placed_name
-from core.corpora.overlap import corpus_overlaps
+from core.corpora.loading import corpus_overlaps, placed_name, read
 from core.corpora.preparation import check_scored
-from core.errors import ConfigError, DeviceError, MRNLabError
-from core.models.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm
+from core.errors import ConfigError, CorpusError, DeviceError, MRNLabError
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments import choose
-from core.mrn.alignments.kept_mappings import keep_mapping
-from core.mrn.alignments.mapping import fit
-from core.mrn.alignments.mapping_file import read_mapping
-from core.mrn.registry import parse_alignment
-from core.store import Store
+from core.mrn.alignments.mapping import fit, keep_mapping, read_mapping
+from core.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm, parse_alignment
+from core.store import Run, RunState, Store
 from jobs.engines import Engine, default_engine
-from jobs.engines.slots import gpu_count, lacks
-
-__all__ = ["Preflight", "check", "placed", "submit"]
+from jobs.engines.local import gpu_count, lacks
+from jobs.results import UNKNOWN
 
 _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
 """The fields that, with the tasks and the seed, say which sentences and labels a run has."""
@@ -157,3 +153,125 @@ def placed(config: RunConfig) -> RunConfig:
     if all(getattr(config, field) == value for field, value in changes.items()):
         return config  # thousands are queued at once, and each check of a description takes its time
     return config.with_(**changes)
+
+
+# Runs of the store that are the same as planned ones: used instead of being trained once more.
+#
+# The same are runs of the same description and seed on the same text, for which `auto` stands for the same
+# now.
+
+
+REUSABLE: tuple[RunState, ...] = (RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED)
+"""The states of a run that need not be trained again, the best last."""
+
+
+_NEWEST = 400
+"""So many of the newest runs tell what the precision `auto` comes to."""
+
+
+def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, Run]:
+    """The runs of the store with these very descriptions, seed and all, that succeeded, train or wait.
+
+    Of several a finished one counts before one in training, and that before one that waits; of equals the
+    newest. Archived ones are left out. `configs` are as they would be queued (`jobs.submit.placed`). Only
+    runs of these configurations are read, however many others there are.
+
+    Runs that would be trained otherwise now (`up_to_date`) are left out too.
+    """
+    wanted = set(configs)
+    same = [
+        run
+        for run in store.runs_of({config.configuration_id for config in wanted}, REUSABLE)
+        if run.config_problem is None and run.config in wanted
+    ]
+    found: dict[RunConfig, Run] = {}
+    for run in up_to_date(store, same):
+        other = found.get(run.config)
+        if other is None or REUSABLE.index(run.state) > REUSABLE.index(other.state):
+            found[run.config] = run
+    return found
+
+
+def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False) -> list[Run]:
+    """Those of the runs that would be trained the same now; with `any_precision`, in whatever precision.
+
+    A run that saw other text than the corpus has now is left out; one of which that is not known is not.
+    So is a run in another precision than `auto` came to in the store's newest run with the same device, and
+    one whose alignment `auto` would choose otherwise.
+    """
+    conditions = store.conditions(runs)
+    text_now, alignment_now = cache(_text_now), cache(_alignment_now)  # many runs share a corpus
+    asks = not any_precision and any(run.config.precision == "auto" for run in runs)
+    precisions = _precisions_now(store) if asks else {}
+    kept = []
+    for run in runs:
+        known, data = conditions.get(run.id, UNKNOWN), (run.config.corpus, run.config.columns)
+        if known.text and _differ(known.text, text_now(*data)):
+            continue
+        if run.config.precision == "auto" and _differ(known.precision, precisions.get(run.config.device)):
+            continue
+        if run.config.alignment == "auto" and _differ(
+            known.alignment, alignment_now(*data, run.config.tasks)
+        ):
+            continue
+        kept.append(run)
+    return kept
+
+
+def _differ(stored: str | None, now: str | None) -> bool:
+    return None not in (stored, now) and stored != now
+
+
+def _text_now(corpus: str, columns: tuple[str, ...] | None) -> str | None:
+    """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it."""
+    try:
+        return read(corpus, columns).text_hash
+    except CorpusError:
+        return None
+
+
+def _alignment_now(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> str | None:
+    """What the alignment `auto` stands for; None where the corpus cannot be read here."""
+    try:
+        return choose(corpus_overlaps(corpus, columns, tasks))[0]
+    except CorpusError:
+        return None
+
+
+def _precisions_now(store: Store) -> dict[str, str]:
+    """What the precision `auto` came to in the newest run on each device (as descriptions name it).
+
+    Workers find that out, which import torch and may be on other machines.
+    """
+    newest: dict[str, Run] = {}
+    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, with_facts=False):
+        if run.config.precision == "auto" and run.owner is not None:  # an imported run has no owner
+            newest.setdefault(run.config.device, run)
+    known = store.conditions(newest.values())
+    return {
+        device: precision
+        for device, run in newest.items()
+        if run.id in known and (precision := known[run.id].precision) is not None
+    }
+
+
+def submit_missing(
+    store: Store,
+    configs: Sequence[RunConfig],
+    sweep: str | None = None,
+    *,
+    priority: int = 0,
+    retries: int = 0,
+    engine: Engine | None = None,
+    tell: Callable[[str], object] = lambda note: None,
+) -> tuple[list[int], list[int]]:
+    """As `submit`, but only what `same_runs` does not find is checked and queued.
+
+    Returns the numbers of all runs in the order of `configs`, and of those among them that were there.
+    """
+    wanted = [placed(config) for config in configs]
+    there = same_runs(store, wanted)
+    missing = [config for config in wanted if config not in there]
+    queued = submit(store, missing, sweep, priority=priority, retries=retries, engine=engine, tell=tell)
+    numbers = {config: run.id for config, run in there.items()} | dict(zip(missing, queued, strict=True))
+    return [numbers[config] for config in wanted], [numbers[config] for config in wanted if config in there]

@@ -5,24 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.config import RunConfig
-from core.costs import Cost
+from core.evaluation.costs import Cost
 from core.evaluation.statistics import MeanSD
 from core.store import Run, RunState
-
-__all__ = [
-    "COST_HEAD",
-    "correlation_told",
-    "cost_told",
-    "description_lines",
-    "number",
-    "p_told",
-    "percent",
-    "runs_told",
-    "seconds_told",
-    "signed_points",
-    "survival_told",
-]
-
 
 COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
 """The columns of `cost_told`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from jobs.collecting import keep_what_is_there
+from jobs.worker.idle import keep_what_is_there
 from tests.postgres import postgres_server as postgres_server
 from tests.postgres import postgres_url as postgres_url
 from tests.side_by_side import pytest_collection_modifyitems as pytest_collection_modifyitems

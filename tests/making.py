@@ -10,8 +10,7 @@ import numpy as np
 
 from core.config import RunConfig
 from core.mrn.relations import Relations
-from core.store import Owner, RunState, Store
-from core.training.events import (
+from core.records import (
     TOTAL,
     EpochMetrics,
     RunFacts,
@@ -21,6 +20,7 @@ from core.training.events import (
     TaskFacts,
     TaskScore,
 )
+from core.store import Owner, RunState, Store
 
 OWNER = Owner(host="here", pid=4242, process_started=1000.25, boot_id="boot-1")
 OTHER = Owner(host="here", pid=4243, process_started=1001.5, boot_id="boot-1")

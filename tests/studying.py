@@ -10,10 +10,10 @@ from typing import Any
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.records import Sink, SplitResult
 from core.store import RunState, Store
 from core.studies import Family, Setting, Study
-from core.training.events import Sink, SplitResult
-from jobs.worker import Worker
+from jobs.worker.loop import Worker
 from tests.making import OWNER, run_facts, task_score
 from tests.small_training import Ended, prepare
 

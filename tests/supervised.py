@@ -10,9 +10,8 @@ from contextlib import contextmanager
 import psutil
 
 from core.store import Owner, Store
-from jobs.engines.local import LocalEngine
-from jobs.engines.slots import taken_slots
-from jobs.processes import kill
+from jobs.engines.local import LocalEngine, taken_slots
+from jobs.worker.process import kill
 from tests.patience import PATIENCE_S
 
 __all__ = [
@@ -29,7 +28,7 @@ __all__ = [
 FOREVER = 1000
 """Epochs of a run that no test waits for."""
 
-SMALL_WORKER = (sys.executable, "-m", "jobs.supervisor", "tests.small_training")
+SMALL_WORKER = (sys.executable, "-m", "jobs.worker.supervisor", "tests.small_training")
 
 
 def small_engine(module: str = "tests.small_training") -> LocalEngine:
@@ -61,7 +60,7 @@ def watchers(pid: int) -> list[psutil.Process]:
             mine = process.pid == psutil.Process(pid).ppid() or words[-3:-1] == ["--adopt", str(pid)]
         except psutil.Error:
             continue
-        if mine and "jobs.supervisor" in words:
+        if mine and "jobs.worker.supervisor" in words:
             found.append(process)
     return found
 

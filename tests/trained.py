@@ -11,7 +11,7 @@ import numpy as np
 
 from core.config import RunConfig
 from core.store import RunState, Store
-from jobs.worker import Worker
+from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.tiny import tiny_bert
 

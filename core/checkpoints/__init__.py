@@ -2,8 +2,8 @@
 torch: what goes into the folders is written by others.
 """
 
-from core.checkpoints.checkpoint import Checkpoint, checkpoint_seconds
+from core.checkpoints.folders import Checkpoint, checkpoint_seconds
 from core.checkpoints.sealed import Damaged, NoRoom
-from core.checkpoints.shared import SharedFolders
+from core.checkpoints.shared_storage import SharedFolders
 
 __all__ = ["Checkpoint", "Damaged", "NoRoom", "SharedFolders", "checkpoint_seconds"]

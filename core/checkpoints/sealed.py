@@ -21,8 +21,6 @@ from safetensors import SafetensorError
 
 from core.errors import MRNLabError
 
-__all__ = ["Damaged", "NoRoom", "Sealed", "moved", "opened", "seal", "verified"]
-
 _MANIFEST = "manifest.json"
 _FORMAT = 1
 _SPARE = 1_000_000  # bytes left free: the store may lie on the same disk, and must go on writing

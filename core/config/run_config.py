@@ -24,12 +24,8 @@ from pydantic import (
     model_validator,
 )
 
-from core.config.checks import check, fill
-from core.config.conditions import CONDITIONS, CONTEXT_FIELDS
-from core.config.field_help import FieldHelp, error_sentence, read_schema
+from core.config.fields import CONDITIONS, CONTEXT_FIELDS, FieldHelp, check, error_sentence, fill, read_schema
 from core.errors import ConfigError
-
-__all__ = ["FIELD_HELP", "LATER_FIELDS", "PARADIGMS", "RunConfig"]
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]

@@ -1,10 +1,9 @@
 """Annotated text: the corpora known by name, readers of files, and what a run trains on. Needs no torch."""
 
 from core.corpora.catalogue import CATALOGUE, CorpusSpec
-from core.corpora.detection import ColumnProposal, detect_columns
-from core.corpora.loading import load
+from core.corpora.folder import ColumnProposal, detect_columns
+from core.corpora.loading import CorpusSummary, SplitSize, TaskSummary, load, summarise
 from core.corpora.preparation import prepare
-from core.corpora.summary import CorpusSummary, SplitSize, TaskSummary, summarise
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.corpora.uploads import save_upload
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -9,10 +10,8 @@ from types import MappingProxyType
 
 from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
-from core.corpora.wording import counted, listed
 from core.errors import CorpusError
-
-__all__ = ["MOST_LABELS", "SPLITS", "assemble", "describe", "findings"]
+from core.wording import counted, listed
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
@@ -156,3 +155,26 @@ def _with_labels(
         )
         for sentence in sentences
     )
+
+
+# A hash of a corpus's text: whether two runs saw the same words with the same labels.
+
+
+_LENGTH = 16
+
+
+def text_hash(corpus: Corpus) -> str:
+    """16 hexadecimal digits of SHA-256 over all words, labels and parts of a corpus, split by split.
+
+    It is the same for the same text, wherever its files lie and however they are written. Words, columns,
+    sentences and splits are separated by control characters, which text does not hold.
+    """
+    digest = hashlib.sha256()
+    for split in SPLITS:
+        digest.update(f"\x1d{split}".encode())
+        for sentence in corpus.split(split):
+            columns = [sentence.part, "\x1f".join(sentence.tokens)]
+            for task, labels in sorted(sentence.labels.items()):
+                columns += (task, "\x1f".join(labels))
+            digest.update("\x1e".join(("", *columns)).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:_LENGTH]

@@ -2,15 +2,217 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
-from core.corpora.conll import CONLL2000_COLUMNS, CONLL2003_COLUMNS, conll2000, conll2003
+from core.corpora.assembly import assemble, describe
 from core.corpora.demo import DEMO_COLUMNS, DEMO_POS_COLUMNS, demo, demo_pos_a, demo_pos_b
-from core.corpora.joined import both_pos, demo_both_pos
-from core.corpora.types import Corpus
+from core.corpora.folder import find_splits, read_folder
+from core.corpora.types import Corpus, Sentence, Split
+from core.errors import CorpusError
+from core.paths import data_dir, may_read
 
-__all__ = ["CATALOGUE", "CorpusSpec"]
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+
+# Corpora of the Hugging Face Hub, in the shape of the shared tasks: words and a ClassLabel column per task.
+#
+# The bare names are script repositories, which `datasets` refuses since version 4; the parquet revision
+# holds
+# the same data without code.
+
+
+_REVISION = "refs/convert/parquet"
+_SPLITS: dict[str, Split] = {"train": "train", "validation": "dev", "test": "test"}
+_TASK_SUFFIX = "_tags"
+
+
+def read_hub(name: str, repository: str) -> Corpus:
+    """The corpus from the Hub, or from the copy that an earlier load left on this machine.
+
+    Raises CorpusError where there is neither network nor copy.
+    """
+    from datasets import load_dataset
+
+    try:
+        if not _in_cache(repository):
+            _look_up_hub()
+        data = load_dataset(repository, revision=_REVISION)
+    except RuntimeError as error:
+        # A folder of the repository's name, in the current one, that is a script.
+        raise CorpusError(
+            f"{name} was found as a script ({repository}), and scripts are never run; start from another "
+            "folder."
+        ) from error
+    except (OSError, ValueError) as error:
+        # OSError covers every failure of the network; ValueError a cache without this revision.
+        raise CorpusError(
+            f"{name} is not on this machine and the Hugging Face Hub cannot be reached; set MRNLAB_DATA to "
+            f"a folder that holds a folder '{name}' with its files, or give such a folder as the corpus."
+        ) from error
+    return from_dataset(name, data)
+
+
+def _in_cache(repository: str) -> bool:
+    from datasets import config
+
+    return (Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___")).is_dir()
+
+
+def _look_up_hub() -> None:
+    """Raises OSError at once where the Hub's name is not found; `datasets` would try for half a minute."""
+    from huggingface_hub import constants
+
+    # A proxy looks names up itself; and offline mode is told by `datasets`, without delay.
+    if not constants.HF_HUB_OFFLINE and not getproxies():
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None)
+
+
+def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
+    """The corpus of a dataset with `tokens` and one column of ClassLabels, named `TASK_tags`, per task."""
+    splits: dict[Split, list[Sentence]] = {}
+    tag_lists: dict[str, Sequence[str]] = {}
+    for hub_split, split in _SPLITS.items():
+        if hub_split not in data:
+            continue
+        table = data[hub_split]
+        columns = {
+            column.removesuffix(_TASK_SUFFIX): (table.features[column].feature.names, table[column])
+            for column in table.column_names
+            if column.endswith(_TASK_SUFFIX)
+        }
+        tag_lists |= {task: names for task, (names, _) in columns.items()}
+        splits[split] = [
+            Sentence(
+                tuple(tokens),
+                {
+                    task: tuple(names[label] for label in column[place])
+                    for task, (names, column) in columns.items()
+                },
+            )
+            for place, tokens in enumerate(table["tokens"])
+            if tokens
+        ]
+    return assemble(name, splits, tag_lists=tag_lists)
+
+
+# The shared-task corpora, from a folder of that name under MRNLAB_DATA or else from the Hub.
+
+
+CONLL2003_COLUMNS = ("tokens", "pos", "chunk", "ner")
+CONLL2000_COLUMNS = ("tokens", "pos", "chunk")
+
+# The tag lists that the corpora declare on the Hub. Some of their tags occur in no sentence; a head of the
+# published program has a row for each all the same.
+_POS_2000 = (
+    *("''", "#", "$", "(", ")", ",", ".", ":", "``", "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS"),
+    *("MD", "NN", "NNP", "NNPS", "NNS", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO"),
+    *("UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB"),
+)
+_POS_2003 = (*_POS_2000, '"', "LS", "NN|SYM")
+
+
+def _spans(types: str) -> tuple[str, ...]:
+    return ("O", *(f"{prefix}-{kind}" for kind in types.split() for prefix in "BI"))
+
+
+_CHUNKS = _spans("ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP")
+_TAG_LISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "conll2003": {"pos": _POS_2003, "chunk": _CHUNKS, "ner": _spans("LOC MISC ORG PER")},
+    "conll2000": {"pos": _POS_2000, "chunk": _CHUNKS},
+}
+
+
+def conll2003() -> Corpus:
+    """CoNLL-2003 English: 14,041 / 3,250 / 3,453 sentences with POS, chunks and entities."""
+    return _read("conll2003", CONLL2003_COLUMNS)
+
+
+def conll2000() -> Corpus:
+    """CoNLL-2000: 8,936 / - / 2,012 sentences with POS and chunks."""
+    return _read("conll2000", CONLL2000_COLUMNS)
+
+
+def _read(name: str, columns: tuple[str, ...]) -> Corpus:
+    data = data_dir()
+    if data is not None and (data / name).is_dir():
+        return read_folder(data / name, columns, name, _TAG_LISTS[name])
+    return read_hub(name, f"eriktks/{name}")
+
+
+# Several corpora as one, each with sentences of its own.
+
+
+def both_pos() -> Corpus:
+    """The POS tags of CoNLL-2003 and of CoNLL-2000 as two tasks."""
+    return join("both-pos", {"pos-2003": (conll2003(), "pos"), "pos-2000": (conll2000(), "pos")})
+
+
+def demo_both_pos() -> Corpus:
+    """The two demo POS corpora as two tasks."""
+    return join("demo-both-pos", {"pos-a": (demo_pos_a(), "pos"), "pos-b": (demo_pos_b(), "pos")})
+
+
+def join_all(corpora: Sequence[Corpus]) -> Corpus:
+    """One corpus of all tasks of all these. A task that several of them have is named `task@corpus`.
+
+    Raises CorpusError where two corpora have one name.
+    """
+    for name, number in Counter(corpus.name for corpus in corpora).items():
+        if number > 1:
+            raise CorpusError(f"Two of the corpora to join are called {name}; name one, or rename a folder.")
+    owners = Counter(task.name for corpus in corpora for task in corpus.tasks)
+    return join(
+        "+".join(corpus.name for corpus in corpora),
+        {
+            f"{task.name}@{corpus.name}" if owners[task.name] > 1 else task.name: (corpus, task.name)
+            for corpus in corpora
+            for task in corpus.tasks
+        },
+    )
+
+
+def join(name: str, parts: Mapping[str, tuple[Corpus, str]]) -> Corpus:
+    """One corpus of the sentences of all parts.
+
+    `parts` maps a new task's name to a corpus and the task there. Each sentence keeps those of its corpus's
+    tasks, and remembers the corpus as its `part`.
+    """
+    corpora = {corpus.name: corpus for corpus, _ in parts.values()}
+    renamed: dict[str, list[tuple[str, str]]] = {}
+    for new, (corpus, old) in parts.items():
+        renamed.setdefault(corpus.name, []).append((new, old))
+
+    def sentences(split: Split) -> tuple[Sentence, ...]:
+        kept = (
+            Sentence(
+                one.tokens,
+                {new: one.labels[old] for new, old in renamed[part] if old in one.labels},
+                part,
+            )
+            for part, corpus in corpora.items()
+            for one in corpus.split(split)
+        )
+        return tuple(one for one in kept if one.labels)
+
+    return describe(
+        Corpus(
+            name=name,
+            tasks=tuple(replace(corpus.task(old), name=new) for new, (corpus, old) in parts.items()),
+            train=sentences("train"),
+            dev=sentences("dev"),
+            test=sentences("test"),
+            notes=tuple(f"{part}: {note}" for part, corpus in corpora.items() for note in corpus.notes),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -91,3 +293,59 @@ CATALOGUE: dict[str, CorpusSpec] = {
         ),
     )
 }
+
+
+# Where the files of a corpus are, and whether they are still the same.
+
+
+def locate(name: str) -> Path:
+    """The folder of that name: as it stands, else under MRNLAB_DATA.
+
+    Raises CorpusError where there is none.
+    """
+    folder = find_folder(name)
+    if folder is None and not may_read(name):
+        raise CorpusError(
+            f"'{name}' lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
+        )
+    if folder is None:
+        raise CorpusError(
+            f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
+        )
+    return folder
+
+
+def find_folder(name: str) -> Path | None:
+    """As `locate`, but None where there is no such folder."""
+    # Of os.path, whose functions raise nothing, whatever a name holds.
+    places = [os.path.expanduser(name)]
+    if (data := data_dir()) is not None:
+        places.append(os.path.join(data, name))
+    return next((Path(place) for place in places if may_read(place) and os.path.exists(place)), None)
+
+
+def local_folders(name: str) -> list[Path]:
+    """The folders under MRNLAB_DATA that a corpus of the catalogue is read from, those that are there."""
+    data = data_dir()
+    if data is None:
+        return []
+    return [data / part for part in CATALOGUE[name].hub_folders if (data / part).is_dir()]
+
+
+def is_local(name: str) -> bool:
+    """Whether a corpus of the catalogue, or a folder, can be read without the network."""
+    return name not in CATALOGUE or len(local_folders(name)) == len(CATALOGUE[name].hub_folders)
+
+
+def fingerprint(name: str) -> tuple[str, ...]:
+    """Names, sizes and times of the files that a corpus of the catalogue or a folder is read from.
+
+    None of them for one that is made here or comes from the Hub. Raises CorpusError as `locate` does.
+    """
+    folders = local_folders(name) if name in CATALOGUE else [locate(name)]
+    found = []
+    for folder in folders:
+        for path in find_splits(folder).values():
+            stat = path.stat()
+            found.append(f"{path}:{stat.st_size}:{stat.st_mtime_ns}")
+    return tuple(found)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, combinations
 
-from core.corpora.assembly import describe, findings
-from core.corpora.catalogue import CATALOGUE
+from core.corpora.assembly import SPLITS, describe, findings, text_hash
+from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
 from core.corpora.derived import Recipe, is_derived, recipe
-from core.corpora.fingerprint import text_hash
 from core.corpora.folder import read_folder
-from core.corpora.joined import join_all
-from core.corpora.places import find_folder, fingerprint, locate
-from core.corpora.types import Corpus
+from core.corpora.types import Corpus, Overlap, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
-
-__all__ = ["bases_of", "load", "placed_name", "read", "recipe_of"]
 
 _PREVIEW_SEED = 1
 _KEPT = 4
@@ -95,3 +92,156 @@ def _as_stored(
         known = f" ({', '.join(spec.columns)})" if spec.columns else ""
         raise CorpusError(f"{name} knows its own columns{known}; leave the names of columns away.")
     return spec.read()
+
+
+# How far the tasks of a corpus overlap: in the words annotated for both, and in their label names.
+#
+# Measured on all training sentences, before a run draws any of them by its seed. What rests on it is the
+# same
+# for every seed and every fraction of a configuration.
+
+
+_SEED = 1
+"""A derived corpus is measured as drawn with this seed, whatever the seed of the run."""
+
+
+def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[str]) -> tuple[Overlap, ...]:
+    """The overlap of each pair of these tasks. Measured anew only when the corpus's files change.
+
+    Raises CorpusError as `prepare` does.
+    """
+    files = tuple(map(fingerprint, bases_of(corpus)))
+    return _measured(corpus, tuple(columns) if columns is not None else None, tuple(tasks), files)
+
+
+@lru_cache(maxsize=32)
+def _measured(
+    name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: tuple[tuple[str, ...], ...]
+) -> tuple[Overlap, ...]:
+    del files  # part of the cache's key only: it changes when the files do
+    corpus = read(name, columns)
+    recipe = recipe_of(name)
+    return overlaps((corpus if recipe is None else recipe.make(corpus, _SEED)).train, tasks)
+
+
+def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overlap, ...]:
+    """The overlap of each pair of these tasks in these training sentences, in the order of the tasks."""
+    words: Counter[str] = Counter()
+    together: Counter[tuple[str, str]] = Counter()
+    labels: dict[str, Counter[str]] = {task: Counter() for task in tasks}
+    for sentence in sentences:
+        annotated = [task for task in tasks if task in sentence.labels]
+        for task in annotated:
+            words[task] += len(sentence.tokens)
+            labels[task].update(sentence.labels[task])
+        for pair in combinations(annotated, 2):
+            together[pair] += len(sentence.tokens)
+    for counts in labels.values():
+        del counts["O"]  # says only what a word is not
+    return tuple(
+        Overlap(
+            (a, b),
+            _share(together[a, b], min(words[a], words[b])),
+            min(_under_names_of(labels[a], labels[b]), _under_names_of(labels[b], labels[a])),
+        )
+        for a, b in combinations(tasks, 2)
+    )
+
+
+def _under_names_of(labels: Counter[str], others: Counter[str]) -> float:
+    return _share(sum(number for name, number in labels.items() if name in others), labels.total())
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+# A corpus at a glance, for the form: sizes, tasks, labels, three sentences, notes. Quick the second time.
+
+
+_SAMPLES = 3
+_SAMPLE_WORDS = range(8, 25)
+
+
+@dataclass(frozen=True)
+class SplitSize:
+    """How much text a split holds."""
+
+    sentences: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """One task: `labels`, those of the training words, and what was found in all splits.
+
+    `counts` says for each split that is annotated how many words have each label, labels that training never
+    shows among them. `sentences` is how many training sentences are annotated for it.
+    """
+
+    name: str
+    scheme: Scheme
+    labels: tuple[str, ...]
+    counts: Mapping[Split, Mapping[str, int]]
+    sentences: int
+    unseen: Mapping[str, tuple[str, ...]]
+    illegal: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """What the form shows of a corpus. `splits` has train and test, and dev where the corpus has one."""
+
+    name: str
+    splits: Mapping[str, SplitSize]
+    tasks: tuple[TaskSummary, ...]
+    samples: tuple[Sentence, ...]
+    notes: tuple[str, ...]
+
+
+def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
+    """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
+    files = tuple(map(fingerprint, bases_of(name)))
+    return _summarised(name, tuple(columns) if columns is not None else None, files)
+
+
+@lru_cache(maxsize=32)
+def _summarised(
+    name: str, columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
+) -> CorpusSummary:
+    del files  # part of the cache's key only: it changes when the files do
+    corpus = load(name, columns)
+    return CorpusSummary(
+        corpus.name,
+        {
+            split: SplitSize(len(sentences), sum(len(sentence.tokens) for sentence in sentences))
+            for split in SPLITS
+            if (sentences := corpus.split(split))
+        },
+        tuple(_task_summary(corpus, task) for task in corpus.tasks),
+        _samples(corpus),
+        corpus.notes,
+    )
+
+
+def _task_summary(corpus: Corpus, task: Task) -> TaskSummary:
+    columns = {
+        split: [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
+        for split in SPLITS
+    }
+    return TaskSummary(
+        task.name,
+        task.scheme,
+        task.labels,
+        {split: Counter(chain.from_iterable(column)) for split, column in columns.items() if column},
+        len(columns["train"]),
+        task.unseen,
+        task.illegal,
+    )
+
+
+def _samples(corpus: Corpus) -> tuple[Sentence, ...]:
+    """Three training sentences of a readable length, spread over the split so that each part shows."""
+    readable = [one for one in corpus.train if len(one.tokens) in _SAMPLE_WORDS] or list(corpus.train)
+    number = min(_SAMPLES, len(readable))
+    return tuple(readable[place * len(readable) // number] for place in range(number))

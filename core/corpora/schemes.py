@@ -17,8 +17,6 @@ from itertools import chain, pairwise
 
 from core.corpora.types import Scheme
 
-__all__ = ["convert", "label_order", "looks_like_spans", "notation", "scheme_of", "violations"]
-
 Column = Sequence[Sequence[str]]
 """The labels of one task: a sequence per sentence."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Corpus", "Overlap", "Planted", "Scheme", "Sentence", "Split", "Task"]
-
 Split = Literal["train", "dev", "test"]
 Scheme = Literal["iob2", "plain"]
 
@@ -91,7 +89,7 @@ class Corpus:
     `dev_from_train` says that `dev` was held out of the training sentences, for want of a split of its own.
     `planted` tells of a simulated corpus what a run should find. `overlaps` has each pair of tasks as it is
     in the whole corpus, for runs whose alignment is `auto`. `text_hash` is that of the whole corpus as it was
-    read (`core.corpora.fingerprint`), whatever share of it a run draws; empty where it was not read.
+    read (`core.corpora.assembly`), whatever share of it a run draws; empty where it was not read.
     """
 
     name: str

@@ -17,15 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.corpora.assembly import SPLITS
-from core.corpora.columns import read_table
-from core.corpora.conllu import read_conllu
-from core.corpora.detection import detect_columns
-from core.corpora.files import CONLLU, EXTENSIONS, find_splits, split_of
+from core.corpora.folder import CONLLU, EXTENSIONS, detect_columns, find_splits, split_of
+from core.corpora.readers import read_conllu, read_table
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
-
-__all__ = ["MOST_MEGABYTES", "Upload", "delete_upload", "save_upload", "uploads"]
 
 MOST_MEGABYTES = 200
 """The most an upload may hold in all: ten times the largest shared-task corpora."""

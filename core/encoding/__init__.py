@@ -1,3 +1,1 @@
 """From words to batches: subwords, windows for long sentences, an on-disk cache, batches by length."""
-
-__all__: list[str] = []

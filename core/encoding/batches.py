@@ -16,10 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.encoding import stretches
+from core.encoding import tokenizer
 from core.encoding.encoded import EncodedText
-
-__all__ = ["AT_ONCE", "IGNORED", "Batch", "Batches", "EpochOrder"]
 
 IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
@@ -188,7 +186,7 @@ class Batches:
         ids = np.where(mask, text.ids[places], self._pad).astype(np.int64)
         starts = text.words[windows]
         counts = text.words[windows + 1] - starts
-        words = stretches.places(starts, counts)
+        words = tokenizer.places(starts, counts)
         rows = np.repeat(np.arange(len(windows)) * width, counts) + text.firsts[words]
         word_numbers = torch.from_numpy(words)
         return Batch(

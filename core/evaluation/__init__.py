@@ -1,15 +1,14 @@
 """Scores of predictions and statistics over seeds. Needs no torch."""
 
-from core.evaluation.label_report import averages
-from core.evaluation.randomisation import Randomised, randomisation_test
-from core.evaluation.rare_labels import rarer_half_f1
-from core.evaluation.scores import PlainScore, score_name, score_task
+from core.evaluation.scores import PlainScore, averages, rarer_half_f1, score_name, score_task
 from core.evaluation.spans import Span, spans
 from core.evaluation.statistics import (
     MeanSD,
     PairedDifference,
+    Randomised,
     holm,
     paired_difference,
+    randomisation_test,
     significant,
     summary,
 )

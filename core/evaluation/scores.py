@@ -2,7 +2,7 @@
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.
-They are counted by `core.evaluation.span_counts`, and equal to seqeval's in default and strict mode.
+They are counted by `core.evaluation.spans`, and equal to seqeval's in default and strict mode.
 `seqeval_f1` is what seqeval makes of POS tags (it reads NNP as prefix N and type NP); the dissertation's POS
 tables hold it, and it serves for nothing else.
 
@@ -11,18 +11,27 @@ Scores are counted from labels' numbers: a training has them, and its gold label
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.corpora.types import Scheme
-from core.evaluation.gold import Gold, Ints, Labels, numbered
-from core.evaluation.seqeval_spans import seqeval_spans
-from core.evaluation.span_counts import Notation, SpanCounts, counts_by_type, f1_of
-from core.training.events import TaskScore
-
-__all__ = ["PlainScore", "score_name", "score_numbers", "score_task"]
+from core.evaluation.spans import (
+    FlatSpans,
+    Gold,
+    Ints,
+    Labels,
+    Notation,
+    SpanCounts,
+    counts_by_type,
+    f1_of,
+    numbered,
+    seqeval_spans,
+)
+from core.records import TaskScore
 
 PlainScore = Literal["accuracy", "seqeval_f1"]
 Report = dict[str, dict[str, float]]
@@ -159,3 +168,120 @@ def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
     both = int(guess.among(true).sum())
     return f1_of(SpanCounts(len(true.end), len(guess.end), both))
+
+
+# A task's score as sums over sentences: what a test needs that takes sentences for its units.
+
+
+Counts = NDArray[np.int64]
+
+
+def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
+    """Per sentence (row): how many items are annotated, how many predicted, how many both: (sentences, 3).
+
+    Items are spans (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). The score
+    of any set of sentences is `score_of_counts` of their sum. Raises ValueError where lengths differ.
+    """
+    if [len(labels) for labels in gold] != [len(labels) for labels in predicted]:
+        raise ValueError("gold and predicted labels have different lengths")
+    known, guess = numbered(gold, predicted)
+    if score_name == "accuracy":
+        right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
+        return np.stack([known.lengths, known.lengths, right], axis=1)
+    if score_name == "seqeval_f1":
+        return _by_sentence(
+            seqeval_spans(known, known.numbers), seqeval_spans(known, guess), known.lengths + 1
+        )
+    notation = Notation.of(known.names)
+    true, found = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
+    return _by_sentence(true, found, known.lengths)
+
+
+def _sentences(lengths: Ints) -> Ints:
+    """(N,): the sentence of each word."""
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def _by_sentence(true: FlatSpans, found: FlatSpans, lengths: Ints) -> Counts:
+    """Annotated, predicted and common spans of each sentence: the one that a span ends in."""
+    sentence = _sentences(lengths)
+    ends = (true.end, found.end, found.end[found.among(true)])
+    return np.stack([np.bincount(sentence[one - 1], minlength=len(lengths)) for one in ends], axis=1)
+
+
+def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """F1 (of words: accuracy) of summed counts (..., 3); 0 where there is nothing to count."""
+    items = np.asarray(counts[..., 0] + counts[..., 1])
+    score = np.zeros(items.shape)
+    np.divide(2.0 * counts[..., 2], items, out=score, where=items > 0)
+    return score
+
+
+# How well the labels that are seldom seen are found: a mean over all words hides them.
+
+
+def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
+    """The mean F1 of the rarer half of the annotated labels or span types, of an odd number the smaller.
+
+    `report` is that of a TaskScore: a row per label with `f1` and `support`. Of equally rare labels the first
+    by name count. None where fewer than two labels are annotated.
+    """
+    annotated = sorted((row["support"], label) for label, row in report.items() if row["support"])
+    rarer = [label for _, label in annotated[: len(annotated) // 2]]
+    return math.fsum(report[label]["f1"] for label in rarer) / len(rarer) if rarer else None
+
+
+# Averages over the labels of one task: the last rows of scikit-learn's and seqeval's classification_report.
+#
+# A stored report has a row per label, for span tasks per span type, that is annotated or predicted. `micro`
+# counts all of them together, `macro` is their plain mean, `weighted` their mean weighted by support.
+
+
+StoredReport = Mapping[str, Mapping[str, float]]
+
+AVERAGES = ("micro", "macro", "weighted")
+"""The averages, in the order in which the libraries print them."""
+
+REPORT_NUMBERS = ("precision", "recall", "f1", "support")
+
+
+class _Scored(Protocol):
+    """The fields of a TaskScore or a StoredScore that averages are computed from."""
+
+    @property
+    def accuracy(self) -> float: ...
+    @property
+    def precision(self) -> float | None: ...
+    @property
+    def recall(self) -> float | None: ...
+    @property
+    def f1_conll(self) -> float | None: ...
+    @property
+    def report(self) -> StoredReport: ...
+
+
+def averages(score: _Scored) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 in [0, 1] and support, for each of AVERAGES; empty where no report is stored.
+
+    For plain labels the micro average of all three is the accuracy, since each word has exactly one label.
+    """
+    rows = list(score.report.values())
+    if not rows:
+        return {}
+    support = sum(row["support"] for row in rows)
+    is_spans = score.f1_conll is not None
+    micro = (score.precision, score.recall, score.f1_conll) if is_spans else (score.accuracy,) * 3
+    found = {"micro": dict(zip(REPORT_NUMBERS, (*map(_number, micro), support), strict=True))}
+    for name, weights in (("macro", [1.0] * len(rows)), ("weighted", [row["support"] for row in rows])):
+        total = sum(weights)
+        found[name] = {
+            number: math.fsum(row[number] * weight for row, weight in zip(rows, weights, strict=True)) / total
+            if total
+            else 0.0
+            for number in REPORT_NUMBERS[:3]
+        } | {"support": support}
+    return found
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

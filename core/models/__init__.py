@@ -1,3 +1,1 @@
 """Encoders, heads and the tagger that joins them. `registry` needs no torch; the other modules do."""
-
-__all__: list[str] = []

@@ -2,5 +2,3 @@
 
 `registry` and `relations` need no torch; the other modules do.
 """
-
-__all__: list[str] = []

@@ -25,8 +25,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["LowRankCovariance", "semidefinite_factor"]
-
 _JITTER = 1e-12
 """Share of its largest entry added to a scatter's diagonal: a singular one then has a Cholesky factor."""
 

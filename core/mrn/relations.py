@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["MODES", "Relations", "correlation"]
 
 MODES: tuple[str, ...] = ("task", "label", "feature")
 Array = NDArray[np.floating]
@@ -81,3 +83,189 @@ class Relations:
         relative = factor / largest
         scale = np.sqrt(np.einsum("dr,dr->d", relative, relative) + (spread / largest) ** 2)
         return scale * largest, relative * _inverse(scale)[:, None]
+
+
+# Which tasks an alignment lets be related, from a run's stored facts. Needs no torch.
+#
+# Two tasks meet where both have weights in a general row. Between tasks that meet neither directly nor
+# through
+# others, Ω_task and the blocks of Ω_label are exactly zero for ever: scatters of rows that never meet are
+# zero
+# there when the covariances are, and the covariances begin as the identity. Tasks that meet only through a
+# third can be related.
+
+
+def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """The tasks in groups: relations can be learned within a group, and are zero between groups.
+
+    In the order of the tasks; one group where all tasks can be related.
+    """
+    names = [task["name"] for task in facts.get("tasks", ())]
+    if not facts.get("meet"):  # a run of a version that told only whether all tasks are apart
+        return tuple((name,) for name in names) if "task" in facts.get("impossible", ()) else (tuple(names),)
+    reach = np.asarray(facts["meet"], dtype=bool)
+    for _ in names:
+        reach = reach @ reach
+    # A group is told by its first task, which all of its tasks reach.
+    first = reach.argmax(axis=1)
+    return tuple(
+        tuple(name for name, of in zip(names, first, strict=True) if of == group)
+        for group in dict.fromkeys(first.tolist())
+    )
+
+
+# The rows of the three matrices: their names, their tasks, and what the alignment makes impossible, from a
+# run's stored facts. Needs no torch.
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of cells that the alignment forces to zero: half-open ranges of rows and columns."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+def row_names(
+    facts: Mapping[str, Any], tasks: Sequence[str], mode: str, size: int
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The name of each row and the tasks that own it; numbers where the facts do not tell."""
+    if mode == "task":
+        names = tuple(fact["name"] for fact in facts.get("tasks", ())) or tuple(tasks)
+        owners = tuple((name,) for name in names)
+    else:
+        names = tuple(facts.get("label_names", ())) if mode == "label" else ()
+        owners = tuple(tuple(owner) for owner in facts.get("label_owners", ()))
+    if len(names) == size:
+        return names, owners
+    return tuple(f"{mode} {index}" for index in range(size)), ((),) * size
+
+
+def impossible_blocks(
+    facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]
+) -> tuple[Block, ...]:
+    """Where the alignment lets no relation arise: between groups of tasks, and between their labels."""
+    groups = task_groups(facts)
+    if mode == "feature" or len(groups) == 1:
+        return ()
+    number = {task: index for index, tasks in enumerate(groups) for task in tasks}
+    runs = stretches(owners)
+    group = {top: {number[task] for task in owners[top]} for top, _ in runs}
+    return tuple(
+        Block(top, bottom, left, right)
+        for top, bottom in runs
+        for left, right in runs
+        if top != left and group[top].isdisjoint(group[left])
+    )
+
+
+def stretches(owners: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
+    """Half-open ranges of neighbouring rows with the same owners."""
+    edges = [0, *(i for i in range(1, len(owners)) if owners[i] != owners[i - 1]), len(owners)]
+    return list(itertools.pairwise(edges))
+
+
+# What MRN learned, in a few numbers for each covariance. Needs no torch.
+
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One covariance (d, d) in numbers.
+
+    `effective_rank` is the number of directions that share the variance, from 1 (all in one) to d (the same
+    in each), 0 where there is none: the exponential of the entropy of the eigenvalues as shares of their sum
+    (Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality"). `condition` is the
+    largest eigenvalue over the smallest, ∞ where the matrix is singular. `strongest` is the correlation off
+    the diagonal that is largest in size, with its sign; None where there is no pair. All are NaN where the
+    matrix holds what is no finite number.
+    """
+
+    effective_rank: float
+    trace: float
+    condition: float
+    strongest: float | None
+
+
+def numbers(relations: Relations, mode: str) -> Numbers:
+    """The numbers of `task`, `label` or `feature`. No D × D matrix is decomposed."""
+    if not _finite(relations, mode):
+        return Numbers(math.nan, math.nan, math.nan, math.nan)
+    spectrum = eigenvalues(relations, mode)
+    largest, smallest, trace = float(spectrum[-1]), float(spectrum[0]), float(spectrum.sum())
+    return Numbers(
+        effective_rank=_effective_rank(spectrum),
+        trace=trace,
+        condition=largest / smallest if smallest > 0 else math.inf,
+        strongest=_strongest(relations.correlation(mode)),
+    )
+
+
+def _finite(relations: Relations, mode: str) -> bool:
+    if mode != "feature":
+        return bool(np.isfinite(relations.covariance(mode)).all())
+    return bool(np.isfinite(relations.feature_factor).all()) and math.isfinite(relations.feature_diagonal)
+
+
+def eigenvalues(relations: Relations, mode: str) -> Floats:
+    """The eigenvalues (d,) of a finite covariance, rising, none negative.
+
+    Those of a·I + F Fᵀ are a + λ for the eigenvalues λ of the smaller of FᵀF and F Fᵀ, and a for the rest.
+    """
+    if mode != "feature":
+        return _semidefinite(np.asarray(relations.covariance(mode)))
+    factor = np.asarray(relations.feature_factor)
+    narrow = factor if factor.shape[1] <= factor.shape[0] else factor.T
+    exact = narrow.astype(np.float64)
+    along = _semidefinite(exact.T @ exact)
+    rest = np.zeros(len(factor) - len(along))
+    return np.concatenate([rest, along]) + relations.feature_diagonal
+
+
+def _semidefinite(matrix: Floats) -> Floats:
+    """Eigenvalues of a positive semi-definite matrix; what rounding leaves instead of a zero is one.
+
+    The bound is that of `numpy.linalg.matrix_rank`.
+    """
+    found = np.linalg.eigvalsh(matrix.astype(np.float64))
+    precision = np.finfo(matrix.dtype).eps if np.issubdtype(matrix.dtype, np.floating) else 0.0
+    noise = len(matrix) * precision * float(np.max(np.abs(found), initial=0.0))
+    return np.where(found > noise, found, 0.0)
+
+
+def _effective_rank(spectrum: Floats) -> float:
+    trace = float(spectrum.sum())
+    if trace <= 0:
+        return 0.0
+    shares = spectrum[spectrum > 0] / trace
+    return math.exp(-float(np.sum(shares * np.log(shares))))
+
+
+def _strongest(correlations: Floats) -> float | None:
+    if len(correlations) < 2:
+        return None
+    np.fill_diagonal(correlations, 0.0)
+    highest, lowest = float(correlations.max()), float(correlations.min())
+    return highest if highest >= -lowest else lowest
+
+
+def strongest_pairs(
+    correlations: Floats, top: int, impossible: Iterable[Block] = ()
+) -> list[tuple[int, int, float]]:
+    """The `top` pairs of rows (i < j) whose correlation is largest in size: i, j, correlation, the strongest
+    first. Left out are pairs that the alignment makes impossible, and such without any correlation.
+    """
+    possible = np.triu(correlations != 0, k=1)
+    for block in impossible:
+        possible[block.top : block.bottom, block.left : block.right] = False
+    rows, columns = np.nonzero(possible)
+    values = correlations[rows, columns]
+    if len(values) > top:
+        best = np.argpartition(-np.abs(values), top)[:top]
+        rows, columns, values = rows[best], columns[best], values[best]
+    order = np.argsort(-np.abs(values), kind="stable")
+    return [(int(rows[i]), int(columns[i]), float(values[i])) for i in order]

@@ -1,9 +1,11 @@
 """The store: runs and what they record. The only place with SQL."""
 
-from core.store.backup import Backup
-from core.store.curation import normal_tag
-from core.store.health import StoreHealth
+from core.store.copies import Backup
 from core.store.records import (
+    ACTIVE,
+    ENDED,
+    MOVES,
+    RESTARTABLE,
     Conditions,
     ErrorInfo,
     MetricKey,
@@ -11,11 +13,12 @@ from core.store.records import (
     Owner,
     Run,
     RunEvent,
+    RunState,
     SnapshotKey,
     StoredScore,
 )
-from core.store.states import ACTIVE, ENDED, MOVES, RESTARTABLE, RunState
-from core.store.store import Store
+from core.store.runs import normal_tag
+from core.store.store import Store, StoreHealth
 
 __all__ = [
     "ACTIVE",

@@ -12,14 +12,11 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from core.errors import IllegalMove, RunNotFound
 from core.paths import log_path
+from core.records import RunFacts
+from core.store.base import RUN_COLUMNS, run_of
 from core.store.queue import QueuePart
-from core.store.records import ErrorInfo, Owner, Run
-from core.store.rows import RUN_COLUMNS, run_of
-from core.store.states import ENDED, MOVES, RunState
-from core.store.tables import events, facts, metrics, predictions, runs, scores, snapshots
-from core.training.events import RunFacts
-
-__all__ = ["LifePart"]
+from core.store.records import ENDED, MOVES, ErrorInfo, Owner, Run, RunState
+from core.store.schema import events, facts, metrics, predictions, runs, scores, snapshots
 
 # What a queued run has not got yet.
 _UNTOUCHED: dict[str, Any] = {

@@ -10,20 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Integer, column, func, select, values
 
+from core.records import EpochMetrics, StepMetrics
 from core.store.base import StoreBase, in_chunks
 from core.store.records import MetricKey, MetricSeries, Owner
-from core.store.tables import (
-    FINITE,
-    MINUS_INFINITY,
-    NOT_A_NUMBER,
-    PLUS_INFINITY,
-    metric_keys,
-    metrics,
-    runs,
-)
-from core.training.events import EpochMetrics, StepMetrics
-
-__all__ = ["MetricsPart", "encoded_value"]
+from core.store.schema import FINITE, MINUS_INFINITY, NOT_A_NUMBER, PLUS_INFINITY, metric_keys, metrics, runs
 
 _MOST_CURVES = 2000  # of one statement, whose parameters are bounded
 

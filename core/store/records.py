@@ -5,27 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.store.states import RunState
 
-__all__ = [
-    "Conditions",
-    "ErrorInfo",
-    "LaunchCounts",
-    "Machine",
-    "MetricKey",
-    "MetricSeries",
-    "Owner",
-    "Run",
-    "RunEvent",
-    "SnapshotKey",
-    "StoredScore",
-]
+# A run's life: the closed set of states and the one table of allowed moves.
+
+
+class RunState(StrEnum):
+    """Where a run is in its life."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+_S = RunState
+
+MOVES: dict[RunState, frozenset[RunState]] = {
+    # A queued run that is stopped has no worker to wait for: it is cancelled at once.
+    _S.QUEUED: frozenset({_S.RUNNING, _S.CANCELLED}),
+    _S.RUNNING: frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLING, _S.LOST}),
+    # A stop asked for at the last step may find the run ended, failed or its owner dead.
+    _S.CANCELLING: frozenset({_S.CANCELLED, _S.SUCCEEDED, _S.FAILED, _S.LOST}),
+    _S.SUCCEEDED: frozenset(),
+    _S.FAILED: frozenset({_S.QUEUED}),
+    _S.CANCELLED: frozenset({_S.QUEUED}),
+    _S.LOST: frozenset({_S.QUEUED}),
+}
+
+ACTIVE = frozenset({_S.QUEUED, _S.RUNNING, _S.CANCELLING})
+ENDED = frozenset(set(RunState) - ACTIVE)
+RESTARTABLE = frozenset(state for state, moves in MOVES.items() if _S.QUEUED in moves)
 
 
 @dataclass(frozen=True)
@@ -91,7 +110,7 @@ class Run:
     """When it was put out of sight; None while it is in the lists."""
     note: str = ""
     tags: tuple[str, ...] = ()
-    """Normalised (`core.store.curation.normal_tag`) and sorted."""
+    """Normalised (`core.store.runs.normal_tag`) and sorted."""
     config_problem: str | None = None
     """Why the stored description no longer holds (written by another version, say). `config` then shows what
     could be read of it, unchecked, and the run cannot be trained."""
@@ -123,7 +142,7 @@ class Run:
 
 @dataclass(frozen=True, order=True)
 class MetricKey:
-    """A curve: task (`""` for the whole), split (`train`, `dev`), name (as `core.training.events` says)."""
+    """A curve: task (`""` for the whole), split (`train`, `dev`), name (as `core.records` says)."""
 
     task: str
     split: str
@@ -144,7 +163,7 @@ class MetricSeries:
 
 @dataclass(frozen=True)
 class StoredScore:
-    """One task's scores on one split of one run (fields as `core.training.events.TaskScore`)."""
+    """One task's scores on one split of one run (fields as `core.records.TaskScore`)."""
 
     run_id: int
     split: str

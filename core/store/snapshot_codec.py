@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from core.mrn.relations import Relations, correlation
 
-__all__ = ["check", "decode", "encode"]
-
 Floats = NDArray[np.floating]
 
 _TOLERANCE = 1e-3

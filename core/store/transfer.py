@@ -11,14 +11,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
-from core.store.artefacts import ArtefactsPart, Labels, packed_labels
 from core.store.metrics import MetricsPart, encoded_value
-from core.store.records import MetricSeries, Run, RunEvent, StoredScore
+from core.store.records import MetricSeries, Run, RunEvent, RunState, StoredScore
+from core.store.results import ArtefactsPart, Labels, packed_labels
 from core.store.runs import RunsPart
-from core.store.states import RunState
-from core.store.tables import events, facts, metrics, predictions, runs, scores, snapshots
-
-__all__ = ["RunRecord", "StoredSnapshot", "TransferPart"]
+from core.store.schema import events, facts, metrics, predictions, runs, scores, snapshots
 
 _BATCH = 50_000  # metric rows written by one statement
 _ROUNDING_S = 1e-5  # times are kept as floats, and travel with microseconds

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from core.errors import ConfigError
-from core.studies.registry import STUDIES
+from core.studies import dissertation, priors
 from core.studies.study import Family, Paper, Setting, Study
 
 __all__ = ["STUDIES", "Family", "Paper", "Setting", "Study", "load_study", "may_change_encoder"]
 
+STUDIES: dict[str, str] = {
+    "priors": "Which prior helps which tasks, and how much, over no prior at all.",
+    "dissertation": "Whether the dissertation's protocol gives the dissertation's figures (tables 1 to 3).",
+}
+"""The studies by name, each with the question it asks. A new one is a file and a line in each table."""
+_STUDIES: dict[str, Study] = {"priors": priors.STUDY, "dissertation": dissertation.STUDY}
+_OVER_ENCODERS = {"dissertation": dissertation.over}
+"""The studies that can be run over another encoder, with the function that makes such a study."""
+
 
 def may_change_encoder(name: str) -> bool:
     """Whether the registered study of that name can be run over another encoder."""
-    return hasattr(import_module(f"core.studies.{name}"), "over")
+    return name in _OVER_ENCODERS
 
 
 def load_study(name: str, encoder: str | None = None, encoder_training: str = "full") -> Study:
@@ -23,11 +30,8 @@ def load_study(name: str, encoder: str | None = None, encoder_training: str = "f
     """
     if name not in STUDIES:
         raise ConfigError("study", f"There is no study '{name}'; there is {', '.join(STUDIES)}.")
-    module = import_module(f"core.studies.{name}")
     if encoder is None and encoder_training == "full":
-        study: Study = module.STUDY
-    elif hasattr(module, "over"):
-        study = module.over(encoder, encoder_training)
-    else:
+        return _STUDIES[name]
+    if name not in _OVER_ENCODERS:
         raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave --encoder away.")
-    return study
+    return _OVER_ENCODERS[name](encoder, encoder_training)

@@ -13,11 +13,9 @@ from typing import Any
 from core.config import PRESETS
 from core.corpora.catalogue import CATALOGUE
 from core.errors import ConfigError
-from core.models.registry import BILSTM_SUFFIX, base_name, has_bilstm
+from core.registry import BILSTM_SUFFIX, base_name, has_bilstm
 from core.studies.published import TABLES, PaperTable
 from core.studies.study import Family, Paper, Setting, Study
-
-__all__ = ["STUDY", "over"]
 
 _MODELS = {"bert-base-cased": "BERT", "roberta-base": "RoBERTa"}
 _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "POS of both corpora"}

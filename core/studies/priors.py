@@ -12,8 +12,6 @@ from typing import Any
 
 from core.studies.study import Family, Setting, Study
 
-__all__ = ["STUDY"]
-
 
 def _mrn(strengths: Iterable[float], **fields: Any) -> tuple[Mapping[str, Any], ...]:
     """An arm for each λ."""

@@ -12,19 +12,6 @@ from pathlib import PurePath
 
 from core.config import RunConfig
 
-__all__ = [
-    "ABOVE",
-    "BELOW",
-    "CITATION",
-    "PUBLISHED",
-    "TABLES",
-    "WITHIN",
-    "PaperTable",
-    "Published",
-    "Reported",
-    "matching",
-]
-
 CITATION = (
     "C.-J. Chang, A Multi-Linear Relationship Transformer Framework for Multi-Task Sequence Labelling, "
     "MSc dissertation, King's College London, 2022; mean ± SD of 5 random starts"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.config import RunConfig
+from core.config.sweep import expand
 from core.studies.published import Reported
-
-__all__ = ["Family", "Paper", "Setting", "Study"]
 
 
 @dataclass(frozen=True)
@@ -120,3 +121,198 @@ def _plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+# Which runs a study makes next: first every arm with few seeds, then the arm that dev chose with all.
+#
+# Pure functions of what is known. Only scores on dev can enter: `DevScores` is made from nothing else, so
+# that
+# what is later told of the test sentences was not chosen by them.
+
+
+@dataclass(frozen=True)
+class DevScores:
+    """What runs scored on the development sentences: by run and task, in [0, 1]."""
+
+    by_run: Mapping[RunConfig, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One candidate of a family: its own fields, and its runs by seed. STL has a run for each target.
+
+    `search` are the runs that choose it among the arms. Unless the setting says otherwise they are `runs`.
+    """
+
+    values: Mapping[str, Any]
+    runs: Mapping[int, tuple[RunConfig, ...]]
+    search: Mapping[int, tuple[RunConfig, ...]]
+
+    def of(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
+        """The runs with these seeds."""
+        return (run for seed in seeds for run in self.runs[seed])
+
+    def searched(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
+        """The runs of the search with these seeds."""
+        return (run for seed in seeds for run in self.search[seed])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A setting with the runs of all arms spelled out, by family in the setting's order."""
+
+    study: Study
+    setting: Setting
+    arms: Mapping[str, tuple[Arm, ...]]
+
+    def runs(self) -> Iterator[RunConfig]:
+        """Every run that any stage may ask for, each once."""
+        runs: dict[RunConfig, None] = {}
+        for arms in self.arms.values():
+            for arm in arms:
+                runs |= dict.fromkeys(self.search_of(arms, arm))
+                runs |= dict.fromkeys(arm.of(self.study.seeds))
+        return iter(runs)
+
+    def search_of(self, arms: Sequence[Arm], arm: Arm) -> Iterator[RunConfig]:
+        """The runs that choose this arm among these; none where there is but one."""
+        return arm.searched(self.study.search_seeds if len(arms) > 1 else ())
+
+
+def lay_out(
+    study: Study, setting: Setting, place: Callable[[RunConfig], RunConfig] = lambda run: run
+) -> Layout:
+    """The setting's arms as runs. `place` is applied to each, for folders by their whole path.
+
+    Raises ConfigError where an arm does not make a run.
+    """
+    arms = {
+        name: tuple(_arm(study, setting, values, place) for values in study.family(name).arms)
+        for name in setting.families
+    }
+    return Layout(study, setting, arms)
+
+
+def _arm(
+    study: Study, setting: Setting, values: Mapping[str, Any], place: Callable[[RunConfig], RunConfig]
+) -> Arm:
+    def runs_of(base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
+        runs: dict[int, list[RunConfig]] = {seed: [] for seed in study.seeds}
+        for run in expand(values, {"seed": study.seeds}, preset=base):
+            if not set(setting.targets).isdisjoint(run.tasks):  # STL of another task would count for nothing
+                runs[run.seed].append(place(run))
+        return {seed: tuple(found) for seed, found in runs.items()}
+
+    runs = runs_of(setting.base)
+    return Arm(values, runs, runs_of({**setting.base, **setting.search}) if setting.search else runs)
+
+
+def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
+    """The arm's mean dev score over seeds and targets in the search; None where one of them is missing."""
+    found = []
+    for seed in seeds:
+        scored: dict[str, float] = {}
+        for run in arm.search[seed]:
+            scored |= dev.by_run.get(run, {})
+        if not set(targets) <= scored.keys():
+            return None
+        found += [scored[target] for target in targets]
+    return math.fsum(found) / len(found)
+
+
+def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[RunConfig]) -> Arm | None:
+    """The arm with the best dev mean over the search seeds, the first of equals; None while that is open.
+
+    An arm that failed with one of them is out; where all are, there is nothing to choose. A single arm is
+    chosen from the start.
+    """
+    arms = layout.arms[family]
+    if len(arms) == 1:
+        return arms[0]
+    if any(_open(layout.search_of(arms, arm), dev, failed) for arm in arms):
+        return None
+    scored = [
+        (mean, arm)
+        for arm in arms
+        if (mean := dev_mean(arm, layout.study.search_seeds, layout.setting.targets, dev)) is not None
+    ]
+    return max(scored, key=lambda one: one[0])[1] if scored else None
+
+
+def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+    """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
+
+    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait.
+    """
+    wanted: dict[RunConfig, None] = {}
+    for family, arms in layout.arms.items():
+        chosen = chosen_arm(layout, family, dev, failed)
+        if chosen is not None:
+            wanted |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
+        else:
+            for arm in arms:
+                wanted |= dict.fromkeys(_open(layout.search_of(arms, arm), dev, failed))
+    return list(wanted)
+
+
+def remaining(
+    layout: Layout, dev: DevScores, failed: Collection[RunConfig]
+) -> tuple[list[RunConfig], list[RunConfig]]:
+    """What is still to be run in the search and after it. Where an arm is yet to be chosen, the first one
+    stands for it.
+    """
+    search: dict[RunConfig, None] = {}
+    final: dict[RunConfig, None] = {}
+    for family, arms in layout.arms.items():
+        for arm in arms:
+            search |= dict.fromkeys(_open(layout.search_of(arms, arm), dev, failed))
+        chosen = chosen_arm(layout, family, dev, failed)
+        searched = (run for arm in arms for run in layout.search_of(arms, arm))
+        if chosen is None and not search.keys().isdisjoint(searched):
+            chosen = arms[0]
+        if chosen is not None:
+            final |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
+    return list(search), [run for run in final if run not in search]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that a study has made or will make. `open` names the fields that dev has yet to choose for it.
+
+    `stage` is `search`, `final`, or `search, final` where the run that helps to choose an arm also counts if
+    that arm is chosen.
+    """
+
+    setting: str
+    family: str
+    stage: str
+    run: RunConfig
+    open: tuple[str, ...] = ()
+
+
+def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[Planned]:
+    """Every run of the setting in order: of each family those that choose an arm, then those of the chosen
+    arm. While that is open the first arm stands for it.
+    """
+    found = []
+    for family, arms in layout.arms.items():
+        search = dict.fromkeys(run for arm in arms for run in layout.search_of(arms, arm))
+        counts = frozenset(run for arm in arms for run in arm.of(layout.study.seeds))
+        found += [
+            Planned(layout.setting.name, family, "search, final" if run in counts else "search", run)
+            for run in search
+        ]
+        chosen = chosen_arm(layout, family, dev, failed)
+        still_open = () if chosen is not None else layout.study.family(family).searched
+        final = (chosen or arms[0]).of(layout.study.seeds)
+        found += [
+            Planned(layout.setting.name, family, "final", run, still_open)
+            for run in final
+            if run not in search
+        ]
+    return found
+
+
+def _open(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+    """Those of which nothing is known yet."""
+    return [run for run in runs if run not in dev.by_run and run not in failed]

@@ -1,3 +1,1 @@
 """Training: the loop, its events, best-epoch selection, device and precision. `events` needs no torch."""
-
-__all__: list[str] = []

@@ -15,18 +15,6 @@ import torch
 
 from core.errors import OutOfMemory
 
-__all__ = [
-    "CudaGauge",
-    "Gauge",
-    "Memory",
-    "StepMemory",
-    "fitting",
-    "gauge_of",
-    "is_out_of_memory",
-    "process_peak",
-    "restart_process_peak",
-]
-
 _SPARE = 0.1
 """Share of the device that is left free: batches differ, and memory is lost between its pieces."""
 _MUCH = 0.05

@@ -8,41 +8,166 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import nn
 
 from core import __version__
 from core.config import RunConfig, remarks, trains_heads_alone
-from core.corpora.overlap import overlaps
-from core.corpora.types import Corpus
-from core.encoding.batches import Batch
+from core.corpora.loading import overlaps
+from core.corpora.types import Corpus, Sentence, Split
+from core.encoding.batches import IGNORED, Batch, Batches, EpochOrder
+from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
+from core.evaluation.scores import score_name
+from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
 from core.models.encoders import (
     BiLSTM,
     Encoder,
     FrozenFeatures,
     LazyTransformer,
+    TrainedRows,
     load_transformer,
     train_rows,
     weight_count,
 )
 from core.models.encoders.frozen import FeatureTables
-from core.models.heads import Heads
-from core.models.registry import base_name
 from core.models.sources import check_max_length, local_copy, locate, signature
-from core.models.tagger import MultiTaskTagger
+from core.models.tagger import Heads, MultiTaskTagger
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
-from core.training.data import SplitData, encode_corpus, label_counts, task_facts
-from core.training.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
-from core.training.events import Note, RunFacts, Sink, TaskFacts
-from core.training.optimiser import make_optimiser
+from core.records import Note, RunFacts, Sink, TaskFacts
+from core.registry import base_name
 
-__all__ = ["Setup", "set_up", "snapshot_steps", "update_steps"]
+# A corpus as a run's numbers: encoded splits, label numbers, and what there is to say about each task.
+
+
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class SplitData:
+    """One split, ready to be trained on or predicted.
+
+    `labels` (N, T): label numbers of its N words, IGNORED where a task has none or training never saw it.
+    """
+
+    sentences: tuple[Sentence, ...]
+    text: EncodedText
+    key: str
+    labels: NDArray[np.int64]
+    batches: Batches
+
+
+def label_numbers(
+    sentences: Sequence[Sentence], tasks: Sequence[str], labels: Sequence[Sequence[str]]
+) -> NDArray[np.int64]:
+    """(N, T) label numbers of all words, sentence after sentence."""
+    words = sum(len(sentence.tokens) for sentence in sentences)
+    numbers = np.empty((len(tasks), words), dtype=np.int64)
+    for row, task, own in zip(numbers, tasks, labels, strict=True):
+        number: dict[str | None, int] = {label: index for index, label in enumerate(own)}
+        given = chain.from_iterable(
+            sentence.labels.get(task) or repeat(None, len(sentence.tokens)) for sentence in sentences
+        )
+        row[:] = np.fromiter((number.get(label, IGNORED) for label in given), np.int64, words)
+    return numbers.T
+
+
+def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer) -> Mapping[str, SplitData]:
+    """Every split that has sentences, encoded (from the cache where it was before)."""
+    tasks = [task.name for task in corpus.tasks]
+    labels = [task.labels for task in corpus.tasks]
+    splits = {}
+    for name in SPLITS:
+        sentences = corpus.split(name)
+        if not sentences:
+            continue
+        words = [sentence.tokens for sentence in sentences]
+        text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
+        numbers = label_numbers(sentences, tasks, labels)
+        order = _epoch_order(config, sentences, text) if name == "train" else EpochOrder()
+        batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
+        splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
+    return splits
+
+
+def _epoch_order(config: RunConfig, sentences: Sequence[Sentence], text: EncodedText) -> EpochOrder:
+    """How the training sentences make an epoch."""
+    parts = None
+    if config.corpus_order == "in_turn":
+        number = {part: place for place, part in enumerate(dict.fromkeys(one.part for one in sentences))}
+        of_sentence = np.array([number[sentence.part] for sentence in sentences])
+        of_window = np.searchsorted(text.sentences, text.words[:-1], side="right") - 1
+        parts = of_sentence[of_window]
+    share = config.fraction if config.fraction_draw == "each_epoch" else None
+    return EpochOrder(config.batching == "by_length", parts, share)
+
+
+def label_counts(corpus: Corpus, train: SplitData) -> LabelCounts:
+    """How often labels of different tasks stand on the same training words."""
+    return LabelCounts.from_words(
+        [task.name for task in corpus.tasks], [task.labels for task in corpus.tasks], train.labels
+    )
+
+
+def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
+    """What this run knows of each task before it trains."""
+    return tuple(
+        TaskFacts(
+            name=task.name,
+            scheme=task.scheme,
+            labels=task.labels,
+            score_name=score_name(task.scheme, config.pos_score),
+            train_sentences=sum(task.name in sentence.labels for sentence in train.sentences),
+            train_tokens=int((train.labels[:, index] != IGNORED).sum()),
+            unseen=dict(task.unseen),
+            illegal=dict(task.illegal),
+            auxiliary=task.auxiliary,
+        )
+        for index, task in enumerate(corpus.tasks)
+    )
+
+
+# AdamW with a rate for each part of the model, all falling linearly to zero (dissertation, section 6.1).
+
+
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
+
+
+def part_of(parameter_name: str) -> str:
+    """Which part a parameter of the tagger belongs to: `heads`, `bilstm` or `encoder`."""
+    if parameter_name.startswith("heads."):
+        return "heads"
+    return "bilstm" if ".lstm." in parameter_name else "encoder"
+
+
+def make_optimiser(
+    model: nn.Module, config: RunConfig, total_steps: int
+) -> tuple[torch.optim.AdamW, torch.optim.lr_scheduler.LambdaLR]:
+    """The optimiser and its schedule over `total_steps` steps, without warm-up."""
+    rates = {"encoder": config.lr_encoder, "bilstm": config.lr_bilstm, "heads": config.lr_heads}
+    groups: list[dict[str, Any]] = []
+    for part, rate in rates.items():
+        own = [value for name, value in model.named_parameters() if part_of(name) == part]
+        if own and rate is not None:
+            groups.append({"params": own, "lr": rate, "name": part})
+    optimiser = torch.optim.AdamW(
+        groups, betas=_BETAS, eps=_EPSILON, weight_decay=config.weight_decay, fused=True
+    )
+    for module in model.modules():
+        if isinstance(module, TrainedRows):
+            module.decay_with(optimiser)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: max(0.0, 1 - step / total_steps))
+    return optimiser, schedule
+
 
 _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
 

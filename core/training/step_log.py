@@ -10,9 +10,7 @@ import torch
 from torch import Tensor
 
 from core.errors import TrainingError
-from core.training.events import TOTAL, Sink, StepMetrics
-
-__all__ = ["StepLog"]
+from core.records import TOTAL, Sink, StepMetrics
 
 _TELL_S = 1.0
 """Slow steps are told after this time, however few: somebody may watch them."""

@@ -15,17 +15,22 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import TrainingError
-from core.training.events import TOTAL, EpochMetrics, Note, Sink, Snapshot, Usage
+from core.records import (
+    TOTAL,
+    DevMetrics,
+    EpochMetrics,
+    Note,
+    Sink,
+    Snapshot,
+    Usage,
+    best_epoch,
+    relation_metrics,
+)
+from core.training.checkpoints import Resuming
+from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
-from core.training.prediction import Predicted, predict
-from core.training.relation_metrics import relation_metrics
-from core.training.resuming import Resuming
-from core.training.scoring import Scorer
-from core.training.selection import DevMetrics, best_epoch
 from core.training.setup import Setup, set_up, snapshot_steps, update_steps
 from core.training.step_log import StepLog
-
-__all__ = ["Outcome", "train", "train_step"]
 
 _VANISHED = 1e-6
 """Share of the total loss under which a penalty no longer does anything."""

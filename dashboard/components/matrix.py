@@ -7,9 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.components.assets import read_asset
-
-__all__ = ["matrix_player"]
+from dashboard.components.charts import read_asset
 
 _feed = st.components.v2.component("mrnlab_matrix_feed", js=read_asset("matrix_feed.js"))
 _mount = st.components.v2.component(
@@ -32,7 +30,7 @@ def matrix_player(
     on_zoom: Callable[[Event], None],
     on_more: Callable[[Event], None],
 ) -> None:
-    """Draw the player. `frame` and `numbers` are those of `dashboard.charts.matrix`: `player_frame`,
+    """Draw the player. `frame` and `numbers` are those of `dashboard.relations.charts`: `player_frame`,
     `player_numbers`, with the same id.
 
     Called back, before the part runs again, are: `on_step` with the step looked at (None follows the

@@ -10,9 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.components.assets import read_asset
-
-__all__ = ["MOST_WORDS", "Lane", "Mark", "SentenceBlock", "sentence"]
+from dashboard.components.charts import read_asset
 
 MOST_WORDS = 600
 """The words of one sentence that are drawn: a browser needs seconds for thousands."""

@@ -5,25 +5,84 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
 from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, save_upload, summarise
+from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
-from core.corpora.places import is_local
-from core.corpora.uploads import MOST_MEGABYTES
+from core.corpora.uploads import MOST_MEGABYTES, Upload, uploads
 from core.errors import CorpusError
 from core.evaluation.spans import spans
 from core.paths import upload_dir
-from dashboard.components import Lane, Mark, SentenceBlock, sentence
-from dashboard.launch.fields import key_of
-from dashboard.launch.fill import FOLDER, OWN, UPLOAD, UPLOADED, columns_key
-from dashboard.launch.kept_uploads import pick_upload
-from dashboard.text import all_of, escape
+from core.store.records import ACTIVE
+from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
+from dashboard.launch.fields import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, key_of
+from dashboard.shared import actions, resources
+from dashboard.text import all_of, escape, plural, size
 from dashboard.theme import colours, order_tasks
 
-__all__ = ["ChosenData", "choose_data", "marks", "show_samples", "task_colours"]
+# Corpora that were uploaded before: chosen again in the form, or deleted.
+
+
+def pick_upload() -> str | None:
+    """The folder of the chosen upload; None while none is chosen."""
+    kept = {str(upload.path): upload for upload in uploads()}
+    if st.session_state.get(UPLOADED) not in kept:
+        st.session_state[UPLOADED] = None
+    if not kept:
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        path: str | None = st.selectbox(
+            "Uploaded corpus",
+            list(kept),
+            format_func=lambda path: _name(kept[path]),
+            key=UPLOADED,
+            placeholder="Choose one uploaded before",
+            persist_state="session",
+        )
+        if path is not None:
+            _deletion(kept[path])
+    return path
+
+
+def _name(upload: Upload) -> str:
+    # Not "2 min ago": Streamlit drops a choice whose name changes.
+    return f"{upload.path.name} · {upload.uploaded.astimezone():%d %b %Y, %H:%M}"
+
+
+def _deletion(upload: Upload) -> None:
+    """A button that says what is deleted, and what the runs trained on it would lack."""
+    with st.popover("Delete", icon=":material/delete:", key="launch_own_delete", on_change="rerun") as asked:
+        if not asked.open:
+            return
+        st.markdown(
+            f"Delete **{escape(upload.path.name)}** for good: {all_of(upload.splits)}, {size(upload.bytes)}."
+        )
+        runs = [run for run in resources.store().runs(archived=None) if str(upload.path) in run.config.corpus]
+        going_on = sum(run.state in ACTIVE for run in runs)
+        if going_on:
+            st.caption(f"Runs on it that have not ended: {going_on}. Stop them first.")
+        elif runs:
+            st.caption(
+                f"The scores and models of {plural(len(runs), 'run')} on it stay. The test sentences can no "
+                "longer be shown."
+            )
+        st.button(
+            "Delete these files",
+            type="primary",
+            icon=":material/delete:",
+            disabled=bool(going_on),
+            on_click=_delete,
+            args=(upload.path,),
+        )
+
+
+def _delete(path: Path) -> None:
+    st.session_state[UPLOADED] = None
+    actions.delete_upload(path)
 
 
 _SAMPLE_WORDS = 80

@@ -1,19 +1,92 @@
-"""What the form holds, and the runs it makes."""
+"""What a fresh form holds, and which values it offers."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.config import RunConfig, applicable_fields
+from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
+from core.config.fields import CONDITIONS
+from core.config.sweep import LISTED, expand, is_number, number_typed, numbers, seeds, seeds_typed
+from core.corpora import CATALOGUE
 from core.errors import ConfigError
-from core.lists import is_number, numbers, seeds
-from core.sweep import LISTED, expand
-from dashboard.launch.start import NEEDED
+from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS
+from dashboard.text import all_of, plural
+from jobs.control import MOST_RETRIES, PRIORITIES
 
-__all__ = ["Draft", "Plan", "applicable", "lists_of", "plan", "values_of"]
+# What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
+_ASKED = (
+    "encoder",
+    "encoder_training",
+    "paradigm",
+    "prior",
+    "alignment",
+    "lambda",
+    "fraction",
+    "seed",
+    "epochs",
+)
+RARE: tuple[str, ...] = tuple(name for name in (*LISTED, "learn") if name not in _ASKED)
+"""The fields under *More settings*."""
+NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
+"""The fields that must have a value where they are asked; the others take their default."""
+OPEN: tuple[str, ...] = ("encoder",)
+"""The fields whose options are only the known ones: another one may be typed."""
+
+EXECUTION: Mapping[str, tuple[int, int]] = {"priority": PRIORITIES, "retries": (0, MOST_RETRIES)}
+"""What is asked of how runs wait and come back: the least and the most. Each starts at 0."""
+
+
+def option_of(value: bool | float | str) -> str:
+    """A field's value as the form has it: as an option, or as one types it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else number_typed(value)
+
+
+def _options(field: str) -> tuple[str, ...]:
+    if FIELD_HELP[field].unit == "yes or no":
+        return ("no", "yes")
+    return tuple(option.strip() for option in FIELD_HELP[field].range.split("|"))
+
+
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "encoder": tuple(name + suffix for name in ENCODERS for suffix in ("", BILSTM_SUFFIX)),
+    "paradigm": PARADIGMS,
+    "prior": tuple(PRIORS),
+    "alignment": tuple(ALIGNMENTS),
+    "learn": LEARNABLE,
+    **{
+        field: _options(field)
+        for field in LISTED
+        if field != "paradigm" and ("|" in FIELD_HELP[field].range or FIELD_HELP[field].unit == "yes or no")
+    },
+}
+"""The fields of which values are picked, and what they are picked from. Of the others they are typed."""
+
+
+def _start(field: str) -> str | tuple[str, ...]:
+    default: Any = RunConfig.model_fields["lambda_" if field == "lambda" else field].default
+    text = "" if default is None else option_of(default)
+    return text if field not in OPTIONS else (text,) if text else ()
+
+
+START: Mapping[str, str | tuple[str, ...]] = {
+    **{field: _start(field) for field in (*LISTED, "learn")},
+    # Quick and telling on any machine: heads over frozen features, three seeds.
+    "encoder_training": ("frozen",),
+    "seed": "1-3",
+    "prior": (next(iter(PRIORS)),),
+    "alignment": (next(iter(ALIGNMENTS)),),
+}
+"""By field, what a fresh form holds: what is picked, or the text that is typed."""
+
+
+# What the form holds, and the runs it makes.
+
 
 # The first varies slowest, so that what one compares stands together; seeds vary fastest.
 _FIRST = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "lambda", "fraction")
@@ -115,3 +188,174 @@ def _chosen(draft: Draft) -> None:
             raise ConfigError(name, "Write at least one number.")
         if not given:
             raise ConfigError(name, f"Choose at least one {_KINDS.get(name, name)}.")
+
+
+# The configurations of past runs as a form: values in which they differ become lists.
+
+
+_CONDITIONAL = {condition.field for condition in CONDITIONS}
+
+
+def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
+    """The form that makes these runs, and what of them it cannot say, a sentence each.
+
+    There must be one at least. A conditional field that all runs have at its default stays empty.
+    """
+    first = configs[0]
+    sentences = []
+    columns = first.columns
+    if columns is not None and first.corpus in CATALOGUE:
+        columns = None
+        sentences.append(f"The names of the columns are left away: {first.corpus} knows its own.")
+    learn = _explicit(configs, "learn")
+    mapped = _distinct(one.alignment for one in configs if one.alignment and ":" in one.alignment)
+    draft = Draft(
+        corpus=first.corpus,
+        columns=columns,
+        tasks=_tasks(configs),
+        lists={name: _listed(configs, name) for name in LISTED},
+        learn=tuple(learn[0]) if learn else (),
+    )
+    if len(mapped) > 1:
+        kept = [name for name in draft.lists["alignment"] if name not in mapped[1:]]
+        draft = replace(draft, lists={**draft.lists, "alignment": tuple(kept)})
+    several = {
+        "corpus": _distinct(one.corpus for one in configs),
+        "names of columns": _distinct(one.columns for one in configs),
+        "tasks": _distinct(frozenset(one.tasks) for one in configs if one.paradigm != "stl"),
+        "covariances to learn": learn,
+        "mapping of labels": mapped,
+    }
+    if differing := [name for name, values in several.items() if len(values) > 1]:
+        sentences.append(
+            f"These runs differ in {all_of(differing)}, of which the form holds one: that of the first run."
+        )
+    return draft, (*sentences, *_difference(draft, configs))
+
+
+def _difference(draft: Draft, configs: Sequence[RunConfig]) -> list[str]:
+    """How the runs that the form makes differ from those that were asked for."""
+    made, asked = set(plan(draft).configs), set(configs)
+    told = []
+    if missing := asked - made:
+        told.append(
+            f"{plural(len(missing), 'of these runs is', 'of these runs are')} not among those it makes."
+        )
+    if extra := made - asked:
+        told.append(
+            "The form makes every combination of these values, so "
+            f"{plural(len(extra), 'more run')} than these."
+        )
+    return told
+
+
+def _tasks(configs: Sequence[RunConfig]) -> tuple[str, ...]:
+    """The tasks of the largest run, then those that only others have."""
+    ordered = sorted(configs, key=lambda one: -len(one.tasks))
+    return tuple(dict.fromkeys(task for one in ordered for task in one.tasks))
+
+
+def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
+    values = _explicit(configs, name)
+    if name == "seed":
+        return seeds_typed(values)
+    if name in OPTIONS:
+        known = OPTIONS[name]
+        told = map(option_of, values)
+        return tuple(sorted(told, key=lambda one: known.index(one) if one in known else len(known)))
+    return ", ".join(map(option_of, sorted(values)))
+
+
+def _explicit(configs: Sequence[RunConfig], name: str) -> list[Any]:
+    """The values of a field that the form must name: none where every run has its default."""
+    attribute = "lambda_" if name == "lambda" else name
+    having = [one for one in configs if getattr(one, attribute) is not None]
+    # What MRN runs are asked in any case is named in any case.
+    may_stay_empty = attribute in _CONDITIONAL and name not in ("prior", "alignment")
+    if may_stay_empty and all(_has_default(one, attribute) for one in having):
+        return []
+    return _distinct(getattr(one, attribute) for one in having)
+
+
+def _has_default(config: RunConfig, attribute: str) -> bool:
+    """Whether the run would be the same, had that field not been set."""
+    values = config.values()
+    del values["lambda" if attribute == "lambda_" else attribute]
+    try:
+        return RunConfig.build(**values) == config
+    except ConfigError:
+        return False  # its default is no possible value: ten times a large rate, say
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
+
+
+# The form as a link, `?corpus=demo&paradigm=mtl,mrn&seed=1-5`: the fields of a run, lists as typed.
+
+
+FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", *START, *EXECUTION)
+"""The parameters of a link, named as the fields of a run; and how the runs wait and come back."""
+
+# Always in the link, so that it still makes the same runs when the form starts otherwise one day.
+_ALWAYS = ("encoder", "encoder_training", "paradigm", "epochs", "seed")
+
+
+def query_of(draft: Draft) -> dict[str, str]:
+    """The parameters that a link needs for this form."""
+    lists = {
+        name: given
+        for name, given in {**draft.lists, "learn": draft.learn}.items()
+        if name in _ALWAYS or given != START[name]
+    }
+    told = {"corpus": draft.corpus, "columns": draft.columns or "", "tasks": draft.tasks, **lists}
+    query = {name: given if isinstance(given, str) else ",".join(given) for name, given in told.items()}
+    query |= {name: str(number) for name in EXECUTION if (number := getattr(draft, name))}
+    return {name: text for name, text in query.items() if text}
+
+
+def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
+    """The form that a link describes, and a sentence for each value that the form does not have.
+
+    What the link does not name is as in a fresh form; without tasks, all that the corpus has.
+    """
+    sentences = []
+    lists: dict[str, str | tuple[str, ...]] = {}
+    for name, start in START.items():
+        text = query.get(name)
+        if text is None:
+            lists[name] = start
+        elif name in OPTIONS:
+            picked = _names(text)
+            lists[name] = tuple(one for one in picked if _offered(name, one))
+            if strange := [one for one in picked if not _offered(name, one)]:
+                sentences.append(f"The link asks for {name} {', '.join(strange)}, which does not exist.")
+        else:
+            lists[name] = text
+    learn = lists.pop("learn")
+    numbers: dict[str, Any] = {}
+    for name, (least, most) in EXECUTION.items():
+        text = query.get(name, "0")
+        asked = int(text) if re.fullmatch(r"[+-]?\d{1,6}", text) else None
+        numbers[name] = min(most, max(least, asked or 0))
+        if asked != numbers[name]:
+            sentences.append(f"The link asks for {name} {text}; it is a whole number from {least} to {most}.")
+    return (
+        Draft(
+            corpus=query.get("corpus", "demo"),
+            columns=_names(query["columns"]) if query.get("columns") else None,
+            tasks=_names(query.get("tasks", "")),
+            lists=lists,
+            learn=tuple(learn),
+            **numbers,
+        ),
+        tuple(sentences),
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _offered(name: str, value: str) -> bool:
+    return name in OPEN or value.partition(":")[0] in OPTIONS[name]

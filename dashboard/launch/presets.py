@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.config import LEARNABLE, PRESETS, RunConfig
-from dashboard.launch.draft import Draft
-from dashboard.launch.start import OPTIONS, option_of
-
-__all__ = ["FINE_TUNE", "SCARCE", "TABLES", "TRY_IT", "FormPreset", "LaunchPreset"]
+from dashboard.launch.draft import OPTIONS, Draft, option_of
 
 _DEMO: Mapping[str, Any] = {"corpus": "demo", "encoder": "minilm"}
 _DEMO_TASKS = ("pos", "chunk", "ner")

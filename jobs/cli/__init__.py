@@ -8,39 +8,21 @@ import sys
 from core.paths import keep_private
 
 # Each module adds its verbs to the app.
-from jobs.cli import (
-    backup,
-    control,
-    doctor,
-    launch,
-    learned,
-    listing,
-    queue,
-    results,
-    service,
-    study,
-    tagging,
-    transfer,
-)
-from jobs.cli.app import app
-from jobs.cli.guard import guarded
+from jobs.cli import control, laboratory, launch, listing, relations, results, study, tagging
+from jobs.cli.app import app, guarded
 
 __all__ = [
     "app",
-    "backup",
     "control",
-    "doctor",
     "guarded",
+    "laboratory",
     "launch",
-    "learned",
     "listing",
     "main",
-    "queue",
+    "relations",
     "results",
-    "service",
     "study",
     "tagging",
-    "transfer",
 ]
 
 

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
+import sys
+import tempfile
+import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from core import __version__
+from core.config.sweep import whole_number
 from core.errors import MRNLabError
-from core.lists import whole_number
+from core.paths import home
 from core.plain_text import shortened, without_passwords
 from core.store import Store
-from jobs.cli.output import tell
+from jobs.cli.output import say, tell
 from jobs.engines import ENGINES
-
-__all__ = [
-    "JSON_OPTION",
-    "RUNS_ARGUMENT",
-    "RUN_ARGUMENT",
-    "Chosen",
-    "app",
-    "opened_store",
-    "run_number",
-    "whole",
-]
-
 
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "relations", "tag"]
@@ -153,3 +150,57 @@ def opened_store(ctx: typer.Context) -> Iterator[Store]:
     chosen: Chosen = ctx.obj
     with contextlib.closing(Store.open(chosen.url)) as store:
         yield store
+
+
+# The guard at the door: an error that nobody foresaw ends in one sentence, its details in a file.
+
+
+UNFORESEEN = 70
+"""The exit code: EX_SOFTWARE of sysexits.h, an internal error."""
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Ends the program with UNFORESEEN where the block raises an error that nothing else has answered.
+
+    Ctrl-C, a closed pipe and exit codes pass.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever nobody foresaw; its details are kept)
+        name, details = type(error).__name__, _details(error)
+        file = _written(details)
+        if file is None:
+            say(f"mrnlab met an unknown error ({name}), and no file takes its details:\n{details}")
+        else:
+            say(f"mrnlab met an unknown error ({name}). The details are in {file}: please report them.")
+        raise SystemExit(UNFORESEEN) from None
+
+
+def _details(error: Exception) -> str:
+    """Versions, the call and the traceback, without passwords."""
+    lines = [
+        f"mrnlab {__version__}, Python {platform.python_version()}, {platform.platform()}",
+        f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}, process {os.getpid()}",
+        f"Call: {sys.argv!r}",
+        "",
+        *traceback.format_exception(error),
+    ]
+    settings = [value for name, value in os.environ.items() if name.startswith("MRNLAB_")]
+    return without_passwords("\n".join(lines), *sys.argv, *settings)
+
+
+def _written(details: str) -> Path | None:
+    """The file that holds the details: a log of the laboratory, else a temporary file; None without."""
+    name = f"error-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    for folder in (home() / "logs", Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / name).open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(details)
+        except OSError:
+            continue
+        return folder / name
+    return None

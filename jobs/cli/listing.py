@@ -13,12 +13,10 @@ from core.paths import own_log
 from core.store import MetricKey, Run, RunState
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
-from jobs.logs import tail
 from jobs.run_filter import parse_filter
-from jobs.tending import tend
 from jobs.wording import description_lines, percent, seconds_told
-
-__all__ = ["metrics", "runs", "show"]
+from jobs.worker.logs import tail
+from jobs.worker.maintenance import tend
 
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 

@@ -16,8 +16,6 @@ import typer
 from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 
-__all__ = ["hand_out", "print_csv", "print_json", "print_table", "run_document", "say", "tell"]
-
 
 def say(message: str) -> None:
     """A sentence for the person at the terminal."""

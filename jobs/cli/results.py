@@ -30,8 +30,6 @@ from jobs.sheets import (
 )
 from jobs.wording import runs_told
 
-__all__ = ["results"]
-
 
 class _Format(StrEnum):
     """How the table is written."""

@@ -14,8 +14,6 @@ from core.store import Run
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
 
-__all__ = ["tag"]
-
 _FORMATS = ("conll", "json")
 
 
@@ -63,7 +61,7 @@ def tag(
 
 
 def _sentence(run: Run, text: str, json_: bool) -> None:
-    from core.splitting import split_words
+    from core.corpora.free_text import split_words
     from core.tagging import load_tagger
 
     assert run.checkpoint is not None
@@ -85,10 +83,9 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
 
 
 def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence: bool, json_: bool) -> None:
-    from core.corpora.given import GivenTask, read_given
-    from core.corpora.lines import read_bytes
-    from core.tagged_file import column_names, conll_text, given_scores
-    from core.tagging import load_tagger, tag_in_parts
+    from core.corpora.free_text import GivenTask, read_given
+    from core.corpora.readers import read_bytes
+    from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None

@@ -5,10 +5,10 @@ An engine is one file and one line here. Beyond `local` each needs an extra of t
 
 from __future__ import annotations
 
-import importlib
 import os
+from collections.abc import Callable
 from functools import cache
-from typing import Protocol, cast
+from typing import Protocol
 
 from core.errors import MRNLabError
 from core.store import Store
@@ -38,12 +38,30 @@ class Engine(Protocol):
         ...
 
 
-ENGINES: dict[str, tuple[str, str]] = {
-    "local": ("jobs.engines.local:LocalEngine", "Workers are processes of this machine."),
-    "ray": ("jobs.engines.ray_engine:RayEngine", "Each run is a task of a Ray cluster."),
-    "slurm": ("jobs.engines.slurm:SlurmEngine", "Workers are jobs of a Slurm cluster."),
+def _local() -> Engine:
+    from jobs.engines.local import LocalEngine
+
+    return LocalEngine()
+
+
+def _ray() -> Engine:
+    from jobs.engines.ray import RayEngine
+
+    return RayEngine()
+
+
+def _slurm() -> Engine:
+    from jobs.engines.slurm import SlurmEngine
+
+    return SlurmEngine()
+
+
+ENGINES: dict[str, tuple[Callable[[], Engine], str]] = {
+    "local": (_local, "Workers are processes of this machine."),
+    "ray": (_ray, "Each run is a task of a Ray cluster."),
+    "slurm": (_slurm, "Workers are jobs of a Slurm cluster."),
 }
-"""By name: where an engine is, and what it does."""
+"""By name: how an engine is made, importing its package only then, and what it does."""
 
 
 def default_engine() -> Engine:
@@ -58,9 +76,8 @@ def default_engine() -> Engine:
 def _engine(name: str) -> Engine:
     if name not in ENGINES:
         raise MRNLabError(f"There is no engine '{name}'; MRNLAB_ENGINE can be {', '.join(ENGINES)}.")
-    module, _, kind = ENGINES[name][0].partition(":")
     try:
-        return cast(Engine, getattr(importlib.import_module(module), kind)())
+        return ENGINES[name][0]()
     except ModuleNotFoundError as error:
         raise MRNLabError(
             f"The engine '{name}' needs the package {error.name}: pip install 'mrnlab[{name}]'."

@@ -18,10 +18,8 @@ from ray.exceptions import RayError
 
 from core.errors import MRNLabError
 from core.store import Store
+from jobs.engines.ray import Settings
 from jobs.engines.ray_dispatcher import Dispatcher, hosts_of, sqlite_problem
-from jobs.engines.ray_task import Settings
-
-__all__ = ["main"]
 
 _NAMESPACE = "mrnlab"
 _ANSWER_S = 60.0

@@ -19,13 +19,9 @@ from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledE
 
 from core.errors import RunNotFound
 from core.store import Run, RunState, Store
-from jobs.engines.ray_engine import JOB, SCHEDULER
-from jobs.engines.ray_task import Settings, train_run
-from jobs.logs import set_up_logging
-from jobs.reaper import GRACE_S, reap
-from jobs.watching import Watch, hang_limit
-
-__all__ = ["BEAT_S", "Dispatcher", "hosts_of", "sqlite_problem"]
+from jobs.engines.ray import JOB, SCHEDULER, Settings, train_run
+from jobs.worker.liveness import GRACE_S, Watch, hang_limit, reap
+from jobs.worker.logs import set_up_logging
 
 BEAT_S = 1.0
 """How long the dispatcher waits between two looks at the store."""

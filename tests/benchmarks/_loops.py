@@ -25,11 +25,11 @@ from core.corpora import prepare
 from core.corpora.types import Corpus, Sentence
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import CorpusError
-from core.models.encoders.packed import packs
+from core.models.device import choose_device, computes_in_half
+from core.models.encoders.fast_bert import packs
 from core.models.sources import locate
+from core.records import Event, RunFacts
 from core.training import trainer
-from core.training.device import choose_device, computes_in_half
-from core.training.events import Event, RunFacts
 from core.training.setup import Setup, set_up
 from tests.benchmarks._harness import laboratory
 from tests.benchmarks._turns import Loop, Turns

@@ -19,11 +19,11 @@ from typing import Any
 from sqlalchemy import func, insert, select, text, update
 
 from core.config import RunConfig
+from core.records import RunFacts, Snapshot
 from core.store import RunState, Store
-from core.store.tables import metadata, metrics, runs
-from core.training.events import RunFacts, Snapshot
-from jobs.processes import this_process
-from jobs.worker import Worker
+from core.store.schema import metadata, metrics, runs
+from jobs.worker.loop import Worker
+from jobs.worker.process import this_process
 from tests.benchmarks._harness import laboratory
 from tests.benchmarks.curves import live_runs
 from tests.making import relations, run_facts

@@ -18,17 +18,15 @@ import pandas as pd
 from scipy import stats
 
 from core.config import RunConfig
-from core.evaluation.band import band
+from core.evaluation.statistics import band
+from core.records import TOTAL, StepMetrics
 from core.store import Store
-from core.training.events import TOTAL, StepMetrics
-from dashboard.caches.curves import SeriesCache
-from dashboard.charts import curve_chart, small_charts
-from dashboard.queries.curve_metrics import METRICS, metric_keys
-from dashboard.queries.curve_numbers import side_by_side
-from dashboard.queries.curve_views import Reading
-from dashboard.queries.curves import curves
+from dashboard.curves.charts import curve_chart, small_charts
+from dashboard.curves.numbers import METRICS, metric_keys, side_by_side
+from dashboard.curves.views import Reading, curves
+from dashboard.shared.curve_cache import SeriesCache
 from dashboard.theme import colours
-from jobs.processes import this_process
+from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 
 TASKS = ("pos", "chunk", "ner", "dep")

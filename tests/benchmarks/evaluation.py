@@ -21,8 +21,7 @@ import torch
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.training.prediction import predict
-from core.training.scoring import Scorer
+from core.training.evaluate import Scorer, predict
 from core.training.setup import set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import arguments, laboratory, tell

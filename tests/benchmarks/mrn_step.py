@@ -24,9 +24,9 @@ from core.config import RunConfig
 from core.corpora.demo import demo
 from core.corpora.types import Corpus, Sentence, Task
 from core.errors import EncoderError
+from core.models.device import choose_device, make_deterministic
 from core.mrn.priors import NoPrior, PriorSettings, make_prior
-from core.mrn.registry import PRIORS
-from core.training.device import choose_device, make_deterministic
+from core.registry import PRIORS
 from core.training.setup import set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import alternate, arguments, laboratory, milliseconds, ratio, spread, tell

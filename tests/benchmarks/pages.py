@@ -32,10 +32,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.paths import checkpoint_dir
+from core.records import TOTAL, StepMetrics
 from core.store import Store
 from core.tagging import load_tagger
-from core.training.events import TOTAL, StepMetrics
-from jobs.engines.slots import free_slot
+from jobs.engines.local import free_slot
 from tests.benchmarks._harness import arguments, laboratory, spread, tell
 from tests.benchmarks._pages_store import Contents, filled, looks_alive
 from tests.journeys.browser import ROOT, VIEWPORT, chromium, running_app

@@ -18,9 +18,9 @@ from core.config import RunConfig
 from core.evaluation.statistics import PairedDifference
 from core.store import RunState, Store
 from dashboard.launch.presets import FINE_TUNE, SCARCE, TRY_IT
-from jobs.processes import this_process
 from jobs.results import ResultRow, ResultTable, difference, tabulate
-from jobs.worker import Worker
+from jobs.worker.loop import Worker
+from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory
 from tests.tiny import tiny_bert
 

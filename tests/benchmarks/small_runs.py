@@ -29,9 +29,9 @@ from typing import Any
 from core.config import RunConfig
 from core.corpora import prepare
 from core.store import ENDED, Run, RunState, Store
-from jobs.processes import this_process
 from jobs.submit import submit
-from jobs.worker import Worker
+from jobs.worker.loop import Worker
+from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory, processes, tell
 from tests.supervised import supervised
 
@@ -128,7 +128,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # As on a machine of one's own: workers share its cores as the engine says.
     os.environ.pop("OMP_NUM_THREADS", None)
-    worker = "jobs.worker"
+    worker = "jobs.worker.loop"
     if asked.quick:
         asked.runs, asked.slots, asked.profiled, worker = 2, 1, 2, "tests.small_training"
     figures: dict[str, object] = {}

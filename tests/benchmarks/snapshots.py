@@ -17,10 +17,10 @@ import numpy as np
 from sqlalchemy import func, select
 
 from core.mrn.relations import MODES
+from core.records import Snapshot
 from core.store import Store
-from core.store import tables as stored_in
+from core.store import schema as stored_in
 from core.store.snapshot_codec import encode
-from core.training.events import Snapshot
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 from tests.making import claimed, relations
 

@@ -30,8 +30,8 @@ from core.errors import MRNLabError, StoreError
 from core.store import Owner, Run, RunState, Store
 from jobs import control
 from jobs.engines.local import LocalEngine
-from jobs.processes import is_alive
-from jobs.reaper import reap
+from jobs.worker.liveness import reap
+from jobs.worker.process import is_alive
 from tests.benchmarks._harness import arguments, laboratory, tell
 from tests.postgres import is_installed, started_server
 from tests.trained import toy_config

@@ -25,15 +25,15 @@ import psutil
 
 from core.config import RunConfig
 from core.corpora import load
-from core.corpora.summary import summarise
+from core.corpora.loading import summarise
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.models.sources import locate
 from core.paths import home
 from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
-from jobs.logs import tail
 from jobs.submit import check, submit
+from jobs.worker.logs import tail
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 from tests.supervised import end_all, owner_of, wait_for
 
@@ -120,7 +120,7 @@ def other_starts(corpus: str) -> dict[str, float]:
 
 
 _PARTS = {
-    "import jobs.worker": "import jobs.worker",
+    "import jobs.worker.loop": "import jobs.worker.loop",
     "read the corpus": """
 from core.config import RunConfig
 from core.corpora import prepare
@@ -137,7 +137,7 @@ tokenizer = load_tokenizer(locate("minilm"))""",
 from core.models.encoders import load_transformer
 load_transformer("minilm", half=False)""",
     "encode the corpus": """
-from core.training.data import encode_corpus
+from core.training.setup import encode_corpus
 encode_corpus(config, corpus, tokenizer)""",
     "set up (all of it, from caches)": "run = trainer.set_up(config, corpus)",
     "first batch": "batch = next(run.epoch(skip=0))",
@@ -145,7 +145,7 @@ encode_corpus(config, corpus, tokenizer)""",
 }
 _CLOCK = """
 import json, sys, time
-from jobs.collecting import collect_seldom
+from jobs.worker.idle import collect_seldom
 collect_seldom()
 parts, clock, processor = {}, time.perf_counter(), time.process_time()
 def part(name):

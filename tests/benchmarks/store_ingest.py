@@ -16,7 +16,7 @@ from sqlalchemy import delete, func, select
 
 from core.errors import StoreError
 from core.store import MetricKey, Store
-from core.store.tables import metrics, runs
+from core.store.schema import metrics, runs
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, processes, tell
 from tests.making import claimed, config, epoch_metrics, step_metrics
 

@@ -29,11 +29,9 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.encoding.tokenizer import load_tokenizer
 from core.models.encoders import Encoder, load_transformer, shared_transformer
-from core.models.heads import Heads
-from core.models.saved_tagger import SavedTagger
+from core.models.model_io import SavedTagger, save_task_folders
 from core.models.sources import locate
-from core.models.tagger import MultiTaskTagger
-from core.models.task_folders import save_task_folders
+from core.models.tagger import Heads, MultiTaskTagger
 from core.tagging import load_tagger, tag_in_parts
 from core.training.trainer import train
 from tests.benchmarks._harness import alternate, arguments, laboratory, milliseconds, ratio, spread, tell

@@ -26,8 +26,8 @@ cluster_utils = pytest.importorskip(
     "ray.cluster_utils", reason="Ray is not installed: pip install 'mrnlab[ray]'"
 )
 
+from jobs.engines.ray import JOB, RayEngine  # noqa: E402
 from jobs.engines.ray_dispatcher import hosts_of, sqlite_problem  # noqa: E402 - imports ray
-from jobs.engines.ray_engine import JOB, RayEngine  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = "tests.clusters.training:worker"

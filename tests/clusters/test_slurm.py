@@ -13,15 +13,14 @@ import pytest
 
 from core.errors import MRNLabError
 from core.store import MetricKey, RunState, Store
-from jobs.processes import this_process
+from jobs.worker.process import this_process
 from tests.clusters.slurm import SlurmServer, started
 from tests.making import config
 from tests.patience import PATIENCE_S
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mrnlab[slurm]'")
 
-from jobs.engines.slurm import SlurmEngine, SlurmSettings
-from jobs.engines.slurm_job import JOB
+from jobs.engines.slurm import JOB, SlurmEngine, SlurmSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 LOSS = MetricKey("", "train", "loss")

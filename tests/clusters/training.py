@@ -12,9 +12,9 @@ from typing import Any
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.records import Note, Sink
 from core.store import Owner, Store
-from core.training.events import Note, Sink
-from jobs.worker import Worker
+from jobs.worker.loop import Worker
 from tests.making import epoch_metrics, run_facts, split_result, step_metrics
 from tests.small_training import CORPUS, STEPS_PER_EPOCH, Ended, prepare
 

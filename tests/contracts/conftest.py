@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from core.store import Store
-from core.store.tables import metadata
+from core.store.schema import metadata
 from tests.making import Clock
 from tests.postgres import PostgresServer
 

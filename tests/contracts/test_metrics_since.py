@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, Store
-from core.training.events import TOTAL, StepMetrics
 from tests.making import claimed, step_metrics
 
 LOSS, OF_NER = MetricKey(TOTAL, "train", "loss"), MetricKey("ner", "train", "loss")

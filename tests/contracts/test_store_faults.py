@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
+from core.records import Note
 from core.store import MetricKey, RunState, Store, engine
-from core.training.events import Note
-from jobs.sink import StoreSink
-from jobs.stopping import StopReason, StopSignal
+from jobs.worker.heartbeat import StopReason, StopSignal
+from jobs.worker.sink import StoreSink
 from tests.making import OWNER, claimed, config, snapshot, step_metrics
 from tests.postgres import PASSWORD, PostgresServer
 

@@ -11,8 +11,8 @@ import pytest
 
 from core.errors import StoreError, StoreReplaced
 from core.store import MetricKey, RunState, Store
-from jobs.sink import StoreSink
-from jobs.stopping import StopSignal
+from jobs.worker.heartbeat import StopSignal
+from jobs.worker.sink import StoreSink
 from tests.making import OWNER, claimed, config, step_metrics
 from tests.several import started
 from tests.supervised import wait_for

@@ -11,8 +11,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import StoreError
+from core.records import Snapshot, StepMetrics
 from core.store import MetricKey, SnapshotKey, Store
-from core.training.events import Snapshot, StepMetrics
 from tests.making import claimed, epoch_metrics, relations, snapshot, split_result, step_metrics
 
 LOSS = MetricKey("", "train", "loss")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
-from dashboard import resources
+from dashboard.shared import resources
 from tests.journeys.browser import browser_page, picture
 from tests.journeys.conftest import Laboratory
 

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
+from core.records import TOTAL
 from core.store import MetricKey, Run, RunState, Store
-from core.training.events import TOTAL
 from tests.journeys.browser import browser_path, picture, running_app
 from tests.making import config
 from tests.pages.test_jobs_states import held

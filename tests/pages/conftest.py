@@ -66,7 +66,7 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
     def open_(page: str, **query: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
         app.run()
-        app.switch_page(f"app_pages/{page}.py")
+        app.switch_page(f"{page}/page.py")
         for name, value in query.items():
             app.query_params[name] = value
         app.run()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from core.config import RunConfig
 from core.store import ErrorInfo, Owner, RunState, Store
-from jobs.processes import this_process
+from jobs.worker.process import this_process
 from tests.making import run_facts, step_metrics
 
 LAUNCH = "Launch, 2026-11-21 14:03:12"

@@ -19,8 +19,7 @@ from core.evaluation import score_task
 from core.evaluation.confusion import confusion
 from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
-from core.store import ErrorInfo, RunState, Store
-from core.training.events import (
+from core.records import (
     TOTAL,
     EpochMetrics,
     RunFacts,
@@ -28,9 +27,10 @@ from core.training.events import (
     StepMetrics,
     TaskFacts,
     TaskScore,
+    relation_metrics,
 )
-from core.training.relation_metrics import relation_metrics
-from jobs.processes import this_process
+from core.store import ErrorInfo, RunState, Store
+from jobs.worker.process import this_process
 from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")

@@ -13,7 +13,7 @@ import numpy as np
 from core.corpora import load
 from core.corpora.types import Split
 from core.evaluation import spans
-from core.training.events import SplitResult
+from core.records import SplitResult
 
 __all__ = ["result"]
 

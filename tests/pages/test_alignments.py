@@ -9,11 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora import summarise
-from core.mrn.alignments.mapping_file import template
-from core.mrn.registry import parse_alignment
+from core.mrn.alignments.mapping import template
+from core.records import Snapshot
+from core.registry import parse_alignment
 from core.store import Store
-from core.training.events import Snapshot
-from dashboard.queries.naming import field_text
+from jobs.naming import field_text
 from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.matrices import shown
@@ -110,8 +110,8 @@ def test_what_is_wrong_with_a_mapping_is_said_in_its_place(form: AppTest, conten
 
 def test_a_kept_mapping_is_there_after_another_page(form: AppTest) -> None:
     upload(form, CSV)
-    form.switch_page("app_pages/runs.py").run()
-    form.switch_page("app_pages/launch.py").run()
+    form.switch_page("runs/page.py").run()
+    form.switch_page("launch/page.py").run()
     assert form.pills(key="launch_alignment").value == ["mapping"]
     assert any("General label" in one.value.columns for one in form.dataframe)
 

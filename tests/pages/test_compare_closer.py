@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import NOTHING, confusion
-from dashboard.charts import confusion_chart
-from dashboard.queries.compare_classes import class_records, classes, reports
-from dashboard.queries.compare_errors import confused, difference_matrix, errors, matrix, places
+from dashboard.compare.charts import confusion_chart
+from dashboard.compare.closer_views import (
+    class_records,
+    classes,
+    confused,
+    difference_matrix,
+    errors,
+    matrix,
+    places,
+    reports,
+)
 from tests.pages.test_compare_views import config, score, tabled
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]

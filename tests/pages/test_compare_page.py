@@ -8,10 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.records import SplitResult, Usage
 from core.store import RunState, Store
-from core.training.events import SplitResult, Usage
-from dashboard.caches.compare import words as words_of
-from dashboard.panels import compare_differences
+from dashboard.compare import answer
+from dashboard.compare.cache import words as words_of
 from jobs.cli import app as command_line
 from tests.making import OWNER, run_facts, task_score
 from tests.pages.conftest import Open, words
@@ -90,7 +90,7 @@ def test_the_tests_answer_two_questions(open_page: Open, finished: Filled) -> No
 def test_many_predictions_are_read_only_when_asked_for(
     open_page: Open, finished: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare_differences, "_MANY", 3)
+    monkeypatch.setattr(answer, "_MANY", 3)
     app = open_page("compare")
     assert app.toggle(key="sentences").label.startswith("Test over sentences (")
     assert set(table(app, "p sentences")["p sentences"]) == {""}

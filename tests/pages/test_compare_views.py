@@ -11,21 +11,27 @@ from core.config import RunConfig
 from core.evaluation import Randomised, holm
 from core.store import Store
 from core.store.records import Run, StoredScore
-from dashboard.charts import forest_chart, seeds_chart, sharing_chart
-from dashboard.queries.compare import answers, corrected, default_pair, headline, per_seed
-from dashboard.queries.compare_differences import (
+from dashboard.compare.charts import seeds_chart, sharing_chart
+from dashboard.compare.closer_views import counted
+from dashboard.compare.closer_views import tested as over_sentences
+from dashboard.compare.views import (
+    answers,
+    corrected,
+    default_pair,
     difference_records,
     difference_sheet,
     differences,
     forest,
+    headline,
     pairs,
+    per_seed,
+    sharing,
+    sharing_sentence,
     with_sentences,
 )
-from dashboard.queries.compare_sentences import counted
-from dashboard.queries.compare_sentences import tested as over_sentences
-from dashboard.queries.compare_sharing import sharing, sharing_sentence
-from dashboard.queries.naming import confounds
+from dashboard.shared.charts import forest_chart
 from dashboard.theme import MUTED, colours
+from jobs.naming import confounds
 from jobs.results import ResultTable, tabulate
 from jobs.results import settings as by_setting
 from jobs.sheets import BEST, latex, markdown, score_records, score_sheet

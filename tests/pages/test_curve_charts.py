@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.records import TOTAL, StepMetrics
 from core.store import RunState, Store
-from core.training.events import TOTAL, StepMetrics
-from dashboard.charts import curve_chart, small_charts
-from dashboard.queries.curve_metrics import METRICS
-from dashboard.queries.curve_views import CurvesView, Line, Panel, Reading
+from dashboard.curves.charts import curve_chart, small_charts
+from dashboard.curves.numbers import METRICS
+from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.theme import DASHES, TASK_COLOURS, colours, ramp
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import TASKS, Filled

@@ -10,14 +10,21 @@ import pandas as pd
 import pytest
 
 from core.evaluation import summary
+from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run
-from core.training.events import TOTAL, StepMetrics
-from dashboard.caches.curves import SeriesCache
-from dashboard.queries.curve_metrics import METRICS, choices, metric_keys, others, tasks_of
-from dashboard.queries.curve_tables import band_table, missing, point_table
-from dashboard.queries.curve_views import CurvesView, Reading
-from dashboard.queries.curves import LARGE_POINTS, curves
+from dashboard.curves.numbers import (
+    METRICS,
+    band_table,
+    choices,
+    metric_keys,
+    missing,
+    others,
+    point_table,
+    tasks_of,
+)
+from dashboard.curves.views import LARGE_POINTS, CurvesView, Reading, curves
+from dashboard.shared.curve_cache import SeriesCache
 from tests.pages.filled_store import TASKS, Filled
 
 LOSS, SCORE = METRICS["loss"], METRICS["dev-score"]
@@ -290,7 +297,7 @@ def test_a_second_attempt_is_another_curve(filled: Filled) -> None:
 def test_what_is_longest_unused_is_forgotten(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store.open()
     cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
-    monkeypatch.setattr("dashboard.caches.curves._MOST_BYTES", 600 * 8 * 4)
+    monkeypatch.setattr("dashboard.shared.curve_cache._MOST_BYTES", 600 * 8 * 4)
     for run_id in filled.finished[:2]:
         assert len(cache.get(store, store.runs(ids=[run_id]), [key])) == 1
     assert len(cache._series) == 1

@@ -15,8 +15,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
-from dashboard import resources
-from jobs.processes import hostname
+from dashboard.shared import resources
+from jobs.worker.process import hostname
 from tests.making import OWNER, config
 from tests.pages.conftest import Open
 from tests.pages.conftest import words as prose

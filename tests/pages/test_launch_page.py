@@ -10,15 +10,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.config.sweep import expand
 from core.corpora import save_upload, summarise
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
-from core.sweep import expand
-from dashboard.panels.launch_warnings import launch_warnings
-from dashboard.queries.labels import label_counts
-from jobs.cost import Cost
-from jobs.disk import Disk
+from dashboard.launch.plan import launch_warnings
+from dashboard.launch.views import label_counts
 from jobs.engines.local import LocalEngine
+from jobs.estimates import Cost, Disk
 from tests.making import claimed
 from tests.pages.conftest import APP, Open, words
 
@@ -181,8 +180,8 @@ def test_a_link_makes_the_same_form(open_page: Open) -> None:
     assert heading(app).startswith("This makes 40 runs")  # encoders × shares × seeds × (MTL + alignments × λ)
     app.text_input(key="launch_epochs").set_value("4").run()
     assert query(app) == {**link, "epochs": "4"}
-    app.switch_page("app_pages/runs.py").run()
-    app.switch_page("app_pages/launch.py").run()
+    app.switch_page("runs/page.py").run()
+    app.switch_page("launch/page.py").run()
     assert app.text_input(key="launch_epochs").value == "4"
     assert query(app)["epochs"] == "4"
     app.button(key="launch_fresh").click().run()

@@ -306,7 +306,7 @@ def test_tag_asks_for_a_sentence(open_page: Open, finished: Filled) -> None:
 
 def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="3,1")
-    app.switch_page("app_pages/curves.py").run()
+    app.switch_page("curves/page.py").run()
     assert not app.exception
     assert app.multiselect(key="curves_runs").value == [3, 1]
 
@@ -322,7 +322,7 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(
 ) -> None:
     monkeypatch.setenv("MRNLAB_DB", f"sqlite:///{tmp_path}/none/of/this/runs.db")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
-    app.switch_page(f"app_pages/{page}.py").run()
+    app.switch_page(f"{page}/page.py").run()
     assert not app.exception
     assert len(app.warning) == 1
     assert "runs.db" in words(app)

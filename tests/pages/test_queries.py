@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core.config import RunConfig, kind_key
 from core.store import RunState, Store
-from dashboard.queries import runs as run_views
-from dashboard.queries.naming import confounds, differing, kind_name, run_name
+from dashboard.shared import run_views
+from jobs.naming import confounds, differing, kind_name, run_name
 from tests.pages.filled_store import TASKS, Filled
 
 

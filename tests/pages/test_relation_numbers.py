@@ -11,13 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.types import Planted as PlantedFacts
-from core.mrn.numbers import numbers
-from core.mrn.relations import Relations
+from core.mrn.relations import Relations, numbers
+from core.records import Snapshot, relation_metrics
 from core.store import MetricSeries, SnapshotKey, Store
-from core.training.events import Snapshot
-from core.training.relation_metrics import relation_metrics
-from dashboard.queries.relation_numbers import Planted, in_numbers, number_keys, planted
-from dashboard.queries.relations import relations
+from dashboard.relations.pair_views import Planted, in_numbers, number_keys, planted
+from dashboard.relations.views import relations
 from tests.making import claimed, run_facts, step_metrics
 from tests.making import relations as random_relations
 from tests.pages.conftest import Open, words

@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.mrn.relations import Relations
+from core.records import Snapshot
 from core.store import RunState, Store
-from core.training.events import Snapshot
 from tests.making import claimed, run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled

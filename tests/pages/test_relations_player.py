@@ -9,16 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mrn.rows import Block
+from core.mrn.relations import Block
 from core.store.records import SnapshotKey
-from dashboard.caches.relations import Pictures, Ready
-from dashboard.charts import pair_chart, planted_chart
-from dashboard.charts.matrix import player_frame, player_numbers
-from dashboard.queries.relation_numbers import Planted, PlantedPair
-from dashboard.queries.relations_course import Moments
-from dashboard.queries.relations_pairs import PairLine
-from dashboard.queries.relations_picture import Axis, Panel, Picture
-from dashboard.queries.relations_rows import Rows
+from dashboard.relations.charts import pair_chart, planted_chart, player_frame, player_numbers
+from dashboard.relations.matrices import Axis, Panel, Picture, Pictures, Ready
+from dashboard.relations.pair_views import PairLine, Planted, PlantedPair
+from dashboard.relations.views import Moments, Rows
 from dashboard.theme import MATRIX_SCALES, TEXT
 from tests.pages.matrices import unpacked
 

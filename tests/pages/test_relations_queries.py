@@ -10,17 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mrn.relations import Relations, correlation
-from core.mrn.rows import Block
+from core.mrn.relations import Block, Relations, correlation
+from core.records import TOTAL
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
-from core.training.events import TOTAL
-from dashboard.queries.relations import RelationsView, penalty_vanished, relations, saturated
-from dashboard.queries.relations_course import Course, aligned
-from dashboard.queries.relations_gold import agreement, gold_labels, same_task, why_no_gold
-from dashboard.queries.relations_pairs import BEYOND, half_interval, pair_lines, strongest
-from dashboard.queries.relations_picture import Picture, Window, arrangement, picture
-from dashboard.queries.relations_rows import Rows, clustered, not_comparable, rows_of, shared_rows, together
+from dashboard.relations.matrices import Picture, Window, arrangement, picture
+from dashboard.relations.pair_views import BEYOND, half_interval, pair_lines, strongest
+from dashboard.relations.views import (
+    Course,
+    RelationsView,
+    Rows,
+    agreement,
+    aligned,
+    clustered,
+    gold_labels,
+    not_comparable,
+    penalty_vanished,
+    relations,
+    rows_of,
+    same_task,
+    saturated,
+    shared_rows,
+    together,
+    why_no_gold,
+)
 from tests.making import claimed, run_facts
 from tests.making import relations as random_relations
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled

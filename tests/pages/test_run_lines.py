@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from core.store import RunState, Store
-from dashboard.queries.run_diff import differences
-from dashboard.queries.run_lines import PAGE, Page, page_of, sorts
+from dashboard.runs.views import PAGE, Page, differences, page_of, sorts
 from tests.making import claimed, config, run_facts, split_result
 from tests.pages.filled_store import TASKS, Filled
 

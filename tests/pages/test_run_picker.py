@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
-from dashboard.queries.finding import find
+from dashboard.shared.finding import find
 from jobs.run_filter import parse_filter
 from tests.pages.conftest import words
 from tests.pages.filled_store import Filled
@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_S
 def _page() -> None:
     import streamlit as st
 
-    from dashboard.panels.run_picker import pick_runs
+    from dashboard.shared.run_picker import pick_runs
 
     picked = pick_runs(key="x", suitable=lambda run: run.config.paradigm == "mrn")
     st.markdown("nothing" if picked is None else f"picked {[run.id for run in picked]}")

@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.evaluation import score_task
+from core.records import SplitResult
 from core.store import ErrorInfo, RunState, Store
-from core.training.events import SplitResult
-from dashboard.panels.run_table import WANTED_SIDE
+from dashboard.runs.table import WANTED_SIDE
 from tests.making import claimed, config
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.store.states import RunState
+from core.store.records import RunState
 from dashboard.theme import STATES
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled

@@ -13,17 +13,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.records import Usage
 from core.store import Store
 from core.studies import STUDIES, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.dissertation import over
-from core.studies.plan import DevScores, lay_out
-from core.training.events import Usage
-from dashboard.charts import forest_chart, overview_chart
-from dashboard.queries.studies import answer, failures, forest, known, overview, rows
+from core.studies.study import DevScores, lay_out
+from dashboard.compare.charts import overview_chart
+from dashboard.compare.study_views import answer, failures, forest, known, overview, rows
+from dashboard.shared.charts import forest_chart
 from dashboard.theme import TEXT, colours
-from jobs.studies import follow, sweep_name
-from jobs.study_runs import laid_out
+from jobs.studies import follow, laid_out, sweep_name
 from tests.making import run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.test_pages import figures

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from core.corpora.given import GivenText
+from core.corpora.free_text import GivenText
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.tagging import TaggedSentence, WordTag
-from dashboard.batch import Batch
+from dashboard.tag.file import Batch
 
 
 class Capitals:

@@ -13,12 +13,13 @@ from core.errors import CorpusError
 from core.store import RunState
 from core.store.records import Run
 from core.tagging import TaggedSentence, WordTag
-from dashboard.queries.tag_mistakes import checked, kinds_in_words
-from dashboard.queries.tag_systems import (
+from dashboard.tag.views import (
     Answer,
     System,
+    checked,
     differing_words,
     first_choice,
+    kinds_in_words,
     systems,
     votes,
     why_not,

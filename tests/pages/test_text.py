@@ -9,25 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.config.sweep import numbers, seeds
 from core.errors import ConfigError
 from core.evaluation import summary
-from core.lists import numbers, seeds
 from dashboard.launch.data import marks
 from dashboard.text import (
     ago,
     all_of,
     duration,
     escape,
-    number,
     option,
     percent,
     plotly_text,
     plural,
     points,
-    signed_points,
     unsigned_zero,
 )
-from jobs.wording import correlation_told
+from jobs.wording import correlation_told, number, signed_points
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 

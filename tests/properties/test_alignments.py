@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from core.mrn.alignments import Alignment, LabelCounts, align
-from core.mrn.alignments.cooccurrence import SMOOTHING
-from core.mrn.groups import task_groups
+from core.mrn.alignments.rules import SMOOTHING
 from core.mrn.priors import PriorSettings, make_prior
+from core.mrn.relations import task_groups
 
 NAMES = ("disjoint", "exact", "cooccurrence", "mapping")
 POOL = ("O", "A", "B", "C", "D")

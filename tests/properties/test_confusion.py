@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS, confusion, summed
-from core.evaluation.span_counts import span_counts
+from core.evaluation.spans import span_counts
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=9), max_size=5)

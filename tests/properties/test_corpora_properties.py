@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora import Sentence, load, prepare
-from core.corpora.columns import read_columns, read_table
+from core.corpora.readers import read_columns, read_table
 from core.errors import CorpusError
 
 # Any visible character: no blanks, line ends or control characters, which set columns and lines apart.

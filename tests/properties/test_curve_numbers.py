@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
 from core.evaluation import summary
-from core.evaluation.band import band
-from dashboard.queries.curve_numbers import kept, positions, side_by_side, smooth
+from core.evaluation.statistics import band
+from dashboard.curves.numbers import kept, positions, side_by_side, smooth
 
 NUMBERS = st.floats(-1e3, 1e3)
 GAPPY = NUMBERS | st.just(math.nan)

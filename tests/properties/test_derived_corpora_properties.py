@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
-from core.corpora.derived.relatedness import relatedness
-from core.corpora.derived.simulated import artificial_labels
+from core.corpora.derived.simulated import artificial_labels, relatedness
 
 seeds = st.integers(0, 2**31 - 1)
 

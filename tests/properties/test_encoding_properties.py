@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.encoding.encoded import encode
+from core.encoding.encoded import cut, encode
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
-from core.encoding.windows import cut
 from core.models.sources import locate
 from tests.tiny import tiny_bert, tiny_roberta
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from core.corpora.schemes import convert, notation, violations
 from core.evaluation import Span, score_task, spans, summary
-from core.evaluation.gold import Gold
 from core.evaluation.scores import score_numbers
+from core.evaluation.spans import Gold
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 

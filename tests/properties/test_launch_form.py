@@ -11,15 +11,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from core.config import LEARNABLE, RunConfig
+from core.config.sweep import expand
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
-from core.models.registry import ENCODERS
-from core.mrn.registry import PRIORS
-from core.sweep import expand
-from dashboard.launch.clone import cloned
-from dashboard.launch.draft import Draft, plan
-from dashboard.launch.link import draft_of, query_of
-from dashboard.launch.terminal import command
+from core.registry import ENCODERS, PRIORS
+from dashboard.launch.address import command
+from dashboard.launch.draft import Draft, cloned, draft_of, plan, query_of
 from jobs.cli import app
 from jobs.cli.launch import described
 from jobs.submit import placed

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core.evaluation import randomisation, randomisation_test, score_task
-from core.evaluation.sentence_counts import score_of_counts, sentence_counts
+from core.evaluation import randomisation_test, score_task, statistics
+from core.evaluation.scores import score_of_counts, sentence_counts
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.sampled_from(LABELS), max_size=8), min_size=1, max_size=6)
@@ -102,7 +102,7 @@ def test_equal_predictions_have_p_one() -> None:
 def test_rounds_are_added_up_over_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = systems(np.random.default_rng(2), 0.01)
     whole = randomisation_test(a, b, rounds=4000).p
-    monkeypatch.setattr(randomisation, "_AT_ONCE", SENTENCES * 64)
+    monkeypatch.setattr(statistics, "_AT_ONCE", SENTENCES * 64)
     assert randomisation_test(a, b, rounds=4000).p == pytest.approx(whole, abs=0.04)
 
 

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mrn.numbers import eigenvalues, numbers, strongest_pairs
-from core.mrn.relations import MODES, Relations, correlation
-from core.mrn.rows import Block
-from core.training.events import TOTAL
-from core.training.relation_metrics import relation_metrics
+from core.mrn.relations import MODES, Block, Relations, correlation, eigenvalues, numbers, strongest_pairs
+from core.records import TOTAL, relation_metrics
 
 
 @st.composite

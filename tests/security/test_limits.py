@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora import assembly, lines, save_upload, uploads
-from core.corpora.columns import read_table
+from core.corpora import assembly, readers, save_upload, uploads
+from core.corpora.catalogue import find_folder, locate
 from core.corpora.folder import read_folder
-from core.corpora.given import read_given
+from core.corpora.free_text import read_given
 from core.corpora.loading import load
-from core.corpora.places import find_folder, locate
+from core.corpora.readers import read_table
 from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
 from core.models import sources
-from core.mrn.alignments.mapping_file import MOST_BYTES, read_mapping
+from core.mrn.alignments.mapping import MOST_BYTES, read_mapping
 from tests.making import conll_folder
 from tests.tiny import tiny_bert
 
@@ -26,9 +26,9 @@ def _written(path: Path, text: str) -> Path:
 
 
 def test_long_lines(tmp_path: Path) -> None:
-    long = "x" * (lines.MOST_CHARACTERS + 1)
+    long = "x" * (readers.MOST_CHARACTERS + 1)
     with pytest.raises(CorpusError, match="line 2: has 100,001 characters"):
-        lines.read_lines(_written(tmp_path / "a.conll", f"a N\n{long}\n"))
+        readers.read_lines(_written(tmp_path / "a.conll", f"a N\n{long}\n"))
     with pytest.raises(CorpusError, match=r"mine\.txt, line 1: has 100,001 characters"):
         read_given(long.encode(), "mine.txt", [])
 
@@ -40,22 +40,22 @@ def test_many_columns(tmp_path: Path) -> None:
 
 def test_many_lines_and_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _written(tmp_path / "a.conll", "a N\n" * 10)
-    monkeypatch.setattr(lines, "MOST_LINES", 9)
+    monkeypatch.setattr(readers, "MOST_LINES", 9)
     with pytest.raises(CorpusError, match="has 10 lines and the most is 9"):
-        lines.read_lines(file)
+        readers.read_lines(file)
     with (tmp_path / "huge.conll").open("wb") as sparse:
-        sparse.truncate(lines.MOST_BYTES + 1)  # takes no disk
+        sparse.truncate(readers.MOST_BYTES + 1)  # takes no disk
     with pytest.raises(CorpusError, match="holds 2,000 MB"):
-        lines.read_lines(tmp_path / "huge.conll")
+        readers.read_lines(tmp_path / "huge.conll")
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     """A device or a pipe among the files would be read for ever."""
     os.mkfifo(tmp_path / "train.conll")
     with pytest.raises(CorpusError, match="is not a file"):
-        lines.read_lines(tmp_path / "train.conll")
+        readers.read_lines(tmp_path / "train.conll")
     with pytest.raises(CorpusError, match="is not a file"):
-        lines.read_lines(Path("/dev/zero"))
+        readers.read_lines(Path("/dev/zero"))
     with pytest.raises(ConfigError, match="is no mapping"):
         read_mapping(Path("/dev/zero"))
 

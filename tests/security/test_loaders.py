@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 import torch
 
+from core.corpora.catalogue import read_hub
 from core.corpora.folder import read_folder
-from core.corpora.hub import read_hub
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import EncoderError, MRNLabError
-from core.models.checkpoint import load
 from core.models.encoders import LazyTransformer, load_transformer
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.model_io import load
 from core.models.sources import check_available
-from core.mrn.alignments.mapping_file import parse_mapping
+from core.mrn.alignments.mapping import parse_mapping
 from tests.tiny import tiny_bert
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -229,7 +229,7 @@ def test_hostile_uploads_are_refused_in_a_sentence(tmp_path: Path, evil: bytes) 
 
 
 def test_the_truecasers_data_may_name_two_classes(evil: bytes) -> None:
-    truecasing = importlib.import_module("core.corpora.truecasing")
+    truecasing = importlib.import_module("core.corpora.preparation")
     unpickler = truecasing._TwoNamesUnpickler
     with pytest.raises(pickle.UnpicklingError, match="not allowed"):
         unpickler(io.BytesIO(evil)).load()
@@ -248,7 +248,7 @@ def test_a_script_in_place_of_a_corpus_is_not_run(
     folder.mkdir(parents=True)
     (folder / "conll2003.py").write_text(code)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("core.corpora.hub._look_up_hub", lambda: None)
+    monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
     with pytest.raises(MRNLabError, match=r"scripts are never run|is not on this machine"):
         read_hub("conll2003", "eriktks/conll2003")
 

@@ -117,7 +117,7 @@ def _open(page: str, auth: dict[str, str] | None) -> AppTest:
     if auth is not None:
         app.secrets["auth"] = auth
     app.run()
-    app.switch_page(f"app_pages/{page}.py")
+    app.switch_page(f"{page}/page.py")
     return app.run()
 
 

@@ -14,8 +14,8 @@ from core.paths import checkpoint_dir, home, own_checkpoint, own_log, upload_dir
 from core.store import RunState, Store
 from jobs import control
 from jobs.cli.app import app
-from jobs.logs import to_log_file
-from jobs.worker import Worker
+from jobs.worker.logs import to_log_file
+from jobs.worker.loop import Worker
 from tests.making import OWNER, config
 
 HOSTILE = ("/etc/passwd", "../../outside", "/", "..", "a/../..", "", ".", "/etc/..")

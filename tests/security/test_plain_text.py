@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from core.mrn.alignments.mapping_file import parse_mapping, template
+from core.mrn.alignments.mapping import parse_mapping, template
 from core.paths import log_path
 from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
 from jobs.cli.app import app

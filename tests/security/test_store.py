@@ -156,7 +156,7 @@ def test_a_password_is_in_no_command_line() -> None:
     try:
         deadline = time.monotonic() + 60
         seen: list[psutil.Process] = []
-        while not any("jobs.worker" in one.cmdline() for one in seen) and time.monotonic() < deadline:
+        while not any("jobs.worker.loop" in one.cmdline() for one in seen) and time.monotonic() < deadline:
             seen = [started, *started.children(recursive=True)]
             time.sleep(0.05)
         for process in seen:

@@ -7,7 +7,7 @@ import pytest
 
 from core.corpora.types import Overlap
 from core.mrn.alignments import LabelCounts, align, choose
-from core.mrn.alignments.cooccurrence import SMOOTHING
+from core.mrn.alignments.rules import SMOOTHING
 
 # Five words; the last is annotated for the first task alone.
 WORDS = np.array([[0, 0], [0, 1], [1, 1], [1, 1], [1, -1]])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.artefacts import Artefacts, shared_artefacts
+from core.checkpoints.shared_storage import Artefacts, shared_artefacts
 from core.errors import ArtefactError
 
 FILES = {"model.safetensors": b"\x00\x01" * 70_000, "encoder/config.json": b"{}", "empty": b""}

@@ -13,7 +13,7 @@ import pytest
 from core.checkpoints import Checkpoint, Damaged, NoRoom, checkpoint_seconds
 from core.checkpoints.sealed import seal, verified
 from core.errors import MRNLabError, TrainingError
-from core.training.events import Event, Saved
+from core.records import Event, Saved
 from tests.making import Clock
 from tests.tiny import tiny_bert
 from tests.toys import corpus

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from core.store import Store
-from jobs.collecting import collect_after_run, collect_seldom, keep_what_is_there
-from jobs.lingering import Lingering, Program
+from jobs.worker.idle import Lingering, Program, collect_after_run, collect_seldom, keep_what_is_there
 from tests.making import config
 from tests.unit.test_worker import worker
 

@@ -11,9 +11,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from core.corpora import Corpus, load
-from core.corpora.demo.generator import Generator, grammar
+from core.corpora.demo.generator import NUMBERS, Generator, grammar
 from core.corpora.demo.notation import parse_grammar, parse_lexicon
-from core.corpora.demo.numbers import NUMBERS
 from core.corpora.schemes import violations
 from core.evaluation import spans
 

@@ -9,9 +9,9 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import detect_columns, load, prepare, save_upload, summarise
-from core.corpora.conllu import ONLY_TASKS
-from core.corpora.files import split_of
+from core.corpora.folder import split_of
 from core.corpora.loading import read
+from core.corpora.readers import ONLY_TASKS
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -316,7 +316,7 @@ class TestSummary:
             calls.append(name)
             return load(name, columns)  # type: ignore[arg-type]  # passed on as it came
 
-        monkeypatch.setattr("core.corpora.summary.load", counting)
+        monkeypatch.setattr("core.corpora.loading.load", counting)
         assert summarise(str(path)) is summarise(str(path))
         assert len(calls) == 1
         (path / "train.conll").write_text(ROWS + "\n" + ROWS)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from core.corpora.given import GivenTask, has_columns, propose_columns, read_given
+from core.corpora.free_text import GivenTask, has_columns, propose_columns, read_given
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.evaluation.scores import score_task
-from core.tagged_file import column_names, conll_text, given_scores
-from core.tagging import TaggedSentence, WordTag
+from core.tagging import TaggedSentence, WordTag, column_names, conll_text, given_scores
 
 TASKS = [
     GivenTask("pos-a", "plain", ("NN", "NNP", "VB", ".")),

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from core.corpora import CATALOGUE, load, loading
-from core.corpora.hub import from_dataset
-from core.corpora.places import is_local
+from core.corpora.catalogue import from_dataset, is_local
 from core.errors import CorpusError
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
@@ -92,7 +91,7 @@ def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.Monk
         return small_dataset()
 
     monkeypatch.setattr(datasets, "load_dataset", recorded)
-    monkeypatch.setattr("core.corpora.hub._look_up_hub", lambda: None)
+    monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
     assert load("conll2003").name == "conll2003"
     assert asked == [("eriktks/conll2003", "refs/convert/parquet")]
 

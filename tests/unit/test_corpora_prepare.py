@@ -194,7 +194,7 @@ def test_sentences_without_the_task_are_left_out(tmp_path: Path) -> None:
 
 def test_truecase_changes_words_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "core.corpora.truecasing._restored", lambda tokens: tuple(token.capitalize() for token in tokens)
+        "core.corpora.preparation._restored", lambda tokens: tuple(token.capitalize() for token in tokens)
     )
     plain, changed = prepare(config()), prepare(config(truecase=True))
     differing = [

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.columns import read_columns, read_table
-from core.corpora.conllu import read_conllu
+from core.corpora.readers import read_columns, read_conllu, read_table
 from core.errors import CorpusError
 
 COLUMNS = ("tokens", "pos", "chunk", "ner")

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from core.corpora.truecasing import _TwoNamesUnpickler, all_capitals, truecase
+from core.corpora.preparation import _TwoNamesUnpickler, all_capitals, truecase
 from core.corpora.types import Sentence
 
 pytest.importorskip("truecase", reason="the package truecase is not installed here")

@@ -12,11 +12,10 @@ import pytest
 from core.config import RunConfig
 from core.errors import CorpusError
 from core.paths import checkpoint_dir
+from core.records import TOTAL, StepMetrics, TaskFacts
 from core.store import RunState, Store
-from core.training.events import TOTAL, StepMetrics, TaskFacts
-from dashboard.queries.launch import plan_view
-from jobs.cost import cost
-from jobs.disk import disk
+from dashboard.launch.views import plan_view
+from jobs.estimates import cost, disk
 from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
 
 _WORDS = 40

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from core.costs import Cost, cost_of, run_cost
+from core.evaluation.costs import Cost, cost_of, run_cost
+from core.records import Usage
 from core.store import Store
-from core.training.events import Usage
 from core.training.memory import process_peak, restart_process_peak
 from jobs.wording import cost_told
 from tests.making import run_facts

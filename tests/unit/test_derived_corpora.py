@@ -16,7 +16,7 @@ from core.errors import CorpusError
 from core.store import RunState, Store
 from core.tagging import load_tagger
 from jobs.submit import check, placed, submit
-from jobs.worker import Worker
+from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.tiny import tiny_bert
 

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from core.config import PRESETS, RunConfig
-from core.costs import Cost
 from core.errors import ConfigError
-from core.models.registry import has_bilstm
+from core.evaluation.costs import Cost
+from core.registry import has_bilstm
 from core.studies import Study, load_study, may_change_encoder
-from core.studies.analysis import MEAN, FinalScores, Result, analyse
+from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
 from core.studies.dissertation import STUDY, over
-from core.studies.papers import table_view
-from core.studies.plan import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
 from core.studies.published import ABOVE, BELOW, PUBLISHED, WITHIN, matching
-from jobs.cli.study_report import markdown
+from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
+from jobs.cli.study import markdown
 
 LAMBDAS = (1.0, 0.5, 0.05)
 NOTHING = DevScores({})

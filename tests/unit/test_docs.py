@@ -9,9 +9,9 @@ import pytest
 import typer
 
 from core.config import FIELD_HELP
-from core.config_docs import lines
+from core.config.docs import lines
 from jobs.cli import app
-from jobs.filter_fields import FIELDS
+from jobs.run_filter import FIELDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _COMMANDS = typer.main.get_command(app)
@@ -55,7 +55,7 @@ def test_no_section_without_a_verb() -> None:
 
 def test_the_description_of_a_run_is_up_to_date() -> None:
     text = (DOCS / "run-description.md").read_text(encoding="utf-8")
-    assert text == "\n".join(lines()) + "\n", "run: python -m core.config_docs > docs/run-description.md"
+    assert text == "\n".join(lines()) + "\n", "run: python -m core.config.docs > docs/run-description.md"
     for field in FIELD_HELP:
         assert f"\n| `{field}`" in text
 

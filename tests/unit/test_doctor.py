@@ -19,15 +19,15 @@ from typing import Any
 
 import pytest
 
-from core.artefacts import Artefacts
+from core.checkpoints.shared_storage import Artefacts
 from core.paths import checkpoint_dir, home, log_path, upload_dir
 from core.store import Owner, RunState, Store
 from jobs.cli import app
-from jobs.doctor import Finding, Severity, examine, installation, machine, of_store
-from jobs.doctor.store import soundness
-from jobs.engines.local import LocalEngine
-from jobs.engines.slots import free_slot, taken_slots
-from jobs.processes import hostname, process
+from jobs.doctor import Finding, Severity, examine, machine, of_store
+from jobs.doctor import machine as installation
+from jobs.doctor.laboratory import soundness
+from jobs.engines.local import LocalEngine, free_slot, taken_slots
+from jobs.worker.process import hostname, process
 from tests.assets.make_store import ASSETS
 from tests.making import OWNER, claimed, config
 
@@ -162,7 +162,7 @@ class TestInstallation:
     def test_settings(self, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
         if name == "MRNLAB_RUNS_PER_GPU":  # it matters where there is a GPU
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-            monkeypatch.setattr("jobs.engines.slots.gpu_count", lambda: 1)
+            monkeypatch.setattr("jobs.engines.local.gpu_count", lambda: 1)
         assert list(installation.settings()) == []
         monkeypatch.setenv(name, value)
         found = list(installation.settings())
@@ -308,7 +308,7 @@ class TestQueue:
         # The engine's worker is one that ends when its input does: nothing is trained.
         idle = [sys.executable, "-c", "import time; time.sleep(60)"]
         engine = LocalEngine(idle)
-        monkeypatch.setattr("jobs.doctor.examination.default_engine", lambda: engine)
+        monkeypatch.setattr("jobs.doctor.laboratory.default_engine", lambda: engine)
         store.add_runs([config(seed=seed) for seed in (1, 2)])
         (found,) = told("queue")
         assert found.startswith("2 runs are queued and no worker is alive")
@@ -491,7 +491,7 @@ class TestVerb:
     def test_a_fix_that_fails_is_told(self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Workers cannot be started: their log's place is taken by a file."""
         store.add_runs([config()])
-        monkeypatch.setattr("jobs.doctor.examination.default_engine", LocalEngine)
+        monkeypatch.setattr("jobs.doctor.laboratory.default_engine", LocalEngine)
         (home() / "logs").write_text("in the way")
         ended = call("--fix")
         assert ended.exit_code == 1

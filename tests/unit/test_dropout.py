@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.models.dropout import Dropout, dropout, use_quick_dropout
+from core.models.encoders.fast_bert import Dropout, dropout, use_quick_dropout
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.5, 0.9])

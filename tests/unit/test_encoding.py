@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.encoding.batches import IGNORED, Batches
-from core.encoding.encoded import EncodedText, encode, encode_cached
+from core.encoding.encoded import EncodedText, cut, encode, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
-from core.encoding.windows import cut
 from tests.tiny import tiny_bert, tiny_roberta
 
 

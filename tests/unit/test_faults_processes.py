@@ -13,7 +13,7 @@ import pytest
 
 from core.store import MetricKey, Run, RunState, Store
 from jobs.engines.local import LocalEngine
-from jobs.processes import fate_of, is_alive
+from jobs.worker.process import fate_of, is_alive
 from tests.faulty_training import HANGS
 from tests.making import config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for, watchers

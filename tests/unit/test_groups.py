@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.mrn.groups import task_groups
-from core.mrn.rows import Block, impossible_blocks
+from core.mrn.relations import Block, impossible_blocks, task_groups
 
 
 def facts(meet: list[list[int]], **more: Any) -> dict[str, Any]:

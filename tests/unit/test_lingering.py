@@ -13,10 +13,10 @@ import pytest
 
 from core.errors import MRNLabError
 from core.store import ENDED, RunState, Store
-from jobs.engines.slots import taken_slots
-from jobs.lingering import Lingering, Program, linger_seconds, starts_ahead
-from jobs.processes import is_alive
-from jobs.worker import Worker
+from jobs.engines.local import taken_slots
+from jobs.worker.idle import Lingering, Program, linger_seconds, starts_ahead
+from jobs.worker.loop import Worker
+from jobs.worker.process import is_alive
 from tests.making import OWNER, config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for
 
@@ -85,8 +85,8 @@ def test_a_worker_started_ahead_imports_once(tmp_path: Path, caplog: pytest.LogC
 _ENDS_BETWEEN = """
 import sys
 from pathlib import Path
-from jobs.lingering import Lingering, Program
-from jobs.worker import Worker, main
+from jobs.worker.idle import Lingering, Program
+from jobs.worker.loop import Worker, main
 from tests.making import OWNER
 
 class Unpausing(Lingering):  # somebody queues a run just as the worker ends

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.config.sweep import number_typed, numbers, seeds, seeds_typed
 from core.errors import ConfigError
-from core.lists import number_typed, numbers, seeds, seeds_typed
 
 
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=40) | st.just(set(range(2500))))

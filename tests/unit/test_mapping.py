@@ -13,9 +13,7 @@ import pytest
 
 from core.errors import ConfigError
 from core.mrn.alignments import LabelCounts, align
-from core.mrn.alignments.kept_mappings import keep_mapping
-from core.mrn.alignments.mapping import fit
-from core.mrn.alignments.mapping_file import MappingFile, parse_mapping, read_mapping, template
+from core.mrn.alignments.mapping import MappingFile, fit, keep_mapping, parse_mapping, read_mapping, template
 
 TASKS = ("chunk", "ner")
 LABELS = (("O", "B-NP", "I-NP"), ("O", "B-PER"))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.evaluation.mistakes import BOUNDARY, BOUNDARY_AND_LABEL, INVENTED, LABEL, MISSED, mistakes
-from core.evaluation.span_counts import span_counts
+from core.evaluation.confusion import BOUNDARY, BOUNDARY_AND_LABEL, INVENTED, LABEL, MISSED, mistakes
+from core.evaluation.spans import span_counts
 
 _LABELS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
 _PAIRS = st.lists(st.tuples(_LABELS, _LABELS), max_size=9)

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from core.config import RunConfig
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import Prior, PriorSettings, make_prior
-from core.mrn.registry import PRIORS
+from core.registry import PRIORS
 from core.training.setup import set_up
 from core.training.trainer import train_step
 from tests.tiny import tiny_bert

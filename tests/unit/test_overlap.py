@@ -8,7 +8,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.corpora.overlap import corpus_overlaps, overlaps
+from core.corpora.loading import corpus_overlaps, overlaps
 from core.corpora.types import Overlap, Sentence
 from core.mrn.alignments import choose
 from core.training.setup import set_up

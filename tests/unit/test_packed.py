@@ -23,9 +23,8 @@ from transformers import (
 
 from core.encoding.batches import IGNORED, Batch
 from core.models.encoders import Transformer
-from core.models.encoders.packed import packs
-from core.models.heads import Heads
-from core.models.tagger import MultiTaskTagger
+from core.models.encoders.fast_bert import packs
+from core.models.tagger import Heads, MultiTaskTagger
 
 SIZES: dict[str, Any] = {
     "vocab_size": 60,

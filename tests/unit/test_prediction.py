@@ -12,7 +12,7 @@ import torch
 from core.corpora import prepare
 from core.encoding.batches import AT_ONCE, IGNORED, Batches
 from core.encoding.encoded import EncodedText
-from core.training.prediction import predict
+from core.training.evaluate import predict
 from core.training.setup import Setup, set_up
 from tests.trained import toy_config
 

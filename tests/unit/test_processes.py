@@ -17,11 +17,10 @@ import pytest
 
 from core.errors import MRNLabError
 from core.store import ENDED, RunState, Store
-from jobs.engines import default_engine, slots
-from jobs.engines.local import LocalEngine
-from jobs.engines.slots import free_slot, slot_count, taken_slots
-from jobs.processes import Fate, ending, fate_of, is_alive, is_here, this_process
-from jobs.reaper import reap
+from jobs.engines import default_engine, local
+from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
+from jobs.worker.liveness import reap
+from jobs.worker.process import Fate, ending, fate_of, is_alive, is_here, this_process
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.supervised import (
@@ -145,19 +144,19 @@ def test_a_surplus_worker_ends_at_once(store: Store) -> None:
 
 
 def test_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "gpu_count", lambda: 0)
+    monkeypatch.setattr(local, "gpu_count", lambda: 0)
     assert slot_count() == 1
-    assert slots.Slot(0).device == "auto"
-    monkeypatch.setattr(slots, "gpu_count", lambda: 4)
+    assert local.Slot(0).device == "auto"
+    monkeypatch.setattr(local, "gpu_count", lambda: 4)
     assert slot_count() == 4
-    assert slots.Slot(2).device == "cuda:2"
+    assert local.Slot(2).device == "cuda:2"
     monkeypatch.setenv("MRNLAB_RUNS_PER_GPU", "3")
     assert slot_count() == 12
-    assert [slots.Slot(number).device for number in (0, 2, 3, 11)] == ["cuda:0", "cuda:0", "cuda:1", "cuda:3"]
+    assert [local.Slot(number).device for number in (0, 2, 3, 11)] == ["cuda:0", "cuda:0", "cuda:1", "cuda:3"]
     monkeypatch.delenv("MRNLAB_RUNS_PER_GPU")
     monkeypatch.setenv("MRNLAB_SLOTS", "6")
     assert slot_count() == 6
-    assert slots.Slot(5).device == "cuda:1"
+    assert local.Slot(5).device == "cuda:1"
     for name in ("MRNLAB_SLOTS", "MRNLAB_RUNS_PER_GPU"):
         for wrong in ("0", "-1", "many"):
             monkeypatch.setenv(name, wrong)
@@ -180,7 +179,7 @@ def test_gpus_are_counted_without_torch(tmp_path: Path, monkeypatch: pytest.Monk
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    count = slots.gpu_count.__wrapped__
+    count = local.gpu_count.__wrapped__
     assert count() == 2
     visible = {
         "1": 1, "0,1": 2, "1, 0": 2, "": 0, "-1": 0, "0,-1,1": 1, "7": 0, "0,7,1": 1, "0,0": 1,
@@ -209,7 +208,7 @@ def test_slots_of_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 _TELL_SLOTS = (
-    "from jobs.engines.slots import Slot, slot_count\n"
+    "from jobs.engines.local import Slot, slot_count\n"
     "print(*(Slot(number).device for number in range(slot_count())))"
 )
 

@@ -16,16 +16,15 @@ import torch
 
 from core.checkpoints import Checkpoint
 from core.config import PRESETS, RunConfig
+from core.config.sweep import expand
 from core.corpora import load, prepare
 from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batches, EpochOrder
-from core.models.heads import Heads
+from core.models.tagger import Heads
 from core.mrn.priors import paper
 from core.mrn.priors.base import Prior
-from core.sweep import expand
-from core.training import optimiser
-from core.training.events import EpochMetrics, Event, Note, SplitResult, StepMetrics
-from core.training.selection import DevMetrics, best_epoch
+from core.records import DevMetrics, EpochMetrics, Event, Note, SplitResult, StepMetrics, best_epoch
+from core.training import setup
 from core.training.setup import set_up, snapshot_steps, update_steps
 from core.training.trainer import train
 from tests.tiny import tiny_bert
@@ -97,10 +96,10 @@ def test_the_mathematics_page_prints_the_same_table() -> None:
 
 def test_what_is_fixed_in_the_program_is_fixed_here() -> None:
     """AdamW's values (6.1) and the constants of the procedure (A.5)."""
-    assert optimiser._BETAS == (0.9, 0.999)
-    assert optimiser._EPSILON == 1e-8
+    assert setup._BETAS == (0.9, 0.999)
+    assert setup._EPSILON == 1e-8
     assert (paper.EPSILON, paper.INVERT_ABOVE, paper.MAX_TRACE) == (1e-5, 0.1, 3000.0)
-    assert "1 - step / total_steps" in inspect.getsource(optimiser.make_optimiser)  # linear, no warm-up
+    assert "1 - step / total_steps" in inspect.getsource(setup.make_optimiser)  # linear, no warm-up
 
 
 @pytest.mark.realdata
@@ -254,7 +253,7 @@ def test_covariances_are_updated_where_the_program_updates_them(
         nonlocal step
         step = event.step if isinstance(event, StepMetrics) else step
 
-    from core.mrn.priors.relational import Prior as Relational
+    from core.mrn.priors.tensor_normal import RelationalPrior as Relational
 
     update = Relational.update
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from core.store import RunState, Store
-from jobs import queueing
+from jobs import control
 from tests.making import OWNER, NoWorkers, claimed, config
 
 
@@ -25,10 +25,10 @@ def store() -> Iterator[Store]:
 
 def test_pause_and_go_on(store: Store, engine: NoWorkers) -> None:
     (run,) = store.add_runs([config()])
-    (said,) = queueing.pause(store)
+    (said,) = control.pause(store)
     assert "paused" in said.message
     assert store.claim(OWNER, due_in=15) is None
-    queueing.unpause(store, engine)
+    control.unpause(store, engine)
     assert engine.asked == 1
     claim = store.claim(OWNER, due_in=15)
     assert claim is not None
@@ -37,14 +37,14 @@ def test_pause_and_go_on(store: Store, engine: NoWorkers) -> None:
 
 def test_drain_and_back(store: Store, engine: NoWorkers) -> None:
     store.add_runs([config()])
-    (said,) = queueing.drain(store, OWNER.host)
+    (said,) = control.drain(store, OWNER.host)
     assert "what it trains goes on" in said.message
     assert not store.evicted(OWNER.host)
-    (said,) = queueing.drain(store, OWNER.host, now=True)
+    (said,) = control.drain(store, OWNER.host, now=True)
     assert "waits again" in said.message
     assert store.evicted(OWNER.host)
     assert store.claim(OWNER, due_in=15) is None
-    queueing.undrain(store, OWNER.host, engine)
+    control.undrain(store, OWNER.host, engine)
     assert engine.asked == 1
     assert store.claim(OWNER, due_in=15)
 
@@ -56,11 +56,11 @@ def test_a_launch_is_stopped_and_resumed_as_one(store: Store, engine: NoWorkers)
     assert store.claim(OWNER, due_in=15, run_id=failed[0])
     store.finish(failed[0], RunState.FAILED)
     assert store.claim(OWNER, due_in=15, run_id=ids[0])
-    answers = queueing.stop_launch(store, "mine")
+    answers = control.stop_launch(store, "mine")
     assert [answer.run_id for answer in answers] == ids
     assert [store.state(run) for run in ids] == [RunState.CANCELLING, *[RunState.CANCELLED] * 2]
     store.mark_lost(ids[0], "It went away.")
-    queueing.resume_launch(store, "mine", engine)
+    control.resume_launch(store, "mine", engine)
     assert [store.state(run) for run in ids] == [RunState.QUEUED] * 3
     assert store.state(other) is RunState.QUEUED
     assert store.state(failed[0]) is RunState.FAILED  # what lies in the run would only happen again
@@ -69,7 +69,7 @@ def test_a_launch_is_stopped_and_resumed_as_one(store: Store, engine: NoWorkers)
 def test_sooner_and_later(store: Store) -> None:
     running = claimed(store, seed=9)
     first, second, third = store.add_runs([config(seed=seed) for seed in range(3)])
-    queueing.prioritise(store, [third], 5)
-    answers = queueing.move(store, [second, third, running], 1)
+    control.prioritise(store, [third], 5)
+    answers = control.move(store, [second, third, running], 1)
     assert sorted(answer.run_id for answer in answers) == [second, third]
     assert [store.run(run).priority for run in (first, second, third)] == [0, 1, 6]

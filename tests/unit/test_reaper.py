@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from core.errors import MRNLabError
 from core.store import Owner, Run, RunState, Store
-from jobs.processes import Fate, fate_of, this_process
-from jobs.reaper import GRACE_S, reap
-from jobs.watching import Watch, hang_limit
+from jobs.worker.liveness import GRACE_S, Watch, hang_limit, reap
+from jobs.worker.process import Fate, fate_of, this_process
 from tests.making import OTHER, OWNER, Clock, claimed, config
 
 HOUR = 3600.0

@@ -11,7 +11,7 @@ import torch
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import Remembering, load_transformer, remembering, shared_transformer
+from core.models.encoders import Remembering, frozen, load_transformer, shared_transformer
 from tests.tiny import tiny_bert
 
 
@@ -68,7 +68,7 @@ def test_only_so_much_is_kept(folder: str, monkeypatch: pytest.MonkeyPatch) -> N
     shared = Remembering(load_transformer(folder, half=False).eval())
     reads: list[int] = []
     shared.transformer.register_forward_hook(lambda *_: reads.append(1))
-    monkeypatch.setattr(remembering, "_MOST_BYTES", 1)
+    monkeypatch.setattr(frozen, "_MOST_BYTES", 1)
     for batch in (first, second, second, first):
         shared(batch)
     assert len(reads) == 3

@@ -13,22 +13,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from core.artefacts import Artefacts
 from core.checkpoints import Checkpoint
 from core.checkpoints.sealed import opened, seal
+from core.checkpoints.shared_storage import Artefacts
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
 from core.errors import TrainingError
-from core.mrn.registry import PRIORS
-from core.training.events import (
-    EpochMetrics,
-    Event,
-    Note,
-    Saved,
-    Snapshot,
-    SplitResult,
-    StepMetrics,
-)
+from core.records import EpochMetrics, Event, Note, Saved, Snapshot, SplitResult, StepMetrics
+from core.registry import PRIORS
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
 from tests.toys import config as toy_config

@@ -8,8 +8,7 @@ import pytest
 
 from core.config import FIELD_HELP
 from core.store import ErrorInfo, Run, RunState, Store
-from jobs.filter_fields import FIELDS
-from jobs.run_filter import FilterError, parse_filter
+from jobs.run_filter import FIELDS, FilterError, parse_filter
 from tests.making import OWNER, Clock, claimed, config
 
 DAY = 86_400.0

@@ -13,9 +13,8 @@ from core.encoding.batches import Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
 from core.models.encoders import load_transformer
-from core.models.heads import Heads
-from core.models.saved_tagger import SavedTagger
-from core.models.tagger import MultiTaskTagger
+from core.models.model_io import SavedTagger
+from core.models.tagger import Heads, MultiTaskTagger
 from core.tagging import TaggedSentence, tag_in_parts
 from tests.tiny import WORDS, tiny_bert
 

@@ -13,10 +13,9 @@ from core.corpora.types import Sentence
 from core.encoding.batches import Batches
 from core.encoding.encoded import EncodedText
 from core.evaluation import score_task
-from core.training.data import SplitData, label_numbers
-from core.training.events import TaskFacts
-from core.training.prediction import Predicted
-from core.training.scoring import Scorer
+from core.records import TaskFacts
+from core.training.evaluate import Predicted, Scorer
+from core.training.setup import SplitData, label_numbers
 
 TASKS = (
     TaskFacts("pos", "plain", ("NN", "VB", "DT"), "accuracy", 1, 1),

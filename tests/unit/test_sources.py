@@ -17,8 +17,8 @@ from core.corpora import prepare
 from core.errors import EncoderError
 from core.models import sources
 from core.models.encoders import load_transformer
-from core.models.registry import ENCODERS, has_bilstm, recommended_learning_rate
 from core.models.sources import check_available, locate, longest_input, packaged_folder
+from core.registry import ENCODERS, has_bilstm, recommended_learning_rate
 from core.training.setup import set_up
 from jobs.submit import placed
 from tests.tiny import tiny_bert, tiny_roberta
@@ -178,7 +178,7 @@ class Absent:
         if name.split('.')[0] in {_BLOCKED!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
-import core.training.trainer, core.models.checkpoint, core.corpora, core.mrn.priors
+import core.training.trainer, core.models.model_io, core.corpora, core.mrn.priors
 from core.corpora import load
 print(len(load('demo').train))
 """

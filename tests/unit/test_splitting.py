@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.splitting import given_sentences, has_unspaced_script, split_sentences, split_words
+from core.corpora.free_text import given_sentences, has_unspaced_script, split_sentences, split_words
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import HELPS, MEAN
-from jobs.studies import follow
-from jobs.study_runs import StudyRuns, laid_out, outstanding
+from jobs.studies import StudyRuns, follow, laid_out, outstanding
 from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train

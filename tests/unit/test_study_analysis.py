@@ -26,7 +26,7 @@ from core.studies.analysis import (
     Result,
     analyse,
 )
-from core.studies.plan import DevScores, lay_out
+from core.studies.study import DevScores, lay_out
 from tests.studying import score_of, setting, study
 
 DEV = {"mtl": 0.6, "stl": 0.5, "mrn": 0.7}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.errors import ConfigError
 from core.studies import STUDIES, Family, Setting, load_study
-from core.studies.plan import DevScores, Layout, chosen_arm, dev_mean, lay_out, next_runs, remaining
+from core.studies.study import DevScores, Layout, chosen_arm, dev_mean, lay_out, next_runs, remaining
 from tests.studying import FAMILIES, score_of, setting, study
 
 NOTHING = DevScores({})

@@ -12,11 +12,11 @@ import pytest
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
 from core.errors import ConfigError, CorpusError, DeviceError, EncoderError
+from core.models.device import choose_device
 from core.store import RunState, Store
-from core.training.device import choose_device
 from jobs import submit as submission
-from jobs.engines.slots import gpu_count
-from jobs.estimate import eta
+from jobs.engines.local import gpu_count
+from jobs.estimates import eta
 from jobs.submit import check, submit
 from tests.making import Clock, NoWorkers, claimed, conll_config, conll_folder, step_metrics
 
@@ -75,7 +75,7 @@ class TestDevices:
     @pytest.fixture(autouse=True)
     def no_gpu(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-        monkeypatch.setattr("jobs.engines.slots._GPU_PLACES", ())
+        monkeypatch.setattr("jobs.engines.local._GPU_PLACES", ())
         gpu_count.cache_clear()
         yield
         gpu_count.cache_clear()

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.encoding.subwords import load_subword_reader
-from core.encoding.tokenizer import load_tokenizer
+from core.encoding.tokenizer import load_subword_reader, load_tokenizer
 from core.errors import EncoderError
 from core.models.sources import locate, tokenizer_file
 from tests.tiny import tiny_bert, tiny_roberta
@@ -72,7 +71,7 @@ def test_pieces_of_a_word() -> None:
 def test_neither_torch_nor_transformers_is_loaded() -> None:
     program = (
         "import sys\n"
-        "from core.encoding.subwords import load_subword_reader\n"
+        "from core.encoding.tokenizer import load_subword_reader\n"
         "from core.models.sources import tokenizer_file\n"
         "assert load_subword_reader(tokenizer_file('minilm')).read(['EU'])\n"
         "assert not {'torch', 'transformers'} & set(sys.modules)\n"

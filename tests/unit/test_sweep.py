@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.config import PRESETS, RunConfig
+from core.config.sweep import expand
 from core.errors import ConfigError
-from core.sweep import expand
 
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}
 

@@ -21,11 +21,9 @@ from transformers import (
 from core.config import RunConfig
 from core.encoding.tokenizer import load_tokenizer
 from core.models.encoders import BiLSTM, load_transformer, shared_transformer
-from core.models.heads import Heads
-from core.models.saved_tagger import SavedTagger
+from core.models.model_io import SavedTagger, save_task_folders
 from core.models.sources import locate
-from core.models.tagger import MultiTaskTagger
-from core.models.task_folders import save_task_folders
+from core.models.tagger import Heads, MultiTaskTagger
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
 _LABELS = {"pos": ["NN", "VB", "DT"], "ner": ["O", "B-PER"]}

@@ -13,11 +13,10 @@ from torch import Tensor, nn
 from transformers import T5Config, T5EncoderModel
 
 from core.config import RunConfig
-from core.models.checkpoint import saved_bytes
 from core.models.encoders import TrainedRows, Transformer, load_transformer, train_rows, whole_vocabulary
-from core.models.heads import Heads
-from core.models.tagger import MultiTaskTagger
-from core.training.optimiser import make_optimiser
+from core.models.model_io import saved_bytes
+from core.models.tagger import Heads, MultiTaskTagger
+from core.training.setup import make_optimiser
 from tests.tiny import tiny_bert, tiny_roberta
 
 STEPS = 20

@@ -16,23 +16,14 @@ from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence
 from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
-from core.models import checkpoint as checkpoints
+from core.models import model_io as checkpoints
+from core.models.device import ALL_THREADS
 from core.models.encoders import Transformer
-from core.mrn.registry import PRIORS
 from core.mrn.relations import MODES
+from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Snapshot, SplitResult, StepMetrics
+from core.registry import PRIORS
 from core.tagging import load_tagger
 from core.training import trainer
-from core.training.device import ALL_THREADS
-from core.training.events import (
-    TOTAL,
-    EpochMetrics,
-    Event,
-    Note,
-    RunFacts,
-    Snapshot,
-    SplitResult,
-    StepMetrics,
-)
 from core.training.setup import set_up
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert

@@ -11,9 +11,8 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
 from core.errors import ConfigError
-from core.mrn.groups import task_groups
-from core.mrn.relations import Relations
-from core.training.events import Event, RunFacts, Snapshot
+from core.mrn.relations import Relations, task_groups
+from core.records import Event, RunFacts, Snapshot
 from core.training.trainer import train
 from tests.tiny import tiny_bert
 

@@ -7,8 +7,7 @@ import math
 import pytest
 import torch
 
-from core.training.events import Event, StepMetrics
-from core.training.selection import DevMetrics, best_epoch
+from core.records import DevMetrics, Event, StepMetrics, best_epoch
 from core.training.setup import snapshot_steps
 from core.training.step_log import StepLog
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.training import resuming
-from core.training.events import EpochMetrics, Event, Note, Saved
+from core.records import EpochMetrics, Event, Note, Saved
+from core.training import checkpoints
 from tests.tiny import tiny_bert
 from tests.toys import corpus
 from tests.unit.test_resuming import STEPS, Laboratory, assert_same, toy
@@ -63,7 +63,7 @@ def test_a_best_model_in_memory_is_that_on_the_disk(
     assert written == []
     assert ended.best_epoch == best
     large = laboratory(tmp_path, select_by=select_by)
-    monkeypatch.setattr(resuming, "_MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(checkpoints, "_MOST_IN_MEMORY", 0)
     large.attempt(look)
     assert written != []
     assert_same(large, small)

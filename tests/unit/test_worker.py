@@ -19,13 +19,12 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import CorpusError, NotOwner, StoreError, TrainingError
 from core.paths import checkpoint_dir
+from core.records import Note, Saved, Sink, SplitResult, StepMetrics
 from core.store import MetricKey, RunState, Store
-from core.training.events import Note, Saved, Sink, SplitResult, StepMetrics
-from jobs.heartbeat import Heartbeat
-from jobs.logs import tail
-from jobs.sink import StoreSink
-from jobs.stopping import StopReason, StopSignal
-from jobs.worker import Worker
+from jobs.worker.heartbeat import Heartbeat, StopReason, StopSignal
+from jobs.worker.logs import tail
+from jobs.worker.loop import Worker
+from jobs.worker.sink import StoreSink
 from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
 from tests.small_training import CORPUS, Ended, prepare, train
 from tests.supervised import wait_for
@@ -304,7 +303,7 @@ class TestWorker:
         path = tmp_path / "run.log"
         # In a process of its own, for pytest has its hands on the descriptors of this one.
         program = (
-            "import os, sys; from jobs.logs import to_log_file\n"
+            "import os, sys; from jobs.worker.logs import to_log_file\n"
             "print('before')\n"
             "with to_log_file(sys.argv[1]): print('inside'); os.write(2, b'from C\\n')\n"
             "print('after')"

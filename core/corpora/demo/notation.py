@@ -25,8 +25,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Alternative", "Entry", "Symbol", "WordList", "parse_grammar", "parse_lexicon"]
-
 Kind = Literal["word", "ref", "open-chunk", "close-chunk", "open-entity", "close-entity"]
 
 

@@ -3,8 +3,7 @@
 A kind is a file here and a line in `registry.py`.
 """
 
-from core.corpora.derived.kind import Kind, Option, Options
-from core.corpora.derived.name import Recipe, is_derived, recipe
-from core.corpora.derived.registry import KINDS
+from core.corpora.derived.kinds import Kind, Option, Options
+from core.corpora.derived.names import KINDS, Recipe, is_derived, recipe
 
 __all__ = ["KINDS", "Kind", "Option", "Options", "Recipe", "is_derived", "recipe"]

@@ -2,17 +2,9 @@
 
 from core.models.encoders.base import Encoder
 from core.models.encoders.bilstm import BiLSTM
-from core.models.encoders.frozen import FrozenFeatures
-from core.models.encoders.lazy import LazyTransformer
-from core.models.encoders.remembering import Remembering, shared_transformer
-from core.models.encoders.trained_rows import (
-    TrainedRows,
-    join_rows,
-    train_rows,
-    weight_count,
-    whole_vocabulary,
-)
-from core.models.encoders.transformer import Transformer, load_transformer
+from core.models.encoders.fast_bert import TrainedRows, join_rows, train_rows, weight_count, whole_vocabulary
+from core.models.encoders.frozen import FrozenFeatures, Remembering, shared_transformer
+from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
 
 __all__ = [
     "BiLSTM",

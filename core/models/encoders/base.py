@@ -8,8 +8,6 @@ from torch import Tensor
 
 from core.encoding.batches import Batch
 
-__all__ = ["Encoder", "at_words"]
-
 
 class Encoder(Protocol):
     """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.

@@ -1,19 +1,21 @@
 """Alignments: how the label sets of different tasks become one general label space.
 
-`align` builds one as a run names it; `choose` says which one `auto` stands for. Each alignment is a module of
-its name with a function `align`.
+`align` builds one as a run names it; `choose` says which one `auto` stands for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 
 from core.corpora.types import Overlap
 from core.mrn.alignments.base import Alignment, LabelCounts, names_in_common
-from core.mrn.registry import parse_alignment
+from core.mrn.alignments.mapping import align_mapping
+from core.mrn.alignments.rules import align_cooccurrence, align_disjoint, align_exact
+from core.registry import parse_alignment
 
 __all__ = ["Alignment", "LabelCounts", "align", "choose", "names_in_common"]
+
+_RULES = {"exact": align_exact, "disjoint": align_disjoint, "cooccurrence": align_cooccurrence}
 
 _NAMES_AGREE = 0.5
 """Two tasks that share this much of their labelled words by name are related by name."""
@@ -31,9 +33,9 @@ def align(text: str, counts: LabelCounts, overlaps: Sequence[Overlap] = ()) -> A
     reason = "chosen in the run's description"
     if name == "auto":
         name, reason = choose(overlaps)
-    build = import_module(f"core.mrn.alignments.{name}").align
-    alignment: Alignment = build(counts, reason, file) if file else build(counts, reason)
-    return alignment
+    if file:
+        return align_mapping(counts, reason, file)
+    return _RULES[name](counts, reason)
 
 
 def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alignment", "LabelCounts", "names_in_common", "stack_blocks"]
-
 Matrix = NDArray[np.float64]
 
 

@@ -7,17 +7,199 @@ weights 1/n make it the mean of n labels. A label that the file does not name ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import hashlib
+import io
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path, PurePath
 
 import numpy as np
 
-from core.corpora.wording import counted, listed
 from core.errors import ConfigError
 from core.mrn.alignments.base import Alignment, LabelCounts, stack_blocks
-from core.mrn.alignments.mapping_file import MappingFile, read_mapping
+from core.paths import may_read, upload_dir
+from core.plain_text import spreadsheet_cell, unguarded_cell
+from core.wording import counted, listed
 
-__all__ = ["FittedMapping", "align", "fit"]
+# A mapping of labels to general labels, as a CSV file has it.
+#
+#     task,label,general,weight
+#     chunk,B-NP,NP,0.5
+#     chunk,I-NP,NP,0.5
+#     ner,B-PER,NP,1
+#
+# The weight may be left away and is then 1. A label may go to several general labels and a general label
+# may
+# come of several labels, of one task or of many.
+
+
+_COLUMNS = ("task", "label", "general", "weight")
+_NEEDED = _COLUMNS[:3]
+# Outside these bounds a weight squared, as a penalty has it, leaves the range of 32-bit floats.
+_LEAST, _MOST = 1e-6, 1e6
+MOST_BYTES = 5_000_000
+"""The most that a mapping may hold: a hundred thousand rows."""
+
+
+@dataclass(frozen=True)
+class Correspondence:
+    """One row: the label of the task goes to the general label with this weight. The header is row 1."""
+
+    row: int
+    task: str
+    label: str
+    general: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class MappingFile:
+    """The name of a file, what it holds, and the correspondences that this says."""
+
+    name: str
+    content: bytes
+    rows: tuple[Correspondence, ...]
+
+
+def read_mapping(path: str | Path) -> MappingFile:
+    """The mapping in that file. Raises ConfigError in one sentence: file, row, and what to do."""
+    path = Path(os.path.expanduser(path))
+    if not may_read(path):
+        raise ConfigError(
+            "alignment",
+            f"The mapping {path} lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS "
+            "names them.",
+        )
+    try:
+        # Reading a device or a pipe might never end.
+        if path.stat().st_size > MOST_BYTES or not (path.is_file() or path.is_dir()):
+            raise ConfigError("alignment", f"{path} is no mapping: those are files of up to 5 MB.")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError("alignment", f"There is no file {path}; check the name of the mapping.") from None
+    except OSError as error:
+        raise ConfigError("alignment", f"{path} cannot be read: {error.strerror}.") from error
+    return parse_mapping(content, path.name)
+
+
+def parse_mapping(content: bytes, name: str) -> MappingFile:
+    """The mapping in that content of a file called `name`. Raises ConfigError as `read_mapping` does."""
+    rows = tuple(_correspondences(_cells(content, name), name))
+    if not rows:
+        raise ConfigError(
+            "alignment", f"{name} has no rows; write one for each label, such as chunk,B-NP,NP,1."
+        )
+    first: dict[tuple[str, str, str], int] = {}
+    for one in rows:
+        same = first.setdefault((one.task, one.label, one.general), one.row)
+        if same != one.row:
+            raise _wrong(
+                name,
+                one.row,
+                f"says again, as row {same} does, that {one.label} of {one.task} goes to {one.general}; "
+                "keep one of them",
+            )
+    return MappingFile(name, content, rows)
+
+
+def template(tasks: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A file to begin from, given tasks and their labels: every label goes to a general label of its name."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(_COLUMNS)
+    for task, labels in tasks:
+        guarded = [(spreadsheet_cell(task), spreadsheet_cell(label)) for label in labels]
+        writer.writerows((task_cell, label_cell, label_cell, 1) for task_cell, label_cell in guarded)
+    return text.getvalue()
+
+
+def _cells(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, with their numbers as a spreadsheet counts them."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = content.count(b"\n", 0, error.start) + 1
+        raise _wrong(
+            name, row, "is not UTF-8; save the file as UTF-8 (in a spreadsheet: CSV UTF-8)"
+        ) from None
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    number = 0
+    while True:
+        number += 1
+        try:
+            cells = [unguarded_cell(cell.strip()) for cell in next(rows)]
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise _wrong(
+                name,
+                number,
+                f"is not proper CSV ({error}); write a cell that holds a comma or a quotation mark in "
+                'quotation marks, such as "," or """"',
+            ) from None
+        if any(cells):
+            yield number, cells
+
+
+def _correspondences(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[Correspondence]:
+    number, header = next(rows, (0, []))
+    if not header:
+        raise ConfigError(
+            "alignment", f"{name} is empty; its first row must be {','.join(_COLUMNS)}, its others labels."
+        )
+    columns = [cell.lower() for cell in header]
+    for needed in _NEEDED:
+        if needed not in columns:
+            raise _wrong(
+                name,
+                number,
+                f"has no column {needed}; the first row must be {','.join(_COLUMNS)}, with commas between",
+            )
+    for place, column in enumerate(columns):
+        if column not in _COLUMNS or column in columns[:place]:
+            raise _wrong(
+                name,
+                number,
+                f"has a column '{column}' too many; the columns are {', '.join(_COLUMNS)}, each once",
+            )
+    for number, cells in rows:
+        if len(cells) > len(columns):
+            raise _wrong(
+                name,
+                number,
+                f"has {len(cells)} cells and the first row {len(columns)}; write a cell that holds a comma "
+                'in quotation marks, such as ","',
+            )
+        values = dict(zip(columns, cells, strict=False))
+        for needed in _NEEDED:
+            if not values.get(needed):
+                raise _wrong(name, number, f"has no {needed}; fill the cell or delete the row")
+        weight = _weight(values.get("weight") or "1", name, number)
+        yield Correspondence(number, values["task"], values["label"], values["general"], weight)
+
+
+def _weight(text: str, name: str, row: int) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not _LEAST <= weight <= _MOST:  # so NaN is refused too
+        raise _wrong(
+            name,
+            row,
+            f"has the weight '{text}'; a weight is a number above 0 ({_LEAST:g} to {_MOST:,.0f}) with a "
+            "point before its decimals; to leave a label out of a general label, delete the row",
+        )
+    return weight
+
+
+def _wrong(name: str, row: int, what: str) -> ConfigError:
+    return ConfigError("alignment", f"{name}, row {row}: {what}.")
 
 
 @dataclass(frozen=True)
@@ -34,7 +216,7 @@ class FittedMapping:
     notes: tuple[str, ...]
 
 
-def align(counts: LabelCounts, reason: str, file: str) -> Alignment:
+def align_mapping(counts: LabelCounts, reason: str, file: str) -> Alignment:
     """The general labels of the file. Raises ConfigError where it cannot be read or does not fit."""
     mapping = read_mapping(file)
     fitted = fit(mapping, counts.names, counts.labels)
@@ -115,3 +297,30 @@ def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Itera
                 f"{mapping.name} has rows of {task} labels that these training sentences do not have: "
                 f"{listed(absent)}; they are left out. Labels of {task} there are {listed(own)}."
             )
+
+
+# Mapping files of runs, kept in the laboratory under a hash of their content.
+#
+# A run names the kept copy, so it stays what it was when the researcher's own file changes later.
+
+
+_NAME_LENGTH = 60
+
+
+def keep_mapping(mapping: MappingFile) -> Path:
+    """Stores the file; returns where it is kept.
+
+    The same content under the same name is kept once, and a kept file is found again where it is.
+    """
+    digest = hashlib.sha256(mapping.content).hexdigest()[:12]
+    stem = PurePath(mapping.name).stem.removesuffix(f"-{digest}")
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-")[:_NAME_LENGTH] or "mapping"
+    folder = upload_dir() / "mappings"
+    folder.mkdir(exist_ok=True)
+    kept = folder / f"{slug}-{digest}.csv"
+    if not kept.exists():
+        # Written beside, then moved in place: all of it or nothing, whoever else stores the same.
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as beside:
+            beside.write(mapping.content)
+        os.replace(beside.name, kept)
+    return kept

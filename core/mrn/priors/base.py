@@ -11,8 +11,6 @@ from torch import Tensor
 
 from core.mrn.relations import MODES, Relations
 
-__all__ = ["NoPrior", "Prior", "PriorSettings"]
-
 
 @dataclass(frozen=True)
 class PriorSettings:

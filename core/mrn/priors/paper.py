@@ -30,8 +30,6 @@ from core.mrn.lowrank import semidefinite_factor
 from core.mrn.priors.base import PriorSettings
 from core.mrn.relations import MODES, Relations
 
-__all__ = ["EPSILON", "INVERT_ABOVE", "MAX_TRACE", "Prior"]
-
 EPSILON = 1e-5
 """ε of equations (24) to (26)."""
 INVERT_ABOVE = 0.1
@@ -40,7 +38,7 @@ MAX_TRACE = 3000.0
 """Largest trace of a precision (appendix A.5, `eig_decomp`)."""
 
 
-class Prior:
+class PaperPrior:
     """The published MRN: penalty λ · <W, P_t ×1 P_l ×2 P_f ×3 W>, all precisions updated at once."""
 
     def __init__(self, alignment: Alignment, settings: PriorSettings, device: torch.device) -> None:

@@ -38,8 +38,6 @@ from core.mrn.lowrank import LowRankCovariance, semidefinite_factor
 from core.mrn.priors.base import PriorSettings
 from core.mrn.relations import Relations
 
-__all__ = ["TensorNormal", "initial_variance"]
-
 
 def initial_variance(features: int) -> float:
     """The variance of an nn.Linear's initial weights over D features, 1/(3D)."""
@@ -187,3 +185,54 @@ def _inverse_inner(covariance: Tensor, columns: Tensor) -> Tensor:
     white = torch.linalg.solve_triangular(chol, columns, upper=False)
     inner: Tensor = white.T @ white
     return inner
+
+
+# The `map` prior: the joint maximum a posteriori estimate of weights and covariances, the textbook reading.
+#
+# Dissertation, equation (6), with an inverse-Wishart hyperprior on each covariance that is worth m_u =
+# κ·d_u
+# observations of τ_u·I (τ_task = τ_label = 1, τ_feature = 1/(3D)) in place of the εI of (7) to (9):
+#
+#     Ω_u ← (1 − ρ_u) · S_u / n_u + ρ_u · τ_u · I
+#
+# is the minimiser of J in Ω_u with the rest held, so no update raises J. With the weights held fixed it
+# recovers relations that were planted. Trained jointly with them it collapses at λ near 1, as a joint
+# estimate
+# of a scale and of what is scaled does: small weights shrink Ω, small Ω shrinks the weights.
+
+
+class MapPrior(TensorNormal):
+    """Learns shapes and scales of Ω_task, Ω_label and Ω_feature."""
+
+    def _first_values(self, features: int) -> tuple[dict[str, float], float]:
+        return {"task": 1.0, "label": 1.0, "feature": initial_variance(features)}, 1.0
+
+    def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
+        shrinkage = self._shrinkage(mode)
+        share = (1 - shrinkage) / self._columns(mode)
+        return torch.full_like(trace, share), torch.full_like(trace, shrinkage * self._means[mode])
+
+
+# The `relational` prior: learn how tasks, labels and features relate, not how large weights are.
+#
+# Each scatter is divided by its mean diagonal before use (trace = d_u, as Zhang and Yeung's tr(Ω) = 1) and
+# drawn towards I by ρ_u; the overall scale stays the constant τ. Estimated jointly with the weights the
+# scale
+# collapses: small weights shrink Ω, small Ω shrinks the weights. With the scale fixed only the shape is
+# learned, nothing can collapse, and λ is a plain strength.
+#
+#     Ω_u ← (1 − ρ_u) · S_u / mean(diag S_u) + ρ_u · I
+
+
+class RelationalPrior(TensorNormal):
+    """Learns the shapes of Ω_task, Ω_label and Ω_feature at the fixed scale τ = 1/(3D)."""
+
+    def _first_values(self, features: int) -> tuple[dict[str, float], float]:
+        return {"task": 1.0, "label": 1.0, "feature": 1.0}, initial_variance(features)
+
+    def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
+        """Heads at zero say nothing: their scatter is zero and Ω_u is I."""
+        mean, shrinkage = trace / self._sizes[mode], self._shrinkage(mode)
+        speaks = trace > 0
+        share = torch.where(speaks, (1 - shrinkage) / mean, torch.zeros_like(mean))
+        return share, torch.where(speaks, torch.full_like(trace, shrinkage), torch.ones_like(trace))

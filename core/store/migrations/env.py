@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from core.store.tables import metadata
+from core.store.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -12,7 +12,7 @@ import pytest
 
 from core.store import Store
 from jobs.cli import main
-from jobs.cli.guard import UNFORESEEN
+from jobs.cli.app import UNFORESEEN
 
 
 def _call(monkeypatch: pytest.MonkeyPatch, error: BaseException, *arguments: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from jobs.cli import launch
-from jobs.cli.waiting import wait_for_runs
+from jobs.cli.launch import wait_for_runs
 from tests.making import (
     claimed,
 )

@@ -14,7 +14,7 @@ from core.paths import checkpoint_dir, log_path
 from core.store import RunState, Store
 from jobs.engines import default_engine
 from jobs.engines.local import LocalEngine
-from jobs.processes import this_process
+from jobs.worker.process import this_process
 from tests.making import (
     OWNER,
     claimed,

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from core.evaluation import score_task
-from core.mrn.numbers import numbers
+from core.mrn.relations import numbers
 from core.paths import log_path
+from core.records import RunFacts, Snapshot, SplitResult, Usage, relation_metrics
 from core.store import RunState
-from core.training.events import RunFacts, Snapshot, SplitResult, Usage
-from core.training.relation_metrics import relation_metrics
 from tests.making import (
     OWNER,
     claimed,

@@ -1,0 +1,212 @@
+"""Lists of values to runs: every combination once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from core.config import FIELD_HELP, RunConfig, applicable_fields
+from core.config.fields import CONTEXT_FIELDS
+from core.errors import ConfigError
+from core.plain_text import shortened
+
+MOST_RUNS = 10_000
+"""The most runs of one sweep. More are a slip, and would hold the page or the terminal for minutes."""
+
+LISTED: tuple[str, ...] = tuple(
+    name for name in FIELD_HELP if name not in ("corpus", "columns", "tasks", "learn")
+)
+"""The fields of which a sweep can have several values. The others are lists themselves, or name the data."""
+
+
+def expand(
+    base: Mapping[str, Any],
+    lists: Mapping[str, Sequence[Any]],
+    preset: Mapping[str, Any] = MappingProxyType({}),
+) -> list[RunConfig]:
+    """The runs that `base` and every combination of the values in `lists` make.
+
+    The first list varies slowest and seeds fastest, so the seeds of a configuration stand together. STL
+    makes a run for each task. A field that only some of the runs have (λ, where MTL and MRN are swept) is
+    dropped for the others, and runs that are then the same are made once. The values of `preset` are used
+    where nothing else is said and the run has the field.
+
+    Raises ConfigError naming the field: an empty list, a value that is not possible, a field that none of the
+    runs has, or more than MOST_RUNS runs.
+    """
+    base = {_name(field): value for field, value in base.items()}
+    lists = {_name(field): list(values) for field, values in lists.items()}
+    for field, values in lists.items():
+        if not values:
+            raise ConfigError(field, f"{field}: the list is empty; name at least one value.")
+    seeds = lists.pop("seed", None)
+    # Before anything is built: the product of a few long lists would fill the memory.
+    _check_number(math.prod(map(len, lists.values())), lists)
+    combinations = [
+        base | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())
+    ]
+    preset = {_name(field): value for field, value in preset.items()}
+    used = frozenset[str]().union(*(_applicable(preset | values) for values in combinations))
+    runs: dict[RunConfig, None] = {}
+    for combination in combinations:
+        applicable = _applicable(preset | combination)
+        proposed = {name: value for name, value in preset.items() if name in applicable}
+        # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
+        kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
+        for run in _per_task(proposed | kept):
+            runs |= dict.fromkeys(_seeded(run, seeds))
+            _check_number(len(runs), {**lists, "seed": seeds or ()})
+    return list(runs)
+
+
+def _seeded(values: Mapping[str, Any], seeds: Sequence[Any] | None) -> Iterator[RunConfig]:
+    """A run for each seed. The description is checked once, with the smallest and the largest seed."""
+    if seeds is None:
+        yield RunConfig.build(**values)
+    elif all(type(seed) is int for seed in seeds):
+        smallest = RunConfig.build(**values, seed=min(seeds))
+        RunConfig.build(**values, seed=max(seeds))
+        yield from (smallest.model_copy(update={"seed": seed}) for seed in seeds)
+    else:
+        yield from (RunConfig.build(**values, seed=seed) for seed in seeds)
+
+
+def _check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
+    if runs > MOST_RUNS:
+        longest = max(lists, key=lambda name: len(lists[name]))
+        raise ConfigError(
+            longest,
+            f"{longest}: these lists make more than {MOST_RUNS:,} runs; name fewer values, or launch in "
+            "parts.",
+        )
+
+
+def _name(field: str) -> str:
+    return "lambda" if field == "lambda_" else field
+
+
+def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
+    defaults = RunConfig.model_fields
+    return applicable_fields(*(values.get(name, defaults[name].default) for name in CONTEXT_FIELDS))
+
+
+def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    tasks = values.get("tasks")
+    if values.get("paradigm") != "stl" or not tasks:
+        yield dict(values)
+        return
+    if isinstance(tasks, str):
+        tasks = [task.strip() for task in tasks.split(",") if task.strip()]
+    for task in tasks:
+        yield {**values, "tasks": (task,)}
+
+
+# Numbers and lists of them as one types them: `0.01, 0.1` and `1-5, 7`. The form, the command line, links
+# and filters read the same.
+#
+# Digits are those of ASCII. What only Python takes for a number (`1_0`, `inf`, other digits) is refused.
+
+
+MOST_SEEDS = 10_000
+"""The most seeds of one list."""
+
+# At most 18 digits, which fit 64 bits: no database, array or file takes a longer one.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_LONGEST_REAL = 100
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that the text is; None where it is none, or has more than 18 digits."""
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def real_number(text: str) -> float | None:
+    """The finite number that the text is; None where it is none."""
+    if len(text) > _LONGEST_REAL or not _REAL.fullmatch(text):
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def is_whole(field: str) -> bool:
+    """Whether the field holds a whole number."""
+    return "int" in str(RunConfig.model_fields[_attribute(field)].annotation)
+
+
+def is_number(field: str) -> bool:
+    """Whether the field holds a number, whole or not."""
+    return is_whole(field) or "float" in str(RunConfig.model_fields[_attribute(field)].annotation)
+
+
+def numbers(text: str, field: str) -> list[float]:
+    """The numbers in a list, each once; whole ones where the field holds whole numbers.
+
+    Raises ConfigError for that field, naming what is not a number.
+    """
+    read = whole_number if is_whole(field) else real_number
+    values: dict[float, None] = {}
+    for part in _parts(text, field):
+        value = read(part)
+        if value is None:
+            kind = "a whole number" if is_whole(field) else "a number"
+            raise ConfigError(
+                field, f"{field}: '{shortened(part)}' is not {kind}; write numbers separated by commas."
+            )
+        values[value] = None
+    return list(values)
+
+
+def number_typed(value: float) -> str:
+    """A number as one types it, `0.01` or `2e-5`, in the fewest digits that read back as the same number."""
+    if isinstance(value, int):
+        return str(value)
+    return repr(value).removesuffix(".0").replace("e-0", "e-").replace("e+0", "e")
+
+
+def seeds(text: str) -> list[int]:
+    """The seeds in a list such as `1-5, 7`, each once. Raises ConfigError with what is wrong."""
+    values: dict[int, None] = {}
+    for part in _parts(text, "seed"):
+        match = re.fullmatch(r"([0-9]{1,18})(?:\s*[-–]\s*([0-9]{1,18}))?", part)
+        if match is None:
+            raise ConfigError(
+                "seed",
+                f"seed: '{shortened(part)}' is not a seed; write whole numbers or ranges, such as 1-5, 7.",
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not 0 <= last - first < MOST_SEEDS:
+            raise ConfigError(
+                "seed", f"seed: '{part}' is not a range of at most {MOST_SEEDS:,} seeds, smallest first."
+            )
+        values |= dict.fromkeys(range(first, last + 1))
+        if len(values) > MOST_SEEDS:
+            raise ConfigError("seed", f"seed: the list names more than {MOST_SEEDS:,} seeds; name fewer.")
+    return list(values)
+
+
+def seeds_typed(values: Iterable[int]) -> str:
+    """Seeds as one types them, in rising order: `1-5, 7`."""
+    parts: list[str] = []
+    # Within a stretch without gaps, value and place differ by the same number.
+    for _, stretch in itertools.groupby(enumerate(sorted(set(values))), lambda pair: pair[1] - pair[0]):
+        members = [value for _, value in stretch]
+        for start in range(0, len(members), MOST_SEEDS):
+            some = members[start : start + MOST_SEEDS]
+            parts += [f"{some[0]}-{some[-1]}"] if len(some) > 2 else map(str, some)
+    return ", ".join(parts)
+
+
+def _parts(text: str, field: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ConfigError(field, "Write at least one number.")
+    return parts
+
+
+def _attribute(field: str) -> str:
+    return "lambda_" if field == "lambda" else field

@@ -1,0 +1,45 @@
+"""Which device a run trains on, and in which numbers."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from core.errors import DeviceError
+
+ALL_THREADS = torch.get_num_threads()
+"""Processor threads that torch would use by itself here."""
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called `auto`, `cpu`, `cuda` or `cuda:N`. Raises DeviceError where it is not there."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(name)
+    if device.type == "cuda":
+        count = torch.cuda.device_count()
+        if (device.index or 0) >= count:
+            raise DeviceError(name, count)
+    return device
+
+
+def computes_in_half(precision: str, device: torch.device) -> bool:
+    """Whether the encoder computes in bfloat16: asked for, or `auto` on hardware that is fast at it."""
+    if precision != "auto":
+        return precision == "bf16"
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    # Older versions of torch do not tell; float32 is then right, only slower.
+    tell = getattr(torch.cpu, "get_capabilities", dict)
+    abilities: dict[str, bool] = tell()
+    return bool(abilities.get("avx512_bf16") or abilities.get("amx_bf16"))
+
+
+def make_deterministic(seed: int, device: torch.device) -> None:
+    """Same seed, same device: same numbers. Slower attention kernels are the price on a GPU."""
+    torch.manual_seed(seed)
+    if device.type == "cuda":
+        # Read when the GPU's first matrix product is made; without it products may differ from run to run.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)

@@ -1,0 +1,391 @@
+"""Encoders of BERT's family on real subwords alone, and at their last layer on words' first subwords alone.
+
+The weights stay those of the Transformers module, and its layers compute what they did. Only what they are
+given has no padding; windows meet in attention alone, which is told where each begins and ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from core.encoding.batches import Batch
+
+# Rows of a matrix at places of a larger one, and back, without adding up anything.
+
+
+class Places:
+    """Rows 0 … k-1 that lie at the different places `at` (k,) among `size`.
+
+    Both ways are a lookup, and so are their gradients: no two rows share a place. What stands where no row
+    lies must not count: it is spread as the first row once more, and gets no gradient.
+    """
+
+    def __init__(self, at: Tensor, size: int) -> None:
+        self.at = at
+        self.size = size
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """Which row lies at each place (size,); 0 where none does."""
+        rows = torch.arange(len(self.at), device=self.at.device)
+        return self.at.new_zeros(self.size).index_copy_(0, self.at, rows)
+
+    def spread(self, rows: Tensor) -> Tensor:
+        """The rows (k, d) at their places (size, d)."""
+        spread: Tensor = _Spread.apply(rows, self)  # type: ignore[no-untyped-call] # torch's own
+        return spread
+
+    def pick(self, everywhere: Tensor) -> Tensor:
+        """The rows (k, d) that lie at their places (size, d)."""
+        picked: Tensor = _Pick.apply(everywhere, self)  # type: ignore[no-untyped-call] # torch's own
+        return picked
+
+
+class _Spread(Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, places: Places) -> Tensor:
+        ctx.places = places
+        return rows.index_select(0, places.rows)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient.index_select(0, ctx.places.at), None
+
+
+class _Pick(Function):
+    @staticmethod
+    def forward(ctx: Any, everywhere: Tensor, places: Places) -> Tensor:
+        ctx.places = places
+        return everywhere.index_select(0, places.at)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        places: Places = ctx.places
+        if len(places.at) == places.size:
+            return gradient.index_select(0, places.rows), None
+        # What was not picked had no part in the result.
+        everywhere = gradient.new_zeros(places.size, *gradient.shape[1:])
+        return everywhere.index_copy_(0, places.at, gradient), None
+
+
+# Training only those rows of a vocabulary that occur in the training text (docs/adr/0023).
+
+
+_MOST = 0.9
+"""Share of the rows from which on it is not worth leaving the others out."""
+
+
+class TrainedRows(nn.Module):
+    """An embedding (V, D) of which only the rows `used` (U,) are trained, in ascending order.
+
+    The other rows never have a gradient, so AdamW would do no more than decay them, all by the same factor
+    1 − η·wd at every step. The weight stays as it was `pretrained`, and the product of those factors is
+    `decay`. It is no part of the state, as a frozen encoder is not: it is where the encoder is.
+    """
+
+    pretrained: Tensor
+    place: Tensor
+    decay: Tensor
+
+    def __init__(self, embedding: nn.Embedding, used: Tensor) -> None:
+        super().__init__()
+        weight = embedding.weight.detach()
+        self.rows = nn.Parameter(weight[used])
+        # Not copied: it may be a file that is read where it is asked for, and most of it never is.
+        self.register_buffer("pretrained", weight, persistent=False)
+        # Where row v lies in `rows`; U, where nothing does, for the others.
+        place = torch.full((len(weight),), len(used)).index_put_((used,), torch.arange(len(used)))
+        self.register_buffer("place", place, persistent=False)
+        self.register_buffer("decay", torch.ones((), dtype=torch.float64))
+        self._padding = embedding.padding_idx
+        self._padding_place = None if self._padding is None else int(place[self._padding])
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The rows of these subwords, (…, D). While training, a subword outside `used` is an IndexError."""
+        places = self.place[ids]
+        if self.training:
+            return nn.functional.embedding(places, self.rows, padding_idx=self._padding_place)
+        trained = len(self.rows)
+        known = nn.functional.embedding(places.clamp(max=trained - 1), self.rows)
+        others = nn.functional.embedding(ids, self.pretrained) * self.decay
+        return torch.where((places < trained)[..., None], known, others)
+
+    def decay_with(self, optimiser: torch.optim.Optimizer) -> None:
+        """Let the other rows decay whenever this optimiser, which trains `rows`, makes a step."""
+        (group,) = (
+            number
+            for number, group in enumerate(optimiser.param_groups)
+            if any(weight is self.rows for weight in group["params"])
+        )
+
+        def after_step(optimiser: torch.optim.Optimizer, *_: Any) -> None:
+            options = optimiser.param_groups[group]  # looked up: a state that is loaded brings new ones
+            self.decay.mul_(1 - options["lr"] * options["weight_decay"])
+
+        optimiser.register_step_post_hook(after_step)
+
+    @torch.no_grad()
+    def whole(self) -> nn.Embedding:
+        """All V rows as they are now, in an embedding of their own."""
+        weight = self.pretrained * self.decay
+        weight[self.place < len(self.rows)] = self.rows
+        rows, features = weight.shape
+        return nn.Embedding(rows, features, padding_idx=self._padding, _weight=weight)
+
+
+def train_rows(model: Any, used: NDArray[np.integer]) -> TrainedRows | None:
+    """Let a Transformers model train only the rows of its subwords `used`, in any order, repeated or not.
+
+    None, and the model as it was, where nearly all rows are used, and where its embedding is one of its own
+    making or another weight of the model, of which the gradient of the other rows would not be zero.
+    """
+    embedding = _plain_embedding(model)
+    rows = np.unique(used)
+    if embedding is None or len(rows) > _MOST * embedding.num_embeddings:
+        return None
+    trained = TrainedRows(embedding, torch.from_numpy(rows.astype(np.int64)))
+    model.set_input_embeddings(trained)
+    return trained
+
+
+def join_rows(model: Any) -> None:
+    """All rows of a Transformers model in one embedding again, for good: it is trained no further."""
+    trained = _input_embeddings(model)
+    if isinstance(trained, TrainedRows):
+        model.set_input_embeddings(trained.whole())
+
+
+def weight_count(model: nn.Module) -> int:
+    """How many weights a model has, each once; of a vocabulary all rows, however many are trained."""
+    left_out = sum(
+        part.pretrained.numel() - part.rows.numel()
+        for part in model.modules()
+        if isinstance(part, TrainedRows)
+    )
+    return left_out + sum(weight.numel() for weight in model.parameters())
+
+
+@contextmanager
+def whole_vocabulary(model: Any) -> Iterator[None]:
+    """For a while a Transformers model has all its rows in one embedding again, as it is saved."""
+    trained = _input_embeddings(model)
+    join_rows(model)
+    try:
+        yield
+    finally:
+        if isinstance(trained, TrainedRows):
+            model.set_input_embeddings(trained)
+
+
+def _input_embeddings(model: Any) -> nn.Module | None:
+    try:
+        embedding: nn.Module = model.get_input_embeddings()
+    except NotImplementedError:  # a model of which Transformers does not know where it has them
+        return None
+    return embedding
+
+
+def _plain_embedding(model: Any) -> nn.Embedding | None:
+    """The embedding of a model's subwords, where nothing else reads its weight."""
+    embedding = _input_embeddings(model)
+    if type(embedding) is not nn.Embedding or embedding.max_norm is not None or embedding.scale_grad_by_freq:
+        return None
+    shared = sum(weight is embedding.weight for _, weight in model.named_parameters(remove_duplicate=False))
+    return embedding if shared == 1 else None
+
+
+# Dropout whose random numbers cost little on a processor.
+
+
+_LEVELS = 2**16
+"""A number of 16 random bits decides about a value, so that a share is met to within 1/131,072."""
+
+
+class Dropout(nn.Dropout):
+    """`nn.Dropout` with quicker random numbers on a processor."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        return dropout(values, self.p, self.training)
+
+
+def dropout(values: Tensor, share: float, training: bool = True) -> Tensor:
+    """The values with that share of them zero, by chance, and the others scaled so that the mean stays.
+
+    On a processor torch draws its masks one double at a time, which took as long as a sixth of a layer's
+    matrix products; here they are bits of a generator that torch's own seeds anew for every call. So the
+    state of torch's generator is all that a training must keep to draw the same masks again.
+    """
+    if not training or share == 0.0:
+        return values
+    kept = round((1.0 - share) * _LEVELS)
+    if values.device.type != "cpu" or kept in (0, _LEVELS):
+        return nn.functional.dropout(values, share, training=True)
+    mask = _mask(values.shape, kept)
+    dropped: Tensor = _Dropped.apply(values, mask, _LEVELS / kept)  # type: ignore[no-untyped-call] # torch's own
+    return dropped
+
+
+def use_quick_dropout(module: nn.Module) -> None:
+    """Replace the dropout layers within a module; they hold no weights, so its state is as before."""
+    for parent in module.modules():
+        for name, child in parent.named_children():
+            if type(child) is nn.Dropout:
+                setattr(parent, name, Dropout(child.p).train(child.training))
+
+
+def _mask(shape: torch.Size, kept: int) -> Tensor:
+    """1 for `kept` of 65,536 values, 0 for the others; as bytes, for a product with bool takes longer."""
+    seed = int(torch.empty((), dtype=torch.int64).random_())
+    # SFC64: the quickest generator of NumPy, of good quality; each of its numbers decides about four values.
+    numbers = np.random.SFC64(seed).random_raw(-(-shape.numel() // 4))
+    bits = numbers.view(np.uint16)[: shape.numel()]
+    return torch.from_numpy((bits < kept).view(np.uint8)).view(shape)
+
+
+class _Dropped(Function):
+    """values · mask · scale; what it keeps for its gradient is the mask, a byte a value."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, mask: Tensor, scale: float) -> Tensor:
+        ctx.save_for_backward(mask)
+        ctx.scale = scale
+        return (values * mask).mul_(scale)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (mask,) = ctx.saved_tensors
+        return (gradient * mask).mul_(ctx.scale), None, None
+
+
+_FAMILY = {"bert", "camembert", "electra", "roberta", "xlm-roberta"}
+"""Model types that Transformers lays out as it does BERT: learnt absolute positions, LayerNorm last."""
+
+
+def packs(inner: Any) -> bool:
+    """Whether this Transformers model is laid out as this module computes it."""
+    config = inner.config
+    return (
+        config.model_type in _FAMILY
+        and not config.is_decoder
+        and getattr(config, "position_embedding_type", "absolute") == "absolute"
+    )
+
+
+def real_states(inner: Any, batch: Batch) -> Tensor:
+    """The last hidden states (S, D) of the batch's real subwords."""
+    windows = _Windows(inner, batch)
+    states = _embeddings(inner, batch)
+    for layer in inner.encoder.layer:
+        states = windows.layer(layer, states)
+    return states
+
+
+def word_states(inner: Any, batch: Batch) -> Tensor:
+    """The last hidden states (n, D) of words' first subwords.
+
+    Keys and values of the last layer are needed of every subword, everything else of these alone.
+    """
+    windows = _Windows(inner, batch)
+    states = _embeddings(inner, batch)
+    *layers, last = inner.encoder.layer
+    for layer in layers:
+        states = windows.layer(layer, states)
+    return windows.layer(last, states, words=True)
+
+
+def _embeddings(inner: Any, batch: Batch) -> Tensor:
+    """The embeddings (S, D) of the real subwords, each at its position within its window."""
+    padding = inner.embeddings.position_embeddings.padding_idx
+    if padding is None:
+        positions = batch.real % batch.ids.shape[1]
+    else:  # RoBERTa counts from behind its padding's position, and not the padding subword, wherever it is
+        counted = batch.ids != padding
+        positions = (counted.cumsum(dim=1) * counted + padding).flatten()[batch.real]
+    ids = batch.ids.flatten()[batch.real]
+    states: Tensor = inner.embeddings(input_ids=ids[None], position_ids=positions[None])[0]
+    if hasattr(inner, "embeddings_project"):  # ELECTRA's small models
+        states = inner.embeddings_project(states)
+    return states
+
+
+class _Windows:
+    """A batch's B windows of at most L subwords as attention with h heads sees them: (B, h, L, d)."""
+
+    def __init__(self, inner: Any, batch: Batch) -> None:
+        self._batch = batch
+        self._heads = int(inner.config.num_attention_heads)
+        self._real = self._places(batch.real)
+
+    def layer(self, layer: Any, states: Tensor, *, words: bool = False) -> Tensor:
+        """What a layer makes of the states (S, D): all subwords', or those (n, D) of words' first ones."""
+        attention = layer.attention.self
+        asked, places = (self._first.pick(states), self._words) if words else (states, self._real)
+        read = self._attention(
+            places.spread(self._split(attention.query(asked))),
+            self._real.spread(self._split(attention.key(states))),
+            self._real.spread(self._split(attention.value(states))),
+            attention.dropout.p if attention.training else 0.0,
+        )
+        read = places.pick(read).view(asked.shape)
+        attended = layer.attention.output(read, asked)
+        result: Tensor = layer.output(layer.intermediate(attended), attended)
+        return result
+
+    def _attention(self, queries: Tensor, keys: Tensor, values: Tensor, share: float) -> Tensor:
+        """What is read at each place, all (B·h·L, d), with that share of what would be read dropped."""
+        windows, length = self._batch.ids.shape
+        size = queries.shape[-1]
+        if share and queries.device.type == "cpu":
+            # Spelt out, for torch has no kernel with dropout here, and draws the numbers slowly.
+            queries, keys, values = (part.view(-1, length, size) for part in (queries, keys, values))
+            scores = torch.baddbmm(self._hidden, queries, keys.transpose(1, 2), alpha=size**-0.5)
+            return torch.bmm(dropout(scores.softmax(dim=-1), share), values).view(-1, size)
+        queries, keys, values = (
+            part.view(windows, self._heads, length, size) for part in (queries, keys, values)
+        )
+        read = nn.functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=self._seen, dropout_p=share
+        )
+        return read.reshape(-1, size)
+
+    def _split(self, states: Tensor) -> Tensor:
+        """The heads' parts (k·h, d) of states (k, D)."""
+        return states.reshape(len(states) * self._heads, -1)
+
+    def _places(self, at: Tensor) -> Places:
+        """Where the parts of the subwords at these places in the flattened (B·L) are in (B·h·L)."""
+        windows, length = self._batch.ids.shape
+        rows = (at // length * self._heads)[:, None] + torch.arange(self._heads, device=at.device)
+        return Places((rows * length + (at % length)[:, None]).flatten(), windows * self._heads * length)
+
+    @cached_property
+    def _words(self) -> Places:
+        return self._places(self._batch.rows)
+
+    @cached_property
+    def _first(self) -> Places:
+        """Words' first subwords among all S."""
+        batch = self._batch
+        return Places(Places(batch.real, batch.ids.numel()).rows[batch.rows], len(batch.real))
+
+    @cached_property
+    def _seen(self) -> Tensor | None:
+        """(B, 1, 1, L): which subwords are no padding; None where all are."""
+        batch = self._batch
+        return batch.mask.bool()[:, None, None] if len(batch.real) < batch.mask.numel() else None
+
+    @cached_property
+    def _hidden(self) -> Tensor:
+        """(B·h, 1, L): what is added to a score before the softmax: -inf where there is padding."""
+        bias = torch.zeros(self._batch.mask.shape, device=self._batch.mask.device)
+        bias = bias.masked_fill_(self._batch.mask == 0, -torch.inf)
+        return bias.repeat_interleave(self._heads, dim=0)[:, None]

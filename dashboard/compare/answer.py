@@ -1,0 +1,349 @@
+"""The upper half of the Compare page: the answer, what sharing did, the table like the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from core.evaluation.costs import COST_NOTE
+from core.studies.published import CITATION, Published
+from dashboard.compare.cache import predictions_needed, sentence_tests
+from dashboard.compare.charts import sharing_chart
+from dashboard.compare.scope import Scope
+from dashboard.compare.views import (
+    ALONE,
+    DIFFERENCE_COLUMNS,
+    OPEN,
+    Answer,
+    Difference,
+    answers,
+    default_pair,
+    difference_records,
+    difference_sheet,
+    differences,
+    forest,
+    headline,
+    sharing,
+    sharing_sentence,
+    with_sentences,
+)
+from dashboard.components.charts import chart
+from dashboard.shared import resources
+from dashboard.shared.charts import forest_chart
+from dashboard.shared.downloads import copy_table
+from dashboard.text import escape, percent, plural, points
+from dashboard.theme import TASK_COLOURS, colours
+from jobs.naming import confounds
+from jobs.results import ResultCell, ResultTable
+from jobs.sheets import (
+    BEST,
+    COST_COLUMNS,
+    SCORE_COLUMNS,
+    published_rows,
+    score_records,
+    score_sheet,
+    with_published,
+)
+from jobs.wording import COST_HEAD, cost_told, p_told
+
+_FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
+
+
+def answer(table: ResultTable, found: Scope) -> tuple[str, str] | None:
+    """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
+    rows that it is about; None where there is but one.
+    """
+    pair = default_pair(table)
+    if pair is None:
+        st.info(
+            "One configuration only. Choose more runs, or launch another on the same data.",
+            icon=":material/info:",
+        )
+        return None
+    with st.container(border=True):
+        said, pictured = st.columns([11, 9], gap="large")
+        with said:
+            a, b = _asked(table, *pair)
+            if a == b:
+                st.markdown("Choose two different configurations.")
+                return None
+            _sentences(table, a, b)
+        with pictured:
+            _sharing(table, table.row(a).block, b)
+    return a, b
+
+
+def _asked(table: ResultTable, first: str, second: str) -> tuple[str, str]:
+    names = {row.name: row.key for row in table.rows}
+    asked = []
+    with st.container(horizontal=True):
+        for label, key, default in (("Difference of", "of", first), ("to the baseline", "to", second)):
+            if st.session_state.get(key) not in names:
+                st.session_state.pop(key, None)  # a row that is no longer among them
+            place = list(names.values()).index(default)
+            asked.append(names[st.selectbox(label, list(names), index=place, key=key, bind="query-params")])
+    return asked[0], asked[1]
+
+
+def _sentences(table: ResultTable, a: str, b: str) -> None:
+    own, other = table.row(a), table.row(b)
+    told = answers(table, a, b)
+    if own.block == other.block:
+        over = f"Over {escape(own.block)}: " if len(table.blocks) > 1 else ""
+        st.markdown(f"**{over}{headline(own.label, other.label, told, escape)}**")
+    else:
+        st.markdown(f"**{headline(own.name, other.name, told, escape)}**")
+    colour = colours(resources.task_order())
+    with st.container(gap="xsmall"):
+        for one in told:
+            dot = f':color[●]{{foreground="{colour.get(one.task, TASK_COLOURS[-1])}"}}'
+            st.markdown(f"{dot} {escape(one.task)}: {escape(one.sentence)}")
+    if others := confounds(own.config, other.config):
+        st.caption(
+            f":material/warning: They also differ in {escape(', '.join(others))}: the difference is not the "
+            "paradigm's alone."
+            if own.config.paradigm != other.config.paradigm
+            else f"They differ in {escape(', '.join(others))}."
+        )
+    st.caption(_note(told))
+
+
+def _note(told: Sequence[Answer]) -> str:
+    """How the lines above are to be read, and what the number of seeds allows."""
+    seeds = [one.difference.n for one in told if one.difference is not None]
+    if not seeds:
+        return "Only runs of the same seed can be paired."
+    if max(seeds) < 2:
+        return "One seed cannot tell a difference from chance. Launch the same with more seeds, 5 say."
+    few = (
+        f" With {min(seeds)} seeds the interval is wide: Student's t counts how few they are."
+        if min(seeds) in (2, 3)
+        else ""
+    )
+    return (
+        "Points; ± is half of the 95% interval of a difference by itself, paired by seed. p is corrected for "
+        f"all differences on this page (Holm), and the sentence above follows it.{few}"
+    )
+
+
+def _sharing(table: ResultTable, block: str, baseline: str) -> None:
+    """In a sentence for the encoder that is asked for, in the picture for all."""
+    found = sharing(table, baseline)
+    if not found:
+        st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
+        return
+    st.markdown("**What sharing did**")
+    for one in found:
+        if one.block == block:
+            name = f"{escape(one.block)}: " if len(found) > 1 else ""
+            st.markdown(name + sharing_sentence(one, escape))
+    chart(
+        sharing_chart(found, table.tasks, colours(resources.task_order())),
+        key="sharing",
+        revision=" ".join([*table.tasks, *(one.block for one in found)]),
+        still=True,
+        alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
+    )
+    notes = []
+    verdicts = {delta.verdict for one in found for step in one.steps for delta in step.deltas}
+    if OPEN in verdicts:
+        notes.append("Grey, hollow: no change is shown, by p corrected for all differences here (Holm).")
+    if ALONE in verdicts:
+        notes.append("One seed in common has no interval and tells no change from chance.")
+    notes += [
+        f"{step.title} also differs in {escape(', '.join(step.confounds))}."
+        for one in found
+        for step in one.steps
+        if step.confounds
+    ]
+    if any(one.shares_nothing for one in found):
+        notes.append(
+            "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
+            "steps and gradients, not from sharing."
+        )
+    st.caption(" ".join(notes))
+
+
+def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bool = False) -> None:
+    """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold.
+
+    Published figures and what a configuration costs stand beside on demand.
+    """
+    others = published_rows(table) if published else {}
+    sheet = score_sheet(table, found.name, cost=cost)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader("Scores", anchor=False, width="content")
+        copy_table(
+            with_published(sheet, table) if published else sheet,
+            SCORE_COLUMNS + COST_COLUMNS * cost,
+            score_records(table, cost=cost),
+            key="scores",
+        )
+    head = [f"{escape(task)}, {escape(table.score_names[task])}" for task in table.tasks]
+    head += [name.capitalize() for name in COST_HEAD if cost]
+    names, lines = [], []
+    for block, rows in table.blocks.items():
+        if len(table.blocks) > 1:
+            names.append(f"**{escape(block)}**")
+            lines.append([""] * len(head))
+        for row in rows:
+            names.append(escape(row.label))
+            scores = [_cell(row.cells.get(task)) for task in table.tasks]
+            lines.append(scores + [text.replace(" ", _FIXED) for text in cost_told(row.cost) if cost])
+        for name, cells in others.get(block, {}).items():
+            names.append(f":gray[{escape(name)}]")
+            lines.append([_grey(cells.get(task)) for task in table.tasks] + [""] * len(COST_HEAD) * cost)
+    st.table(
+        pd.DataFrame(lines, index=names, columns=head),
+        border="horizontal",
+        alt="Mean and standard deviation over seeds, by configuration and task",
+    )
+    st.caption(f"Mean ± standard deviation over seeds, in percent; n is how many seeds. Bold: {BEST}")
+    if cost:
+        st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
+    for note in table.notes:
+        st.caption(f":material/info: {escape(note)}")
+    if others:
+        st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
+    elif published:
+        st.caption(
+            "No figure of the dissertation stands beside these rows: corpus, share of data, encoder "
+            "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the paper's."
+        )
+
+
+def _cell(cell: ResultCell | None) -> str:
+    if cell is None:
+        return ""
+    text, weight = percent(cell.summary.mean), "**" if cell.best else ""
+    sd = cell.summary.sd
+    spread = f" ± {100 * sd:.2f}" if sd is not None else ""
+    return f"{weight}{text}{weight}{spread} :small[:gray[n {cell.summary.n}]]".replace(" ", _FIXED)
+
+
+def _grey(cell: Published | None) -> str:
+    return "" if cell is None else f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _FIXED)
+
+
+# Every configuration's difference to the baseline: a forest, and the same as a table with both tests.
+
+
+_MANY = 180
+"""Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
+_TALL = 12
+_INTERVAL = "{} end of the 95% interval of this difference by itself."
+
+
+def difference_view(table: ResultTable, found: Scope, baseline: str) -> None:
+    """The section, down to its notes."""
+    asked = _tested(differences(table, baseline), table, found, baseline)
+    name = escape(table.row(baseline).name)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader(f"Differences to {name}", anchor=False, width="content")
+        copy_table(
+            difference_sheet(asked, table, baseline, found.name),
+            DIFFERENCE_COLUMNS,
+            difference_records(asked, table, baseline),
+            key="differences",
+        )
+    if not asked:
+        st.caption(f"No other configuration shares a task with {name}.")
+        return
+    view = forest(asked, table, baseline)
+    with st.container(height=640 if len(view.families) > _TALL else "content", border=False):
+        chart(
+            forest_chart(view, colours(resources.task_order())),
+            key="compare_forest",
+            revision=" ".join([view.reference, *view.families]),
+            still=True,
+            alt=f"Differences to {view.reference} with their 95% intervals",
+        )
+    _table(asked)
+    _notes(asked)
+
+
+def _tested(asked: Sequence[Difference], table: ResultTable, found: Scope, baseline: str) -> list[Difference]:
+    count = predictions_needed(asked, table, baseline)
+    if count > _MANY and not st.toggle(
+        f"Test over sentences ({plural(count, 'prediction')} to read)",
+        key="sentences",
+        bind="query-params",
+        help="Takes some seconds the first time.",
+    ):
+        return list(asked)
+    with st.spinner("Testing over sentences"):
+        return with_sentences(asked, sentence_tests(asked, table, baseline, found.runs))
+
+
+def _table(asked: Sequence[Difference]) -> None:
+    frame = pd.DataFrame(
+        {
+            "Configuration": one.row.name,
+            "Task": one.task,
+            "Difference": points(one.gap if one.paired is None else one.paired.mean),
+            "from": None if one.paired is None or one.paired.low is None else points(one.paired.low),
+            "to": None if one.paired is None or one.paired.high is None else points(one.paired.high),
+            "Seeds": 0 if one.paired is None else one.paired.n,
+            "p seeds": p_told(one.p_seeds),
+            "p sentences": p_told(one.p_sentences),
+            "Over seeds": one.verdict,
+        }
+        for one in asked
+    )
+    form = "%+.2f"
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content" if len(frame) <= _TALL else 420,
+        placeholder="–",
+        column_config={
+            "Configuration": st.column_config.TextColumn(width=250),
+            "Difference": st.column_config.NumberColumn(format=form, help="Points, paired by seed."),
+            "from": st.column_config.NumberColumn(format=form, help=_INTERVAL.format("Lower")),
+            "to": st.column_config.NumberColumn(format=form, help=_INTERVAL.format("Upper")),
+            "p seeds": st.column_config.TextColumn(
+                help="Paired t-test over seeds, corrected for all differences here (Holm)."
+            ),
+            "p sentences": st.column_config.TextColumn(
+                help="Approximate randomisation over sentences, 10,000 rounds, corrected for all differences "
+                "here (Holm).",
+            ),
+            "Over seeds": st.column_config.TextColumn(
+                help="above, below: p over seeds is under 0.05, corrected for all differences on this page. "
+                "Tiny: so it is, but by less than 0.05 points."
+            ),
+        },
+        alt="Differences to the baseline with intervals and corrected p-values",
+    )
+
+
+def _notes(asked: Sequence[Difference]) -> None:
+    intervals = any(one.paired is not None and one.paired.sd for one in asked)
+    marks = (
+        "Filled marks: the corrected p over seeds is under 0.05; intervals are of one difference each."
+        if intervals
+        else "No interval over seeds is drawn, for none of these differences has a spread over seeds."
+    )
+    st.caption(
+        "Two questions. Over seeds: would another training differ the same way? Over sentences: would these "
+        "trained models differ the same way on other text? Both p are corrected for the differences on this "
+        f"page, {len(asked):,} to the baseline among them (Holm). {marks}"
+    )
+    reasons = dict.fromkeys(one.unasked for one in asked if one.unasked)
+    told = {
+        "no predictions stored": "Of some runs no predictions are stored, so nothing can be tested over "
+        "sentences there.",
+        "different sentences": "Some runs were tested on different sentences, so these cannot be exchanged "
+        "between them: there is no test over sentences.",
+        "no common seed": "Where two configurations have no seed in common, nothing is tested.",
+    }
+    for reason in reasons:
+        st.caption(f":material/info: {told[reason]}")
+    seeds = [one.paired.n for one in asked if one.paired is not None]
+    if seeds and min(seeds) < 3:
+        st.caption(
+            ":material/info: Some differences rest on one or two seeds. That is too few to say anything but "
+            "their direction; five are usual."
+        )

@@ -1,0 +1,259 @@
+"""The studies on the Compare page: which one, its overview, and per setting the answer, forest and table."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import PurePath
+
+import pandas as pd
+import streamlit as st
+
+from core.evaluation.costs import COST_NOTE
+from core.evaluation.statistics import MeanSD
+from core.studies import STUDIES, Study
+from core.studies.analysis import HELPS, MEAN, Cell, Result, TableView, table_view
+from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
+from dashboard.compare.charts import overview_chart
+from dashboard.compare.study_views import Row, answer, failures, forest, known, overview, rows
+from dashboard.components.charts import chart
+from dashboard.shared import resources
+from dashboard.shared.charts import forest_chart
+from dashboard.shared.states import empty
+from dashboard.text import escape, percent, plural
+from dashboard.theme import colours
+from jobs.wording import COST_HEAD, cost_told
+
+_NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
+_VERDICTS = {
+    WITHIN: ":material/check: within",
+    ABOVE: ":material/arrow_upward: above",
+    BELOW: ":material/arrow_downward: below",
+}
+_FEW = 3
+"""So many settings are all opened from the start."""
+
+
+def studies() -> None:
+    """The whole view, from the choice of the study on."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            "Study", list(STUDIES), key="study", bind="query-params", format_func=str.capitalize, width=240
+        )
+        study, results = resources.study_results(str(name), *_encoder(str(name)))
+        parts = study.parts()
+        part = st.segmented_control(
+            "Part", parts, default=parts[0], required=True, key="part", bind="query-params",
+            format_func=str.capitalize,
+        )  # fmt: skip
+    st.markdown(escape(study.question))
+    of_part = [result for result in results if result.setting.part == part]
+    told = [result for result in of_part if known(result)]
+    if not told:
+        _not_run(study, str(part))
+    if (view := table_view(study, str(part), results)) is not None:
+        _paper(view, study)
+    if not told:
+        return
+    opened = _overview(study, of_part)
+    for result in _chosen(told, opened):
+        _setting(result, study)
+    _notes(study, of_part)
+
+
+def _encoder(name: str) -> tuple[str | None, str]:
+    """The encoder that the study is shown over, None for its own, and how it is trained."""
+    choices = {"As the study has it": (None, "full")}
+    choices |= {
+        f"{PurePath(encoder).name}{', frozen' if training == 'frozen' else ''}": (encoder, training)
+        for encoder, training in resources.study_encoders(name)
+    }
+    if len(choices) == 1:
+        return None, "full"
+    chosen = st.selectbox("Encoder", list(choices), key="over", bind="query-params", width=240)
+    return choices[chosen]
+
+
+def _paper(view: TableView, study: Study) -> None:
+    """The published table: our figures beside the published ones, the rows it quotes in grey, the cost."""
+    st.subheader(view.title, anchor=False)
+    head = [
+        "Chosen on dev",
+        *(f"{escape(task)}{part}" for task in view.tasks for part in ("", ", published")),
+    ]
+    quoted = {
+        f":gray[{escape(row.model)}]": [
+            ":gray[reported]",
+            *chain.from_iterable(
+                ["", f":gray[{row.scores[task]:.2f}]" if task in row.scores else ""] for task in view.tasks
+            ),
+        ]
+        for row in view.reported
+    }
+    ours = {
+        escape(row.model): [
+            escape(row.chosen),
+            *chain.from_iterable((_score(cell.ours), _published(cell)) for cell in row.cells.values()),
+        ]
+        for row in view.rows
+    }
+    st.table(
+        pd.DataFrame([*quoted.values(), *ours.values()], index=[*quoted, *ours], columns=head),
+        border="horizontal",
+        alt="Our scores beside the published ones",
+    )
+    st.caption(view.summary)
+    st.caption(
+        f"Published: {escape(CITATION)}. Within: our mean lies at most one published standard deviation "
+        "from the published mean. A published figure stands only beside what was trained and scored as "
+        "there, the encoder fine-tuned."
+    )
+    if view.reported:
+        sources = ", ".join(f"{row.model} from {row.source}" for row in view.reported)
+        st.caption(f"Reported: what the paper quotes from the literature. {escape(sources)}.")
+    st.caption(escape(study.protocol))
+    if any(row.cost is not None for row in view.rows):
+        with st.expander("What each model costs"):
+            st.table(
+                pd.DataFrame(
+                    [cost_told(row.cost) for row in view.rows],
+                    index=[escape(row.model) for row in view.rows],
+                    columns=[name.capitalize() for name in COST_HEAD],
+                ),
+                border="horizontal",
+                alt="Parameters, peak memory and time by model",
+            )
+            st.caption(COST_NOTE)
+
+
+def _published(cell: Cell) -> str:
+    if cell.published is None:
+        return ""
+    figure = f":gray[{cell.published.mean:.2f} ± {cell.published.sd:.2f}]".replace(" ", _NARROW)
+    mark = _VERDICTS.get(cell.verdict, "")
+    return f"{figure} {mark}".strip()
+
+
+def _not_run(study: Study, part: str) -> None:
+    empty(
+        "Not run yet",
+        "No run of this part has finished in this store. Launch it from a terminal; it can be stopped and "
+        "goes on where it was. The first line below lists its runs and tells how long they take.",
+    )
+    command = f"mrnlab study {study.name} --part {shlex.quote(part)}"
+    st.code(f"{command} --dry-run\n{command}", language=None)
+
+
+def _overview(study: Study, results: Sequence[Result]) -> str | None:
+    """Families × settings. Returns the name of the setting that was clicked just now."""
+    view = overview(study, results)
+    if not view.cells:
+        return None
+    clicked = chart(
+        overview_chart(view),
+        key="study_overview",
+        revision=" ".join(view.settings),
+        alt=f"Mean difference to {view.reference} by method and setting",
+    )
+    st.caption(
+        f"Mean difference to {escape(view.reference)} over a setting's tasks, in points. Red: it helps. "
+        "Blue: it hurts. Grey: no difference is shown, by p corrected for the methods of a setting. Empty: "
+        "not compared there, or not yet. Click a column to open its setting."
+    )
+    return None if clicked is None else view.settings[round(clicked.x)]
+
+
+def _chosen(results: Sequence[Result], opened: str | None) -> list[Result]:
+    """The settings to show in full; one that was clicked just now takes the place of the others."""
+    names = [result.setting.name for result in results]
+    first: list[str] | None = names if len(names) <= _FEW else names[:1]
+    if opened in names:
+        # Streamlit warns of a default beside a value that was set.
+        st.session_state["setting"], first = [opened], None
+    elif not set(st.session_state.get("setting", ())) <= set(names):
+        del st.session_state["setting"]  # chosen in another part
+    picked = st.multiselect(
+        "Settings",
+        names,
+        default=first,
+        key="setting",
+        bind="query-params",
+        placeholder="Choose settings to open",
+    )
+    return [result for result in results if result.setting.name in picked]
+
+
+def _setting(result: Result, study: Study) -> None:
+    """The answer, the forest of differences, the table."""
+    with st.container(border=True):
+        st.markdown(f"**{escape(result.setting.title)}**")
+        st.markdown(escape(answer(result)))
+        view = forest(result)
+        if view.marks:
+            chart(
+                forest_chart(view, _colours(result.setting.targets)),
+                key=f"forest_{result.setting.name}",
+                revision=" ".join(view.families),
+                still=True,
+                alt=f"Differences to {view.reference} with their 95% intervals",
+            )
+        _table(result)
+        least = min((one.scores[MEAN].n for one in result.outcomes if MEAN in one.scores), default=0)
+        if least < len(study.seeds):
+            st.caption(f"Still under way or incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
+
+
+def _colours(targets: Sequence[str]) -> dict[str, str]:
+    """The tasks' own colours; in a store with more tasks than colours, some that tell these apart."""
+    known = colours(resources.task_order())
+    return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
+
+
+def _table(result: Result) -> None:
+    shown = rows(result)
+    lines = {escape(row.family): _line(row, study_reference=not row.difference) for row in shown}
+    if any(row.learned for row in shown):
+        for row in shown:
+            lines[escape(row.family)]["Task correlation"] = _whole(row.learned)
+    st.table(
+        pd.DataFrame.from_dict(lines, orient="index"),
+        border="horizontal",
+        alt="Scores, chosen candidates and differences by method",
+    )
+
+
+def _line(row: Row, *, study_reference: bool) -> dict[str, str]:
+    weight = "**" if row.verdict == HELPS else ""
+    return {
+        "Difference": "reference" if study_reference else f"{weight}{_whole(row.difference)}{weight}",
+        "p": _whole(row.p),
+        "Verdict": _whole(row.verdict),
+        **{escape(target): _score(scores) for target, scores in row.scores.items()},
+        "Dev": row.dev,
+        "Chosen on dev": escape(row.chosen),
+    }
+
+
+def _score(scores: MeanSD | None) -> str:
+    if scores is None:
+        return ""
+    spread = "" if scores.sd is None else f" ± {100 * scores.sd:.2f}"
+    return f"{percent(scores.mean)}{spread} :small[:gray[n {scores.n}]]".replace(" ", _NARROW)
+
+
+def _whole(text: str) -> str:
+    """Kept on one line."""
+    return escape(text).replace(" ", "\u00a0")
+
+
+def _notes(study: Study, results: Sequence[Result]) -> None:
+    st.caption(
+        "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
+        "with the 95% interval of each by itself; p is corrected for the methods of a setting (Holm), and "
+        "the verdict follows it. Bold: it helps. Task correlation is what was learned in the end, the mean "
+        "over pairs with a target. Of each method the candidate with the best dev mean over "
+        f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
+    )
+    for title, count in failures(results):
+        st.caption(f":material/warning: {escape(title)}: {plural(count, 'run')} failed; Runs tells why.")

@@ -1,0 +1,312 @@
+"""Which curves there are: what is known of each kind, and what the chosen runs have stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from core.evaluation.statistics import band
+from core.mrn.relations import MODES
+from core.records import TOTAL
+from core.store.records import Conditions, MetricKey, MetricSeries, Run
+from dashboard.text import plural
+from jobs.naming import differing
+from jobs.results import one_per_seed
+
+AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A kind of curve: where it is stored, what to call it and its total, its unit, and which end is good.
+
+    `percent`: a share in [0, 1], shown in percent. `best` is max, min, or empty where neither is good.
+    """
+
+    split: str
+    name: str
+    title: str
+    total: str
+    unit: str = ""
+    percent: bool = False
+    best: str = ""
+
+    def shown_title(self, task: str) -> str:
+        """The curve of that task, or of the whole, with its unit."""
+        unit = "%" if self.percent else self.unit
+        name = self.title if task != TOTAL or self.total == self.title else f"{self.title}, {self.total}"
+        return f"{name}, {unit}" if unit else name
+
+
+_NATS = "nats per word"
+
+METRICS: Mapping[str, Metric] = {
+    "dev-score": Metric("dev", "score", "Dev score", "mean over tasks", percent=True, best="max"),
+    "loss": Metric("train", "loss", "Training loss", "total", _NATS, best="min"),
+    "dev-loss": Metric("dev", "loss", "Dev loss", "total", _NATS, best="min"),
+    "penalty": Metric("train", "penalty", "MRN penalty", "weighted by λ"),
+    "objective": Metric(
+        "train", "objective", "Objective", "J, what heads and covariances lower together", best="min"
+    ),
+    "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
+}
+
+_NUMBERS = {
+    "effective_rank": ("Effective rank", "how many directions share the variance"),
+    "trace": ("Trace", "all variance together"),
+    "condition": ("Condition", "largest eigenvalue over the smallest"),
+    "strongest": ("Strongest correlation", "the pair whose correlation is largest in size"),
+}
+RELATION_METRICS: Mapping[str, Metric] = {
+    f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{title} of {mode}s", meaning)
+    for mode in MODES
+    for name, (title, meaning) in _NUMBERS.items()
+}
+"""The covariances in numbers, a value at each snapshot."""
+
+_KNOWN = {(one.split, one.name) for one in (*METRICS.values(), *RELATION_METRICS.values())}
+
+
+def choices(keys: Iterable[MetricKey], among: Mapping[str, Metric] = METRICS) -> list[str]:
+    """Which of the metrics these runs have."""
+    stored = {(key.split, key.name) for key in keys}
+    return [name for name, metric in among.items() if (metric.split, metric.name) in stored]
+
+
+def others(keys: Iterable[MetricKey]) -> dict[str, Metric]:
+    """The stored kinds of curves that nothing is known of, by their plain names."""
+    found = sorted({(key.split, key.name) for key in keys} - _KNOWN)
+    plain = [name for _, name in found]
+    return {
+        f"{split}-{name}": Metric(
+            split, name, name if plain.count(name) == 1 else f"{name} on {split}", "total"
+        )
+        for split, name in found
+    }
+
+
+def metric_keys(metric: Metric, keys: Iterable[MetricKey]) -> list[MetricKey]:
+    """The stored curves of one metric: the total and each task's."""
+    return sorted(key for key in keys if (key.split, key.name) == (metric.split, metric.name))
+
+
+def tasks_of(metric: Metric, keys: Iterable[MetricKey], order: Iterable[str]) -> list[str]:
+    """The tasks that have this curve, TOTAL first where the whole has it, then in their order."""
+    stored = {key.task for key in metric_keys(metric, keys)}
+    return [task for task in dict.fromkeys((TOTAL, *order, *sorted(stored))) if task in stored]
+
+
+# The arithmetic of curves, on all their points: smoothing, seeds side by side, thinning for the screen.
+
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Window = tuple[float, float]
+
+# Cells of the widest table of seeds by points: 16 MB of doubles.
+_MOST_CELLS = 2_000_000
+# How much of the points a zoomed chart gives to what it shows; the rest stays coarse, for zooming out.
+_INSIDE = 0.8
+
+
+def smooth(values: Floats, weight: float) -> Floats:
+    """Exponential moving average, corrected for its start, over all points; `weight` is that of the past.
+
+    A point that is no number stays none, and counts for nothing after it.
+    """
+    if not weight:
+        return values
+    known = np.where(np.isfinite(values), values, np.nan)
+    running = np.array(pd.Series(known).ewm(alpha=1 - weight, adjust=True).mean(), dtype=float)
+    running[np.isnan(known)] = np.nan
+    return running
+
+
+def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Floats, bool]:
+    """Seeds on one x: x (X,), values (S, X) with NaN where a seed has none, and whether any was interpolated.
+
+    Seeds that logged at the same places, as far as each has come, keep their own values. Others are
+    interpolated linearly between their points, never beyond their ends or into a gap, at the places of all
+    of them; where those are more than two million cells, at as many of them, evenly.
+    """
+    first = xs[0]
+    if all(x is first or np.array_equal(x, first) for x in xs[1:]):
+        return first, np.stack(ys), False
+    union = np.unique(np.concatenate(xs))
+    spans = [np.searchsorted(union, (x[0], x[-1])) if len(x) else (0, -1) for x in xs]
+    same = all(end - start + 1 == len(x) for x, (start, end) in zip(xs, spans, strict=True))
+    if not same and len(union) * len(xs) > _MOST_CELLS:
+        union = union[np.unique(np.linspace(0, len(union) - 1, _MOST_CELLS // len(xs)).astype(int))]
+    values = np.full((len(xs), len(union)), np.nan)
+    for row, x, y in zip(values, xs, ys, strict=True):
+        if not same and len(x):
+            row[:] = np.interp(union, x, y, left=np.nan, right=np.nan)
+        # Its own points exactly: interpolation loses one beside a gap.
+        places = np.minimum(np.searchsorted(union, x), len(union) - 1)
+        own = union[places] == x
+        row[places[own]] = y[own]
+    return union, values, not same
+
+
+def kept(
+    x: Floats, ys: Sequence[Floats], most: int, window: Window | None = None, *, log: bool = False
+) -> Places:
+    """The points, about `most`, that draw the same lines over the same x (rising): first, last, each
+    stretch's lowest and highest of every line, and one of each stretch's gaps.
+
+    Within a window it keeps nearly all of its points for that. `log`: stretches are even on a log axis.
+    """
+    if len(x) <= most:
+        return np.arange(len(x))
+    places = [np.array([0, len(x) - 1])]
+    for start, end, share in _regions(x, window):
+        stretches = max(2, int(share * (most - 2)) // (2 * len(ys)))
+        starts = _starts(x, start, end, stretches, log)
+        if len(starts):
+            places += [_extremes(y[start:end], starts - start) + start for y in ys]
+    return np.unique(np.concatenate(places))
+
+
+def _regions(x: Floats, window: Window | None) -> list[tuple[int, int, float]]:
+    """Start, end and share of the points of what lies before, in and after the window."""
+    if window is None:
+        return [(0, len(x), 1.0)]
+    # One point more on either side, whose lines cross the edge.
+    a = max(0, int(np.searchsorted(x, window[0])) - 1)
+    b = min(len(x), int(np.searchsorted(x, window[1], "right")) + 1)
+    rest = (1 - _INSIDE) / 2
+    return [(0, a, rest), (a, max(a, b), _INSIDE), (max(a, b), len(x), rest)]
+
+
+def _starts(x: Floats, start: int, end: int, stretches: int, log: bool) -> Places:
+    """Where each stretch begins, strictly rising."""
+    if end - start <= 2 * stretches or not log or x[end - 1] <= 0:
+        return np.unique(np.linspace(start, end, min(stretches, end - start), endpoint=False).astype(int))
+    positive = start + int(np.searchsorted(x[start:end], 0, "right"))
+    edges = np.geomspace(x[positive], x[end - 1], stretches)
+    return np.unique(np.append(start, np.minimum(np.searchsorted(x, edges), end - 1)))
+
+
+def _extremes(y: Floats, starts: Places) -> Places:
+    """The first lowest, the first highest and the first missing point of each stretch."""
+    missing = np.isnan(y)
+    stretch = np.zeros(len(y), dtype=int)
+    stretch[starts[1:]] = 1
+    stretch = np.cumsum(stretch)
+    low, high = np.where(missing, np.inf, y), np.where(missing, -np.inf, y)
+    marks = [
+        low == np.minimum.reduceat(low, starts)[stretch],
+        high == np.maximum.reduceat(high, starts)[stretch],
+    ]
+    if missing.any():
+        marks.append(missing)
+    firsts = []
+    for mark in marks:
+        places = np.flatnonzero(mark)
+        firsts.append(places[np.diff(stretch[places], prepend=-1) > 0])
+    return np.concatenate(firsts)
+
+
+def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats) -> Floats:
+    """Where the points of a curve lie on that axis, never falling: a resumed run's clock may have gone
+    back.
+    """
+    x = {"step": step.astype(float), "epoch": epoch, "minutes": seconds / 60}[axis]
+    return np.maximum.accumulate(x) if len(x) else x
+
+
+# Curves as tables, with all their points: for a file, and for what must be said in words.
+
+
+def point_table(runs: Sequence[Run], series: Iterable[MetricSeries]) -> pd.DataFrame:
+    """Every point as it is stored (scores as shares): run, configuration, seed, task, metric, step, epoch,
+    minutes, value. The whole's task is empty.
+    """
+    by_id = {run.id: run for run in runs}
+    names = _names(runs)
+    parts = [
+        pd.DataFrame(
+            {
+                "run": one.run_id,
+                "configuration": names[one.run_id],
+                "seed": by_id[one.run_id].config.seed,
+                "task": one.key.task,
+                "metric": f"{one.key.split} {one.key.name}",
+                "step": one.step,
+                "epoch": one.epoch,
+                "minutes": one.seconds / 60,
+                "value": one.value,
+            }
+        )
+        for one in series
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def band_table(
+    runs: Sequence[Run],
+    series: Iterable[MetricSeries],
+    axis: str,
+    conditions: Mapping[int, Conditions] | None = None,
+) -> pd.DataFrame:
+    """Mean, SD (n - 1) and 95% interval over the seeds of each configuration at every point, unsmoothed, of
+    the runs that `jobs.results.one_per_seed` counts.
+    """
+    by_id = {run.id: run for run in runs}
+    names = _names(runs)
+    groups: dict[tuple[str, str, str], list[MetricSeries]] = {}
+    for one in series:
+        name = f"{one.key.split} {one.key.name}"
+        groups.setdefault((by_id[one.run_id].configuration_id, one.key.task, name), []).append(one)
+    parts = []
+    for (_, task, metric), same in groups.items():
+        counted = {run.id for run in one_per_seed([by_id[one.run_id] for one in same], conditions)}
+        members = [one for one in same if one.run_id in counted]
+        xs = [positions(axis, one.step, one.epoch, one.seconds) for one in members]
+        x, values, _ = side_by_side(xs, [one.value for one in members])
+        of = band(values)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "configuration": names[members[0].run_id],
+                    "task": task,
+                    "metric": metric,
+                    axis: x,
+                    "seeds": of.n,
+                    "mean": of.mean,
+                    "sd": of.sd,
+                    "low": of.low,
+                    "high": of.high,
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _names(runs: Sequence[Run]) -> Mapping[int, str]:
+    named = zip(runs, differing([run.config for run in runs]), strict=True) if runs else ()
+    return {
+        run.id: f"{name} {run.config.tasks[0]}" if run.config.paradigm == "stl" else name
+        for run, name in named
+    }
+
+
+def missing(metric: Metric, series: Iterable[MetricSeries]) -> list[str]:
+    """A sentence for each curve with points that are no numbers: a diverged loss is nan or infinite."""
+    said = []
+    for one in series:
+        wrong = np.flatnonzero(~np.isfinite(one.value))
+        if not len(wrong):
+            continue
+        what = f"{metric.title.lower()} of {one.key.task}" if one.key.task else metric.title.lower()
+        first = int(one.step[wrong[0]])
+        if wrong[-1] == len(one.value) - 1 and len(wrong) == len(one.value) - wrong[0]:
+            where = f"from step {first} on"
+        else:
+            where = f"at {plural(len(wrong), 'step')}, the first of them {first}"
+        said.append(f"Run {one.run_id} has no number as its {what} {where}.")
+    return said

@@ -1,0 +1,51 @@
+"""Curves: losses, penalty, dev scores and every other number of the chosen runs, live."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.store.records import ACTIVE
+from dashboard.curves.controls import curve_controls, offered
+from dashboard.curves.panels import curve_charts
+from dashboard.shared import resources
+from dashboard.shared.live import live
+from dashboard.shared.newcomers import try_it, what_is_this
+from dashboard.shared.run_picker import pick_runs
+from dashboard.shared.states import empty, title
+
+title("Curves", "How training goes: one large chart, one small chart for each other task, live.")
+store = resources.store()
+runs = pick_runs(key="curves_runs")
+
+if runs is None:
+    try_it("No run yet, so no curve. One click trains five, and their curves move here while they do.")
+    st.stop()
+if not runs:
+    empty(
+        "No run chosen",
+        "Choose runs in the field above, or select rows on Runs.",
+        page="runs/page.py",
+        label="Go to Runs",
+        icon=":material/list_alt:",
+    )
+    st.stop()
+
+ids = [run.id for run in runs]
+keys = store.metric_keys(ids)
+chosen = curve_controls(keys, resources.task_order())
+
+
+def pace() -> float | None:
+    going_on = any(run.state in ACTIVE for run in store.runs(ids, with_facts=False))
+    return resources.LIVE if going_on else None
+
+
+def draw() -> None:
+    if offered(store.metric_keys(ids)) != offered(keys):
+        st.rerun()  # a curve that was not there when the controls above were drawn
+    now = store.runs(ids, with_facts=False)
+    curve_charts(sorted(now, key=lambda run: ids.index(run.id)), chosen)
+
+
+live(draw, pace, key="curves")
+what_is_this(f"{chosen.metric.split} {chosen.metric.name}")

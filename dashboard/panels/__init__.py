@@ -1,1 +1,0 @@
-"""Larger parts of pages, one idea each: cards, tables, a run in full."""

@@ -1,1 +1,0 @@
-"""From the store to frozen views: everything a page shows, without Streamlit and without SQL."""

@@ -1,0 +1,26 @@
+"""Relations: what MRN learned of tasks, labels and features, at any step of training."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.relations.controls import controls, mrn_runs
+from dashboard.relations.notes import how_to_read
+from dashboard.relations.panels import draw, pace
+from dashboard.shared.live import live
+from dashboard.shared.newcomers import try_it
+from dashboard.shared.states import empty, title
+
+title("Relations", "What MRN learned: how tasks, labels and features relate, as correlations, over training.")
+runs = mrn_runs()
+if runs is None:
+    try_it(
+        "No MRN run yet. One click trains one beside MTL and STL, and its relations move here while it does."
+    )
+    st.stop()
+if not runs:
+    empty("No run chosen", "Choose an MRN run above: its relations at every step appear here.")
+    st.stop()
+asked = controls(runs)
+live(lambda: draw(asked), lambda: pace(asked), key="relations")
+how_to_read(asked.mode, asked.view)

@@ -1,0 +1,1 @@
+"""What several pages use: the store, live parts, page states, the run picker, downloads."""

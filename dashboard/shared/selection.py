@@ -1,0 +1,62 @@
+"""The runs the reader has chosen: in the URL as `?run=1,2`, carried from page to page, the first one in
+focus.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.store.records import Run
+
+_KEPT = "chosen_runs"
+_PARAMETER = "run"
+_NUMBER = re.compile(r"[0-9]+")
+_DIGITS = 18
+
+
+def chosen() -> tuple[int, ...]:
+    """The numbers of the chosen runs: the URL's, else those of the page before."""
+    text = st.query_params.get_all(_PARAMETER)
+    if text:
+        st.session_state[_KEPT] = run_numbers(",".join(text))
+    runs: tuple[int, ...] = st.session_state.get(_KEPT, ())
+    if runs and not text:
+        _write(runs)
+    return runs
+
+
+def run_numbers(text: str) -> tuple[int, ...]:
+    """The numbers of runs in a link, each once. Of one that is too long for any run the beginning stands for
+    it: there is no such run either.
+    """
+    parts = (part.strip() for part in text.split(","))
+    return tuple(dict.fromkeys(int(part[:_DIGITS]) for part in parts if _NUMBER.fullmatch(part)))
+
+
+def newest_launch(runs: Sequence[Run]) -> list[int]:
+    """The runs launched together with the newest of these: what to show where nothing is chosen."""
+    if not runs:
+        return []
+    newest = max(runs, key=lambda run: run.id)
+    return [run.id for run in runs if run is newest or (newest.sweep and run.sweep == newest.sweep)][:12]
+
+
+def choose(runs: Sequence[int]) -> None:
+    """Make these the chosen runs, here and on the next page."""
+    st.session_state[_KEPT] = tuple(runs)
+    _write(tuple(runs))
+
+
+def _write(runs: tuple[int, ...]) -> None:
+    if runs:
+        st.query_params[_PARAMETER] = ",".join(map(str, runs))
+    elif _PARAMETER in st.query_params:
+        del st.query_params[_PARAMETER]
+
+
+def focus(run_id: int) -> None:
+    """Put one run first, keeping the others."""
+    choose((run_id, *(other for other in chosen() if other != run_id)))

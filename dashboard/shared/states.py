@@ -1,0 +1,46 @@
+"""The states a page can be in besides showing something: nothing yet, waiting, broken. Each says what to do
+next.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.store.records import RunState
+from dashboard.text import escape
+from dashboard.theme import STATES
+
+
+def title(name: str, answers: str) -> None:
+    """The page's title and the one sentence on what it answers."""
+    with st.container(gap=None):
+        st.title(name, anchor=False)
+        st.caption(answers)
+
+
+def empty(
+    headline: str, words: str, *, page: str | None = None, label: str = "", icon: str | None = None
+) -> None:
+    """Nothing to show yet: one card that says why and leads on. `headline` and `words` are Markdown of our
+    own.
+    """
+    with st.container(border=True):
+        st.markdown(f"**{headline}**")
+        st.markdown(words)
+        if page is not None:
+            st.page_link(page, label=label, icon=icon)
+
+
+def problem(sentence: str, details: str = "") -> None:
+    """Something went wrong: a sentence for the researcher, the details in a fold."""
+    st.warning(escape(sentence), icon=":material/error:")
+    if details.strip():
+        with st.expander("Details for a bug report"):
+            st.code(details, language=None)
+
+
+def state_badge(state: RunState) -> None:
+    """A state's word and icon in its colour."""
+    look = STATES[state]
+    icon = f":shimmer[{look.icon}]" if state is RunState.RUNNING else look.icon
+    st.markdown(f":{look.colour}-badge[{icon} {look.word}]", width="content")

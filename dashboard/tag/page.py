@@ -1,0 +1,81 @@
+"""Tag: sentences with every task's labels, of one run or of several side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import MRNLabError
+from dashboard.shared import resources
+from dashboard.shared.newcomers import try_it
+from dashboard.shared.run_picker import pick_runs
+from dashboard.shared.selection import chosen
+from dashboard.shared.states import problem, title
+from dashboard.tag import input
+from dashboard.tag.answers import show_answers
+from dashboard.tag.cache import answers, desk
+from dashboard.tag.file import tag_file
+from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, given_tasks, has_model, systems, why_not
+
+title("Tag", "Give a sentence and see every task's labels, how sure each run is, and where runs differ.")
+
+picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Runs to ask")
+if picked is None:
+    try_it("No finished run yet, so nothing to tag with. One click trains five.")
+    st.stop()
+for run in resources.store().runs(chosen(), with_facts=False):
+    if not has_model(run):
+        st.caption(f":material/info: {why_not(run)}")
+asked = systems(picked)
+if not asked:
+    st.caption("Choose at least one run.")
+    st.stop()
+if len(asked) > MOST_SYSTEMS:
+    st.caption(f"The first {MOST_SYSTEMS} of {len(asked)} are asked.")
+    asked = asked[:MOST_SYSTEMS]
+for system in asked:
+    for checkpoint in system.checkpoints:
+        desk().load(checkpoint)  # in the background, while the reader types
+
+
+def ready() -> list[System]:
+    """The systems once their models are loaded. Of runs whose model cannot be read it is said why."""
+    readable = []
+    with st.spinner("Loading the models", show_time=True):
+        for run in [run for system in asked for run in system.runs]:
+            try:
+                desk().load(run.checkpoint or "").result()
+                readable.append(run)
+            except MRNLabError as error:
+                problem(f"Run {run.id}: {error}")
+    return systems(readable)
+
+
+kind = input.input_kind()
+
+
+@st.fragment
+def ask() -> None:
+    """What is typed runs only this part of the page again."""
+    try:
+        if kind == input.TEXT:
+            given = input.text(asked)
+        elif kind == input.TEST:
+            given = input.test_sentence(asked[0])
+        else:
+            given = input.gold_text(given_tasks(answers(ready(), ())[0]))
+        if not given:
+            input.nothing_yet(kind)
+            return
+        sentences = input.bounded(given)
+        able = ready()
+        if able:
+            told, seconds = answers(able, tuple(one.tokens for one in sentences))
+            show_answers(able, sentences, told, seconds)
+    except MRNLabError as error:
+        problem(str(error))
+
+
+if kind == input.FILE:
+    tag_file(ready())
+else:
+    ask()

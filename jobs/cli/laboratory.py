@@ -1,0 +1,182 @@
+"""mrnlab doctor: what is wrong, and what can be done about it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.errors import MRNLabError
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
+from jobs.cli.output import print_json, say, tell
+from jobs.doctor import Examination, Finding, Severity, examine
+from jobs.worker.liveness import hang_limit
+
+
+@app.command()
+def doctor(
+    ctx: typer.Context,
+    fix: Annotated[bool, typer.Option("--fix", help="Do what can be done without asking.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Check the installation, the store, the disk and the workers. Exit code 1 where something is wrong."""
+    chosen: Chosen = ctx.obj
+    with examine(chosen.url) as found:
+        done = {finding: _applied(finding) for finding in found.findings} if fix else {}
+    if json_:
+        print_json(_document(found, done))
+    else:
+        _print_facts(found.facts)
+        for finding in found.findings:
+            _print_finding(finding, done.get(finding))
+        if not found.findings:
+            tell("All is well.")
+    if any(
+        one.severity is Severity.PROBLEM and not (done.get(one) or ("", False))[1] for one in found.findings
+    ):
+        raise typer.Exit(1)
+
+
+_Done = tuple[str, bool] | None
+"""What a fix says, and whether it was done; None where there is none."""
+
+
+def _applied(finding: Finding) -> _Done:
+    if finding.fix is None:
+        return None
+    try:
+        return finding.fix.apply(), True
+    except (MRNLabError, OSError) as error:
+        return f"It could not be done: {error}", False
+
+
+def _document(found: Examination, done: Mapping[Finding, _Done]) -> dict[str, Any]:
+    findings = [
+        {
+            "about": one.about,
+            "severity": one.severity.value,
+            "message": one.message,
+            "fix": one.fix and one.fix.what,
+            "done": (done.get(one) or (None, False))[0],
+        }
+        for one in found.findings
+    ]
+    problems = [one.message for one in found.findings if one.severity is Severity.PROBLEM]
+    return {**found.facts, "problems": problems, "findings": findings}
+
+
+def _print_facts(facts: Mapping[str, Any]) -> None:
+    for what, value in facts.items():
+        told = value
+        if isinstance(value, dict):
+            told = ", ".join(f"{key} {one}" for key, one in value.items()) or "none"
+        elif isinstance(value, list):
+            told = "; ".join(map(str, value)) or "none"
+        tell(f"{what.replace('_', ' '):>14}  {told}")
+
+
+def _print_finding(finding: Finding, done: _Done) -> None:
+    tell(f"\n{finding.severity.value:>14}  {finding.message}")
+    if done is not None:
+        tell(f"{'fix':>14}  {finding.fix.what if finding.fix else ''} {done[0]}")
+    elif finding.fix is not None:
+        tell(f"{'fix':>14}  {finding.fix.what} (mrnlab doctor --fix)")
+
+
+# mrnlab backup: a copy of the live store.
+
+
+@app.command()
+def backup(
+    ctx: typer.Context,
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A file, or the URL of an empty database.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Copy the store as it is at this moment, while runs go on writing to it."""
+    with opened_store(ctx) as store:
+        made = store.backup(target, replace=force)
+    if json_:
+        print_json({"place": made.place, "runs": made.runs, "rows": made.rows, "bytes": made.size})
+    else:
+        say(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.place}")
+
+
+# mrnlab worker: trains in this terminal.
+
+
+# A terminal is given back when nothing is left to train.
+_LINGER_S = "2"
+
+
+@app.command()
+def worker(ctx: typer.Context) -> None:
+    """Train queued runs in this terminal until none is left.
+
+    Ctrl-C stops the run being trained at its next step, saved; a second one ends it at once.
+    """
+    from jobs.worker.supervisor import main as work
+
+    hang_limit()  # the supervisor would end at once where it is wrong
+    os.environ.setdefault("MRNLAB_LINGER_S", _LINGER_S)
+    chosen: Chosen = ctx.obj
+    raise typer.Exit(work([], chosen.url))
+
+
+# mrnlab export, import: a run leaves the laboratory as a folder, and comes into one.
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    tasks: Annotated[
+        str, typer.Option(help="Only these tasks as Transformers folders, with commas (default: all).")
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace an export that is there.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Write a finished run as a folder that stands alone: weights for Transformers, tables, a model card."""
+    from jobs.transfer import export_run
+
+    chosen = [task.strip() for task in tasks.split(",") if task.strip()]
+    with opened_store(ctx) as store:
+        made = export_run(store, run, folder, chosen or None, force=force)
+    if json_:
+        print_json(
+            {
+                "run": run,
+                "folder": str(made.folder),
+                "bytes": made.size,
+                "tasks": made.folders,
+                "no_folders_because": made.no_folders_because,
+            }
+        )
+        return
+    if made.no_folders_because:
+        say(made.no_folders_because)
+    tell(f"Run {run} is exported to {made.folder} ({made.size / 1e6:,.1f} MB); README.md says how to use it.")
+
+
+@app.command("import")
+def import_(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `mrnlab export` wrote.")],
+    again: Annotated[bool, typer.Option("--again", help="Also where the run is here already.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Take an exported run into this laboratory, with all that it recorded and its model."""
+    from jobs.transfer import import_run
+
+    with opened_store(ctx) as store:
+        made = import_run(store, folder, again=again)
+    if json_:
+        print_json({"run": made.run_id, "was_there": made.was_there})
+    elif made.was_there:
+        tell(f"That run is here already: it is run {made.run_id}. --again makes another of it.")
+    else:
+        tell(f"Imported as run {made.run_id}.")

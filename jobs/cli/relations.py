@@ -1,0 +1,162 @@
+"""mrnlab relations: what a run has learned of tasks, labels and features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from core.config.sweep import whole_number
+from core.errors import MRNLabError
+from core.mrn.relations import MODES, Relations, impossible_blocks, row_names, strongest_pairs, task_groups
+from core.plain_text import shortened
+from core.records import RELATION_METRICS, TOTAL, numbers_at
+from core.store import MetricKey, Run, SnapshotKey, Store
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.output import print_csv, print_json, print_table, say, tell
+
+# mrnlab relations --numbers: every covariance of a run in numbers, and its strongest pairs.
+
+
+_PAIRS = 5
+
+
+def numbers_document(store: Store, run: Run, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
+    """All there is to say of one snapshot in numbers; penalty and J are None where none was logged there."""
+    logged = {}
+    for name in ("penalty", "objective", *RELATION_METRICS):
+        for series in store.metrics([run.id], MetricKey(TOTAL, "train", name), after_step=key.step - 1):
+            if series.step[0] == key.step:
+                logged[name] = float(series.value[0])
+    return {
+        "run": run.id,
+        "step": key.step,
+        "epoch": key.epoch,
+        "penalty": logged.get("penalty"),
+        "objective": logged.get("objective"),
+        "modes": {mode: _mode(run, learned, logged, mode) for mode in MODES},
+    }
+
+
+def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> dict[str, Any]:
+    matrix = learned.correlation(mode)
+    names, owners = row_names(run.facts, run.config.tasks, mode, len(matrix))
+    pairs = strongest_pairs(matrix, _PAIRS, impossible_blocks(run.facts, mode, owners))
+    found = numbers_at(logged, mode, learned)
+    return {
+        "size": len(matrix),
+        "learned": mode in (run.config.learn or MODES),
+        "effective_rank": found.effective_rank,
+        "trace": found.trace,
+        "condition": found.condition,
+        "strongest": found.strongest,
+        "pairs": [{"first": names[i], "second": names[j], "correlation": value} for i, j, value in pairs],
+    }
+
+
+def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
+    """The document as JSON, or as two tables: a row per mode, a row per pair; as CSV the first of them."""
+    if json_:
+        print_json(document)
+        return
+    headers = ("mode", "rows", "learned", "effective rank", "trace", "condition", "strongest")
+    modes = document["modes"]
+    rows = [
+        (mode, one["size"], "yes" if one["learned"] else "no", *map(_written, _values(one)))
+        for mode, one in modes.items()
+    ]
+    if csv:
+        print_csv(headers, [(*row[:3], *_values(one)) for row, one in zip(rows, modes.values(), strict=True)])
+        return
+    penalty, objective = _written(document["penalty"]), _written(document["objective"])
+    say(f"Run {document['run']}, step {document['step']}, epoch {document['epoch']:.1f}.")
+    say(f"Penalty {penalty or 'not logged at this step'}, objective J {objective or 'not logged'}.")
+    print_table(headers, rows)
+    pairs = [
+        (mode, pair["first"], pair["second"], f"{pair['correlation']:z.3f}")
+        for mode, one in modes.items()
+        if one["learned"]
+        for pair in one["pairs"]
+    ]
+    if pairs:
+        tell("")
+        print_table(("mode", "first", "second", "correlation"), pairs)
+
+
+def _values(one: dict[str, Any]) -> tuple[float | None, ...]:
+    return (one["effective_rank"], one["trace"], one["condition"], one["strongest"])
+
+
+def _written(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+_WIDEST_TABLE = 100
+
+
+@app.command()
+def relations(
+    ctx: typer.Context,
+    run: Annotated[int, RUN_ARGUMENT],
+    mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "task",
+    step: Annotated[str, typer.Option(help="A step that was stored, or 'last'.")] = "last",
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Every mode in numbers, and its strongest pairs.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers."""
+    if mode not in MODES:
+        raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(MODES)}.")
+    number = None if step == "last" else whole_number(step)
+    if step != "last" and number is None:
+        raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")
+    with opened_store(ctx) as store:
+        found = store.run(run)
+        if found.config.paradigm != "mrn":
+            raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
+        key, learned = store.relations(run, number)
+        document = numbers_document(store, found, key, learned) if numbers else {}
+    if (alignment := found.facts.get("alignment")) and not (csv or json_):
+        say(f"Alignment {alignment}: {found.facts.get('alignment_reason') or 'as asked'}.")
+    groups = task_groups(found.facts)
+    if (numbers or mode != "feature") and len(groups) > 1:
+        say(_impossible("task" if numbers else mode, found.facts["alignment"], groups))
+    if numbers:
+        print_numbers(document, csv=csv, json_=json_)
+        return
+    if mode not in (found.config.learn or MODES):
+        say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
+    matrix = learned.correlation(mode).astype(float).round(6)
+    labels, _ = row_names(found.facts, found.config.tasks, mode, len(matrix))
+    rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
+    if json_:
+        document = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
+        document["alignment"] = found.facts.get("alignment")
+        document["alignment_reason"] = found.facts.get("alignment_reason")
+        print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
+    elif csv:
+        print_csv([mode, *labels], rows)
+    elif len(labels) > _WIDEST_TABLE:
+        raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
+    else:
+        say(f"Run {run}, step {key.step}, epoch {key.epoch:.1f}: correlations.")
+        print_table([mode, *labels], [[row[0], *(f"{value:z.3f}" for value in row[1:])] for row in rows])
+
+
+def _impossible(mode: str, alignment: str, groups: Sequence[Sequence[str]]) -> str:
+    which = (
+        "off-diagonals of the task matrix" if mode == "task" else "correlations of labels of different tasks"
+    )
+    if all(len(group) == 1 for group in groups):
+        return (
+            f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps "
+            "label rows of its own, so no two tasks share one."
+        )
+    told = "; ".join(", ".join(group) for group in groups)
+    return (
+        f"Under the alignment '{alignment}' the {which} cannot be other than zero between these groups of "
+        f"tasks, which share no label row: {told}."
+    )

@@ -1,0 +1,1 @@
+"""Worker processes: they claim runs and train them, and a supervisor watches each one."""

@@ -1,0 +1,97 @@
+"""The worker's sign of life, from a thread of its own, so that a long step is not taken for a death."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from enum import StrEnum
+from types import TracebackType
+
+from core.errors import NotOwner, RunNotFound, StoreError
+from core.store import Owner, RunState, Store
+
+# Why a training shall end before its time: one flag, set by whoever learns of it first.
+
+
+class StopReason(StrEnum):
+    """Who wants the training to end."""
+
+    ASKED = "asked"  # a stop was requested in the store
+    TERMINATED = "terminated"  # the worker's process was told to end
+    EVICTED = "evicted"  # its machine shall be empty: the run goes on elsewhere, or later
+    DISOWNED = "disowned"  # the run is no longer this worker's
+    UNRECORDED = "unrecorded"  # what it tells cannot be written any more
+
+
+class StopSignal:
+    """Set once; the first reason stays. Called it says whether to stop: `should_stop` of a training.
+
+    A training asks at every step and between batches, so the count of its questions shows that it moves.
+    """
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self.reason: StopReason | None = None
+        self.asked = 0
+
+    def set(self, reason: StopReason) -> None:
+        """Asks the training to end at its next step."""
+        if self.reason is None:
+            self.reason = reason
+        self._event.set()
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return self._event.is_set()
+
+
+BEAT_S = 5.0
+DUE_IN_S = 15.0
+"""Each beat promises the next within this time: two may be missed before anyone wonders."""
+
+_log = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Beats while the block runs, and sets the stop signal where the store asks the run to end.
+
+    A beat tells whether the training has moved since the last one: a process can live and be stuck.
+    """
+
+    def __init__(
+        self, store: Store, run_id: int, owner: Owner, stop: StopSignal, beat_s: float = BEAT_S
+    ) -> None:
+        self._store, self._run_id, self._owner, self._stop, self._beat_s = store, run_id, owner, stop, beat_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"heartbeat-{run_id}", daemon=True)
+
+    def __enter__(self) -> Heartbeat:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        told = 0
+        while not self._ended.wait(self._beat_s):
+            asked = self._stop.asked
+            try:
+                state = self._store.heartbeat(self._run_id, self._owner, DUE_IN_S, moved=asked != told)
+                told = asked
+                evicted = self._store.evicted(self._owner.host)
+            except (NotOwner, RunNotFound) as error:
+                _log.warning("%s Training ends here.", error)
+                self._stop.set(StopReason.DISOWNED)
+                return
+            except StoreError as error:
+                # The sink decides when an unreachable store ends the run; a missed beat alone does not.
+                _log.warning("A sign of life could not be given: %s", error)
+                continue
+            if state is RunState.CANCELLING:
+                self._stop.set(StopReason.ASKED)
+            elif evicted:
+                self._stop.set(StopReason.EVICTED)

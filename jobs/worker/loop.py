@@ -1,0 +1,319 @@
+"""The worker claims a run, trains it and claims the next: `python -m jobs.worker.loop`, store in MRNLAB_DB.
+
+One process trains run after run, so that only the first pays for importing torch. A crash costs the run
+that was being trained, and no other: the rest are still queued, and the supervisor that waits for this
+process (`jobs.worker.supervisor`) starts another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import FrameType
+from typing import Protocol
+
+from core.checkpoints import Checkpoint, checkpoint_seconds
+from core.checkpoints.shared_storage import shared_artefacts
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
+from core.paths import checkpoint_dir, keep_private, own_log
+from core.records import Sink
+from core.store import ErrorInfo, Owner, Run, RunState, Store
+from jobs.engines.local import Slot, free_slot
+from jobs.wording import description_lines
+from jobs.worker.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
+from jobs.worker.idle import Lingering, Program, collect_seldom, linger_seconds, starts_ahead
+from jobs.worker.liveness import reap
+from jobs.worker.logs import set_up_logging, to_log_file
+from jobs.worker.maintenance import Guardian
+from jobs.worker.process import hostname, this_process
+from jobs.worker.sink import StoreSink, narrated
+
+_POLL_S = 0.2
+_TRACEBACK_LINES = 40
+
+_log = logging.getLogger(__name__)
+
+
+class Outcome(Protocol):
+    """What a training returns (`core.training.trainer.Outcome`)."""
+
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def best_epoch(self) -> int | None: ...
+    @property
+    def steps(self) -> int: ...
+
+
+class Train(Protocol):
+    """`core.training.trainer.train`."""
+
+    def __call__(
+        self,
+        config: RunConfig,
+        corpus: Corpus,
+        *,
+        sink: Sink,
+        should_stop: Callable[[], bool],
+        checkpoint: Checkpoint,
+    ) -> Outcome: ...
+
+
+def _prepare(config: RunConfig) -> Corpus:
+    from core.corpora import prepare
+
+    return prepare(config)
+
+
+def _train(
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
+) -> Outcome:
+    from core.training.trainer import train
+
+    return train(config, corpus, sink=sink, should_stop=should_stop, checkpoint=checkpoint)
+
+
+class Worker:
+    """Trains the store's runs one after another. What it calls can be given, for tests.
+
+    `engine_job` is what the scheduler that placed it calls it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        owner: Owner,
+        *,
+        device: str = "auto",
+        engine_job: str | None = None,
+        prepare: Callable[[RunConfig], Corpus] = _prepare,
+        train: Train = _train,
+        log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
+        beat_s: float = BEAT_S,
+        lingering: Lingering | None = None,
+    ) -> None:
+        self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
+        self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
+        self._lingering = lingering
+        self._terminating: StopReason | None = None
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the program has changed since: another process has to train what waits."""
+        return self._lingering is not None and self._lingering.is_outdated
+
+    def terminate(self, *, hand_back: bool = False) -> None:
+        """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler.
+
+        `hand_back`: the run is queued again, to be resumed; else it ends as stopped.
+        """
+        self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
+
+    def work(self, linger_s: float | None = None) -> int:
+        """Trains until no run has been queued for that long, or `terminate`; how many runs it took.
+
+        Unsaid it lingers as `MRNLAB_LINGER_S` has it. Raises StoreError, and MRNLabError where that is no
+        number.
+        """
+        linger_s = linger_seconds() if linger_s is None else linger_s
+        taken = 0
+        idle_since = time.monotonic()
+        while not self._terminating:
+            if self.train_next():
+                taken += 1
+                idle_since = time.monotonic()
+                continue
+            if time.monotonic() - idle_since >= linger_s or not (
+                self._lingering is None or self._lingering()
+            ):
+                break
+            time.sleep(_POLL_S)
+        return taken
+
+    def train_next(self, run_id: int | None = None) -> bool:
+        """Claims and trains the queued run that is first, or that one; False where none is to be had.
+
+        Raises StoreError only.
+        """
+        run = self._store.claim(self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job)
+        if run is None:
+            return False
+        with self._log_to(str(own_log(run.log) or os.devnull)):
+            try:
+                self._train_run(run)
+            except (NotOwner, RunNotFound) as error:
+                _log.warning("%s What this worker still had is dropped.", error)
+        reap(self._store)
+        if self._lingering is not None:
+            self._lingering.trained()
+        return True
+
+    def _train_run(self, run: Run) -> None:
+        fields = "".join(f"\n  {field:<16}  {value}" for field, value in description_lines(run.config))
+        _log.info("Run %d, attempt %d:%s", run.id, run.attempt, fields)
+        stop = StopSignal()
+
+        def should_stop() -> bool:
+            if self._terminating:
+                stop.set(self._terminating)
+            return stop()
+
+        try:
+            with Heartbeat(self._store, run.id, self._owner, stop, self._beat_s):
+                outcome = self._attempt(run, stop, should_stop)
+        except (NotOwner, RunNotFound):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a training raises is the run's failure, stored and shown
+            self._fail(run.id, error)
+            return
+        if outcome is not None and not outcome.stopped:
+            self._store.finish(
+                run.id,
+                RunState.SUCCEEDED,
+                best_epoch=outcome.best_epoch,
+                checkpoint=str(checkpoint_dir(run.id)),
+                owner=self._owner,
+            )
+            Checkpoint(checkpoint_dir(run.id), shared=shared_artefacts()).forget_states()
+            _log.info("Succeeded.")
+            return
+        if stop.reason is StopReason.DISOWNED:
+            _log.warning("Run %d is no longer this worker's.", run.id)
+            return
+        self._stopped(run.id, stop.reason, None if outcome is None else outcome.best_epoch)
+
+    def _stopped(self, run_id: int, reason: StopReason | None, best_epoch: int | None) -> None:
+        """Ends a run that was stopped; one that had to leave its machine is queued again, to be resumed."""
+        store = self._store
+        with store.transaction():
+            state = store.state(run_id, self._owner)
+            if reason in _UNASKED and state is RunState.RUNNING:
+                store.add_event(run_id, "note", f"{_UNASKED[reason]} {_goes_on_from(store.run(run_id))}")
+                store.request_stop(run_id)
+            store.finish(run_id, RunState.CANCELLED, best_epoch=best_epoch, owner=self._owner)
+            if reason is StopReason.EVICTED and state is RunState.RUNNING:
+                store.requeue(run_id, resume=True)
+        _log.info("Stopped.")
+
+    def _attempt(self, run: Run, stop: StopSignal, should_stop: Callable[[], bool]) -> Outcome | None:
+        """The training of one run, or None where it was stopped before it began."""
+        if run.config_problem is not None:
+            raise ConfigError("configuration", run.config_problem)
+        config = run.config
+        # A scheduler that places runs chooses the GPU, whichever number was asked for.
+        placed = self._engine_job is not None and config.device.startswith("cuda")
+        if (config.device == "auto" or placed) and self._device != "auto":
+            config = config.with_(device=self._device)
+        corpus = self._prepare(config)
+        if should_stop():
+            return None
+        with StoreSink(self._store, run.id, self._owner, stop) as sink:
+            return self._train(
+                config,
+                corpus,
+                sink=narrated(sink),
+                should_stop=should_stop,
+                checkpoint=self._checkpoint(run.id, sink),
+            )
+
+    def _checkpoint(self, run_id: int, sink: StoreSink) -> Checkpoint:
+        """The run's folders. A state is of use only where every step before it is on record."""
+        return Checkpoint(
+            checkpoint_dir(run_id),
+            recorded=self._store.last_metric_steps([run_id]).get(run_id, 0),
+            every_s=checkpoint_seconds(),
+            settle=sink.settle,
+            shared=shared_artefacts(),
+        )
+
+    def _fail(self, run_id: int, error: Exception) -> None:
+        _log.error("Failed.", exc_info=error)
+        self._store.finish(run_id, RunState.FAILED, error=_described(error), owner=self._owner)
+
+
+_UNASKED: dict[StopReason | None, str] = {
+    StopReason.TERMINATED: "Its worker was told to end.",
+    StopReason.EVICTED: "Its machine is to be left empty.",
+}
+"""Why a run is stopped that nobody asked to stop."""
+
+
+def _goes_on_from(run: Run) -> str:
+    if run.saved_step is None:
+        return "No step of it was saved: started again, it begins anew."
+    return f"It can be resumed from step {run.saved_step:,}."
+
+
+def _described(error: Exception) -> ErrorInfo:
+    """An error as it is stored: ours speak for themselves, others are introduced."""
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    told = str(error).strip() or type(error).__name__
+    if not isinstance(error, MRNLabError):
+        told = f"Training stopped with an unexpected error: {type(error).__name__}: {told}"
+    return ErrorInfo(type(error).__name__, told, "\n".join(lines[-_TRACEBACK_LINES:]))
+
+
+def _worker_in(store: Store, slot: Slot) -> Worker:
+    _log.info("Worker in slot %d.", slot.number)
+    lingering = Lingering(store, Program(), ahead=starts_ahead())
+    return Worker(store, this_process(), device=slot.device, lingering=lingering)
+
+
+def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
+    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed, or another
+    process has to go on.
+
+    `make` makes the worker (tests give one that trains something small); `url` is the store's.
+    """
+    faulthandler.enable()
+    collect_seldom()
+    keep_private()
+    set_up_logging()
+    current: Worker | None = None
+    ended = False
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        nonlocal ended
+        if ended:  # the second signal is not polite any more
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        ended = True
+        if current is not None:
+            current.terminate()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    try:
+        with contextlib.closing(Store.open(url)) as store, Guardian(store):
+            while not ended:
+                with free_slot(store.url) as slot:
+                    if slot is None:
+                        _log.info("As many workers as may train here do so already.")
+                        return 0
+                    current = make(store, slot)
+                    if ended:
+                        current.terminate()
+                    current.work()
+                # Whoever queued a run while this worker let go of its slot saw the slot taken.
+                if not store.claimable(hostname()):
+                    return 0
+                if current.is_outdated:
+                    return 1
+    except MRNLabError as error:
+        _log.error("%s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

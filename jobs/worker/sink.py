@@ -1,0 +1,229 @@
+"""From a training's events to the store, twice a second, without holding up the training."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain, repeat
+from types import TracebackType
+
+from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
+from core.records import (
+    TOTAL,
+    EpochMetrics,
+    Event,
+    Note,
+    RunFacts,
+    Saved,
+    Sink,
+    Snapshot,
+    SplitResult,
+    StepMetrics,
+    Usage,
+)
+from core.store import Owner, RunState, Store
+from jobs.wording import percent
+from jobs.worker.heartbeat import StopReason, StopSignal
+
+_FLUSH_S = 0.5
+# Waits between the tries to write a batch, each of which waits for a busy store by itself; the last for good.
+_RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0)
+_PATIENCE_S = 60.0  # no further try is begun so long after the first: a server restarts, a disk is tidied
+
+_Told = tuple[float, Event]  # with the moment
+
+_log = logging.getLogger(__name__)
+
+
+class StoreSink:
+    """A sink that buffers events and writes them in one transaction about every half second, the first step
+    at once.
+
+    Used as a context: leaving it writes what is left. Where a batch cannot be written after bounded
+    retries, the next event (or leaving) raises StoreError, so that the run fails loudly instead of going on
+    unrecorded. The training is never held up meanwhile, and the buffer holds at most what it tells in that
+    time: 60 s, and the last try (of 30 s where the store is locked). Each flush also reads whether the run
+    shall stop.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: int,
+        owner: Owner,
+        stop: StopSignal,
+        *,
+        flush_s: float = _FLUSH_S,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._run_id, self._owner, self._stop = store, run_id, owner, stop
+        self._flush_s = flush_s
+        self._buffer: list[_Told] = []
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._ended = threading.Event()
+        self._hurry = threading.Event()
+        self._has_steps = False
+        self._sleep, self._clock = sleep, clock
+        self._failure: Exception | None = None
+        self._total_steps: int | None = None
+        self._facts: RunFacts | None = None
+        self._thread = threading.Thread(target=self._work, name=f"sink-{run_id}", daemon=True)
+
+    def __call__(self, event: Event) -> None:
+        """Takes an event from the training. Raises what made writing impossible, if something did."""
+        if self._failure is not None:
+            raise self._failure
+        with self._lock:
+            self._buffer.append((self._store.now(), event))
+        if not self._has_steps and isinstance(event, StepMetrics):
+            self._has_steps = True
+            self._hurry.set()  # somebody waits for the first loss
+
+    def settle(self) -> None:
+        """Returns once all that was told is on record. Raises what makes that impossible."""
+        self._flush()
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> StoreSink:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._hurry.set()
+        self._thread.join()
+        if self._failure is None:
+            self._flush()
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            self._hurry.wait(self._flush_s)
+            self._hurry.clear()
+            self._flush()
+            if self._failure is not None:
+                return
+
+    def _flush(self) -> None:
+        """Writes what is buffered, with bounded retries. Sets `_failure` where that is in vain."""
+        with self._writing:  # batch after batch: what was told first is on record first
+            self._write_buffered()
+
+    def _write_buffered(self) -> None:
+        if self._failure is not None:
+            return
+        with self._lock:
+            batch, self._buffer = self._buffer, []
+        end = self._clock() + _PATIENCE_S
+        for wait_s in chain(_RETRY_WAITS_S, repeat(_RETRY_WAITS_S[-1])):
+            try:
+                state = self._write(batch) if batch else self._store.state(self._run_id, self._owner)
+            except (NotOwner, RunNotFound) as error:
+                self._failure = error
+                self._stop.set(StopReason.DISOWNED)
+                return
+            except StoreError as error:
+                if isinstance(error, StoreReplaced) or self._clock() >= end:
+                    self._failure = error
+                    self._stop.set(StopReason.UNRECORDED)
+                    return
+                _log.warning("%s Trying again in %g s.", error, wait_s)
+                self._sleep(wait_s)
+            except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
+                self._failure = error
+                self._stop.set(StopReason.UNRECORDED)
+                return
+            else:
+                if state is RunState.CANCELLING:
+                    self._stop.set(StopReason.ASKED)
+                return
+
+    def _write(self, batch: Sequence[_Told]) -> RunState:
+        """Writes the whole batch in one transaction, all of it or none. Returns the run's state."""
+        store, run_id, owner = self._store, self._run_id, self._owner
+        with store.transaction():
+            state = store.state(run_id, owner)
+            metrics: list[StepMetrics | EpochMetrics] = []
+            for moment, event in batch:
+                match event:
+                    case StepMetrics() | EpochMetrics():
+                        metrics.append(event)
+                    case RunFacts():
+                        self._total_steps, self._facts = event.total_steps, event
+                        store.set_facts(run_id, event, owner)
+                    case Usage() if self._facts is not None:
+                        store.set_facts(run_id, replace(self._facts, usage=event), owner)
+                    case Snapshot():
+                        store.add_snapshot(run_id, event, owner)
+                    case SplitResult():
+                        store.add_result(run_id, event, owner)
+                    case Note() if event.step is None or not self._is_told(event):
+                        store.add_event(run_id, "note", event.message, at=moment)
+                    case Saved():
+                        store.set_saved_step(run_id, event.step, owner)
+            if not metrics:
+                return state
+            store.add_metrics(run_id, metrics, owner)
+            last = metrics[-1]
+            return store.set_progress(run_id, last.step, float(last.epoch), self._total_steps, owner)
+
+    def _is_told(self, note: Note) -> bool:
+        """Whether the attempt that is resumed told the same."""
+        return any(event.message == note.message for event in self._store.events(self._run_id))
+
+
+# A training's events as lines of its log, for people.
+
+
+_log_narration = logging.getLogger("mrnlab.run")
+
+
+def narrated(sink: Sink) -> Sink:
+    """A sink that logs what is worth a line, and passes every event on."""
+
+    def tell(event: Event) -> None:
+        for line in _lines(event):
+            _log_narration.info("%s", line)
+        sink(event)
+
+    return tell
+
+
+def _lines(event: Event) -> list[str]:
+    match event:
+        case RunFacts():
+            tasks = ", ".join(f"{task.name} ({len(task.labels)} labels)" for task in event.tasks)
+            lines = [
+                f"Training {tasks} on {event.device} in {event.precision}: {event.total_steps:,} steps, "
+                f"{event.steps_per_epoch:,} an epoch."
+            ]
+            if event.alignment is not None:
+                lines.append(f"Alignment {event.alignment}: {event.alignment_reason}")
+            return [*lines, *event.notes]
+        case EpochMetrics():
+            scores = {task: value for (task, name), value in event.values.items() if name == "score"}
+            mean = scores.pop(TOTAL, None)
+            told = ", ".join(f"{task} {percent(value)}" for task, value in scores.items())
+            return [
+                f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): dev scores {told}"
+                + ("." if mean is None else f", mean {percent(mean)}.")
+            ]
+        case SplitResult():
+            told = ", ".join(f"{one.task} {one.score_name} {percent(one.score)}" for one in event.scores)
+            return [f"Best epoch {event.epoch} on {event.split}: {told}."]
+        case Saved():
+            told = f"{event.size / 1e6:,.1f} MB in {event.seconds:.1f} s"
+            return [f"Saved the training state of step {event.step:,} ({told})."]
+        case Note():
+            return [event.message]
+        case _:
+            return []
