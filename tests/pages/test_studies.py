@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import core.studies
 from core.config import RunConfig
 from core.records import Usage
 from core.store import Store
@@ -121,7 +120,7 @@ class TestCharts:
 def page(monkeypatch: pytest.MonkeyPatch, open_page: Open) -> Open:
     """The page, with a registered study of two parts."""
     monkeypatch.setitem(STUDIES, "toy", "Does it work?")
-    monkeypatch.setitem(sys.modules, "core.studies.toy", SimpleNamespace(STUDY=toy(TUNED)))
+    monkeypatch.setitem(core.studies._STUDIES, "toy", toy(TUNED))
 
     def open_(**query: Any) -> AppTest:
         return open_page("compare", what="Studies", study="Toy", **query)
