@@ -14,6 +14,7 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation import rarer_half_f1
 from core.evaluation.costs import Cost, run_cost
+from core.recording.placed import placed
 from core.store import ACTIVE, Run, RunState, Store
 from core.studies.analysis import MEAN, FinalScores, Floats, Result, analyse
 from core.studies.study import (
@@ -33,7 +34,7 @@ from jobs import control
 from jobs.engines import Engine
 from jobs.engines.local import slot_count
 from jobs.estimates import cost
-from jobs.submit import check, placed, up_to_date
+from jobs.submit import check, up_to_date
 from jobs.wording import percent
 from jobs.worker.maintenance import Tender
 

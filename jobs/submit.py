@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,13 +10,14 @@ from typing import Any
 
 from core.config import RunConfig, remarks
 from core.corpora import prepare
-from core.corpora.loading import corpus_overlaps, placed_name, read
+from core.corpora.loading import corpus_overlaps, read
 from core.corpora.preparation import check_scored
 from core.errors import ConfigError, CorpusError, DeviceError, MRNLabError
 from core.models.sources import check_available, check_max_length
 from core.mrn.alignments import choose
-from core.mrn.alignments.mapping import fit, keep_mapping, read_mapping
-from core.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm, parse_alignment
+from core.mrn.alignments.mapping import fit, read_mapping
+from core.recording.placed import placed
+from core.registry import parse_alignment
 from core.store import Run, RunState, Store
 from jobs.engines import Engine, default_engine
 from jobs.engines.local import gpu_count, lacks
@@ -139,22 +139,6 @@ def _mappings(configs: Sequence[RunConfig]) -> Iterator[tuple[_Share, str, tuple
             yield _share(config), file, config.tasks
 
 
-def placed(config: RunConfig) -> RunConfig:
-    """The same run as it is queued: folders by their whole path, since a worker starts elsewhere, and a
-    mapping by the copy that the laboratory keeps, since the file may change later.
-    """
-    changes = {"corpus": placed_name(config.corpus)}
-    encoder = os.path.expanduser(base_name(config.encoder))
-    # Known names win, as when located. `isdir` raises nothing, whatever a name holds.
-    if base_name(config.encoder) not in ENCODERS and os.path.isdir(encoder):
-        changes["encoder"] = os.path.realpath(encoder) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
-    if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
-        changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
-    if all(getattr(config, field) == value for field, value in changes.items()):
-        return config  # thousands are queued at once, and each check of a description takes its time
-    return config.with_(**changes)
-
-
 # Runs of the store that are the same as planned ones: used instead of being trained once more.
 #
 # The same are runs of the same description and seed on the same text, for which `auto` stands for the same
@@ -173,7 +157,7 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
     """The runs of the store with these very descriptions, seed and all, that succeeded, train or wait.
 
     Of several a finished one counts before one in training, and that before one that waits; of equals the
-    newest. Archived ones are left out. `configs` are as they would be queued (`jobs.submit.placed`). Only
+    newest. Archived ones are left out. `configs` are as they would be queued (`core.recording.placed`). Only
     runs of these configurations are read, however many others there are.
 
     Runs that would be trained otherwise now (`up_to_date`) are left out too.

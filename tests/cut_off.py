@@ -73,9 +73,9 @@ def _dying(call: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
 
 def _work(write: int) -> None:
     """A worker's life, in a process of its own."""
+    from core.recording.owner import this_process
     from core.store import Store
     from jobs.worker.loop import Worker
-    from jobs.worker.process import this_process
 
     left = [write]
     for name in ("mkdir", "rename", "fsync"):

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.recording.owner import this_process
 from core.records import Sink, StepMetrics
 from core.store import Store
 from jobs.engines.local import Slot
 from jobs.worker.loop import Worker, main
-from jobs.worker.process import this_process
 from tests.small_training import Ended, prepare, slow_train
 
 HANGS = 77

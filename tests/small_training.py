@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.recording.owner import this_process
 from core.records import Note, Sink
 from core.store import Store
 from jobs.engines.local import Slot
 from jobs.worker.loop import Worker, main
-from jobs.worker.process import this_process
 from tests.making import epoch_metrics, run_facts, snapshot, split_result, step_metrics
 
 STEPS_PER_EPOCH = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.errors import MRNLabError
+
+_TRACEBACK_LINES = 40
 
 # A run's life: the closed set of states and the one table of allowed moves.
 
@@ -65,6 +69,15 @@ class ErrorInfo:
     message: str
     traceback: str
     exit_code: int | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> ErrorInfo:
+        """An error as it is stored: ours speak for themselves, others are introduced."""
+        lines = "".join(traceback.format_exception(error)).splitlines()
+        message = str(error).strip() or type(error).__name__
+        if not isinstance(error, MRNLabError):
+            message = f"Training stopped with an unexpected error: {type(error).__name__}: {message}"
+        return cls(type(error).__name__, message, "\n".join(lines[-_TRACEBACK_LINES:]))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.paths import database_url
+from core.recording.placed import placed
 from core.store.records import Run, RunState
 from dashboard.launch.address import command
 from dashboard.launch.draft import RARE, Draft, Plan
@@ -21,7 +22,7 @@ from dashboard.shared.states import problem
 from dashboard.text import duration, escape, plural, size, span
 from dashboard.theme import STATES
 from jobs.estimates import Cost, Disk, cost, disk
-from jobs.submit import Preflight, check, placed, same_runs
+from jobs.submit import Preflight, check, same_runs
 
 # What to know before many or large runs are launched.
 

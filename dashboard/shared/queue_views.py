@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from core.recording.owner import hostname
 from core.store import Store
 from core.store.records import LaunchCounts, Run, RunState
 from dashboard.text import all_of, plural
 from jobs.engines import default_engine
 from jobs.engines.local import slot_count
-from jobs.worker.process import hostname
 
 
 @dataclass(frozen=True)

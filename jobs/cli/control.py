@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
+from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs import control
 from jobs import control as queueing
@@ -17,7 +18,6 @@ from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_s
 from jobs.cli.output import print_json, print_table, say, tell
 from jobs.control import PRIORITIES, Answer
 from jobs.worker.maintenance import tend
-from jobs.worker.process import hostname
 
 
 def _tell(answers: Sequence[Answer]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError, StoreError
 from core.paths import database_url, home, own_checkpoint
+from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
@@ -25,7 +26,7 @@ from jobs.doctor.machine import Finding, Fix, problem, remark, size_of
 from jobs.engines import Engine, default_engine
 from jobs.engines.local import clear_slots, gpu_count, slot_count, stale_slots
 from jobs.worker.maintenance import tend
-from jobs.worker.process import Fate, fate_of, hostname
+from jobs.worker.process import Fate, fate_of
 
 # What lies in the laboratory's folder and belongs to no run, or was left half-written by a worker that
 # died.

@@ -21,10 +21,11 @@ from filelock import FileLock, Timeout
 
 from core.errors import MRNLabError
 from core.paths import cache_dir, home
+from core.recording.owner import hostname, this_process
 from core.store import Owner, RunState, Store
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
-from jobs.worker.process import Fate, fate_of, hostname, is_alive, this_process
+from jobs.worker.process import Fate, fate_of, is_alive
 from jobs.worker.supervisor import APART
 
 # Slots: how many workers may train at once on this machine, and which of them are taken.

@@ -24,9 +24,9 @@ import ray
 
 from core.errors import MRNLabError
 from core.paths import home
+from core.recording.owner import this_process
 from core.store import RunState, Store
 from jobs.worker.logs import set_up_logging
-from jobs.worker.process import this_process
 
 SCHEDULER = "ray"
 """What the dispatcher is called in the store."""

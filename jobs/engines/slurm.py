@@ -27,11 +27,11 @@ from submitit.helpers import DelayedSubmission
 
 from core.errors import MRNLabError
 from core.paths import given_path, home
+from core.recording.owner import this_process
 from core.store import Run, RunState, Store
 from jobs.engines.ray import handed_on
 from jobs.worker.liveness import GRACE_S, Watch, give_up
 from jobs.worker.logs import set_up_logging
-from jobs.worker.process import this_process
 
 # A worker inside a Slurm job: it trains run after run until none waits, or Slurm wants its place back.
 

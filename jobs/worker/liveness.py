@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import NotOwner, RunNotFound
+from core.recording.heartbeat import DUE_IN_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
-from jobs.worker.heartbeat import DUE_IN_S
 from jobs.worker.process import Fate, fate_of, kill
 
 _HANG_S = 900.0

@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FrameType
@@ -26,20 +25,20 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
 from core.paths import checkpoint_dir, keep_private, own_log
+from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
+from core.recording.owner import hostname, this_process
+from core.recording.sink import StoreSink
 from core.records import Sink
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from jobs.engines.local import Slot, free_slot
 from jobs.wording import description_lines
-from jobs.worker.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
 from jobs.worker.idle import Lingering, Program, collect_seldom, linger_seconds, starts_ahead
 from jobs.worker.liveness import reap
 from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.maintenance import Guardian
-from jobs.worker.process import hostname, this_process
-from jobs.worker.sink import StoreSink, narrated
+from jobs.worker.narration import narrated
 
 _POLL_S = 0.2
-_TRACEBACK_LINES = 40
 
 _log = logging.getLogger(__name__)
 
@@ -238,7 +237,7 @@ class Worker:
 
     def _fail(self, run_id: int, error: Exception) -> None:
         _log.error("Failed.", exc_info=error)
-        self._store.finish(run_id, RunState.FAILED, error=_described(error), owner=self._owner)
+        self._store.finish(run_id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
 
 
 _UNASKED: dict[StopReason | None, str] = {
@@ -252,15 +251,6 @@ def _goes_on_from(run: Run) -> str:
     if run.saved_step is None:
         return "No step of it was saved: started again, it begins anew."
     return f"It can be resumed from step {run.saved_step:,}."
-
-
-def _described(error: Exception) -> ErrorInfo:
-    """An error as it is stored: ours speak for themselves, others are introduced."""
-    lines = "".join(traceback.format_exception(error)).splitlines()
-    told = str(error).strip() or type(error).__name__
-    if not isinstance(error, MRNLabError):
-        told = f"Training stopped with an unexpected error: {type(error).__name__}: {told}"
-    return ErrorInfo(type(error).__name__, told, "\n".join(lines[-_TRACEBACK_LINES:]))
 
 
 def _worker_in(store: Store, slot: Slot) -> Worker:

@@ -16,11 +16,12 @@ import psutil
 
 from core.errors import MRNLabError, StoreError
 from core.paths import home
+from core.recording.owner import hostname, process
 from core.store import Owner, Run, RunState, Store
 from jobs.engines import Engine, default_engine
 from jobs.engines.local import LocalEngine, start
 from jobs.worker.liveness import Watch, give_up, hang_limit, reap
-from jobs.worker.process import ending, hostname, is_alive, process
+from jobs.worker.process import ending, is_alive
 from jobs.worker.supervisor import SUPERVISOR
 
 _LOOK_S = 5.0

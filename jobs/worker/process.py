@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
-import socket
 import sys
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 
 import psutil
 
+from core.recording.owner import boot_id, hostname, started_at
 from core.store.records import Owner
 
 
@@ -25,21 +22,6 @@ class Fate(StrEnum):
     ELSEWHERE = "elsewhere"  # on another machine or in another container: it cannot be looked at
 
 
-def hostname() -> str:
-    """What this machine is called; workers are drained by it."""
-    return socket.gethostname()
-
-
-def this_process() -> Owner:
-    """Host, pid, start time and boot of the process that calls."""
-    return process(os.getpid())
-
-
-def process(pid: int) -> Owner:
-    """The same of another process of this machine. Raises psutil.NoSuchProcess."""
-    return Owner(hostname(), pid, _started(pid), _boot())
-
-
 def fate_of(owner: Owner) -> Fate:
     """Whether that process runs, and if not why; no clock is asked.
 
@@ -49,7 +31,7 @@ def fate_of(owner: Owner) -> Fate:
     if owner.host != hostname():
         return Fate.ELSEWHERE
     boot, namespaces, machine = _parts(owner.boot_id)
-    our_boot, our_namespaces, our_machine = _parts(_boot())
+    our_boot, our_namespaces, our_machine = _parts(boot_id())
     if _differ(machine, our_machine):
         return Fate.ELSEWHERE
     if boot != our_boot:
@@ -119,44 +101,9 @@ def _runs(owner: Owner) -> bool:
     try:
         if psutil.Process(owner.pid).status() == psutil.STATUS_ZOMBIE:
             return False
-        return abs(_started(owner.pid) - owner.process_started) < 0.1
+        return abs(started_at(owner.pid) - owner.process_started) < 0.1
     except psutil.NoSuchProcess:
         return False
-
-
-def _started(pid: int) -> float:
-    """When the process started, in seconds since the machine did where that is known.
-
-    The wall clock may be set while a process runs; the kernel's own count of the start does not move.
-    """
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        # The name in parentheses may hold spaces; the start is the 20th field after it, in clock ticks.
-        ticks = int(stat.read_text().rpartition(")")[2].split()[19])
-    except FileNotFoundError:
-        return psutil.Process(pid).create_time()
-    except ProcessLookupError:
-        raise psutil.NoSuchProcess(pid) from None
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-@cache
-def _boot() -> str:
-    """This start of the machine, the namespaces that process numbers and start times hold in, the machine.
-
-    Written `boot/namespaces/machine`; a part that the system does not tell is empty.
-    """
-    known = Path("/proc/sys/kernel/random/boot_id")
-    boot = known.read_text().strip() if known.is_file() else f"{psutil.boot_time():.0f}"
-    places = [Path("/proc/self/ns") / name for name in ("pid", "time")]
-    namespaces = " ".join(os.readlink(place) for place in places if place.is_symlink())
-    machine = Path("/etc/machine-id")
-    identity = machine.read_text().strip() if machine.is_file() else ""
-    return f"{boot}/{_short(namespaces)}/{_short(identity)}"
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8] if text else ""
 
 
 def _parts(boot_id: str) -> tuple[str, str, str]:

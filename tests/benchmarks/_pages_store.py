@@ -19,11 +19,11 @@ from typing import Any
 from sqlalchemy import func, insert, select, text, update
 
 from core.config import RunConfig
+from core.recording.owner import this_process
 from core.records import RunFacts, Snapshot
 from core.store import RunState, Store
 from core.store.schema import metadata, metrics, runs
 from jobs.worker.loop import Worker
-from jobs.worker.process import this_process
 from tests.benchmarks._harness import laboratory
 from tests.benchmarks.curves import live_runs
 from tests.making import relations, run_facts

@@ -19,6 +19,7 @@ from scipy import stats
 
 from core.config import RunConfig
 from core.evaluation.statistics import band
+from core.recording.owner import this_process
 from core.records import TOTAL, StepMetrics
 from core.store import Store
 from dashboard.curves.charts import curve_chart, small_charts
@@ -26,7 +27,6 @@ from dashboard.curves.numbers import METRICS, metric_keys, side_by_side
 from dashboard.curves.views import Reading, curves
 from dashboard.shared.curve_cache import SeriesCache
 from dashboard.theme import colours
-from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 
 TASKS = ("pos", "chunk", "ner", "dep")

@@ -19,11 +19,11 @@ from typing import Any
 
 from core.config import RunConfig
 from core.config.sweep import expand
+from core.recording.owner import this_process
 from core.records import Event, StepMetrics
 from core.store import ACTIVE, RunState, Store
 from jobs.submit import submit
 from jobs.worker.loop import Worker
-from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory, processes, tell
 from tests.making import NoWorkers, config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for

@@ -16,11 +16,11 @@ from typing import Any
 
 from core.config import RunConfig
 from core.evaluation.statistics import PairedDifference
+from core.recording.owner import this_process
 from core.store import RunState, Store
 from dashboard.launch.presets import FINE_TUNE, SCARCE, TRY_IT
 from jobs.results import ResultRow, ResultTable, difference, tabulate
 from jobs.worker.loop import Worker
-from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory
 from tests.tiny import tiny_bert
 

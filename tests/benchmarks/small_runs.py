@@ -28,10 +28,10 @@ from typing import Any
 
 from core.config import RunConfig
 from core.corpora import prepare
+from core.recording.owner import this_process
 from core.store import ENDED, Run, RunState, Store
 from jobs.submit import submit
 from jobs.worker.loop import Worker
-from jobs.worker.process import this_process
 from tests.benchmarks._harness import arguments, laboratory, processes, tell
 from tests.supervised import supervised
 

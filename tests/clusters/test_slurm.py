@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from core.errors import MRNLabError
+from core.recording.owner import this_process
 from core.store import MetricKey, RunState, Store
-from jobs.worker.process import this_process
 from tests.clusters.slurm import SlurmServer, started
 from tests.making import config
 from tests.patience import PATIENCE_S

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
+from core.recording.heartbeat import StopReason, StopSignal
+from core.recording.sink import StoreSink
 from core.records import Note
 from core.store import MetricKey, RunState, Store, engine
-from jobs.worker.heartbeat import StopReason, StopSignal
-from jobs.worker.sink import StoreSink
 from tests.making import OWNER, claimed, config, snapshot, step_metrics
 from tests.postgres import PASSWORD, PostgresServer
 

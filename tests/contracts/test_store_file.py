@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError, StoreReplaced
+from core.recording.heartbeat import StopSignal
+from core.recording.sink import StoreSink
 from core.store import MetricKey, RunState, Store
-from jobs.worker.heartbeat import StopSignal
-from jobs.worker.sink import StoreSink
 from tests.making import OWNER, claimed, config, step_metrics
 from tests.several import started
 from tests.supervised import wait_for

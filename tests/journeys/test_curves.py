@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Download, Page, expect
 
+from core.recording.owner import this_process
 from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, RunState, Store
 from dashboard.components.charts import read_asset
-from jobs.worker.process import this_process
 from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
 from tests.pages.filled_store import TASKS

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 
 from core.config import RunConfig
+from core.recording.owner import this_process
 from core.store import ErrorInfo, Owner, RunState, Store
-from jobs.worker.process import this_process
 from tests.making import run_facts, step_metrics
 
 LAUNCH = "Launch, 2026-11-21 14:03:12"

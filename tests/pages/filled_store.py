@@ -19,6 +19,7 @@ from core.evaluation import score_task
 from core.evaluation.confusion import confusion
 from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
+from core.recording.owner import this_process
 from core.records import (
     TOTAL,
     EpochMetrics,
@@ -30,7 +31,6 @@ from core.records import (
     relation_metrics,
 )
 from core.store import ErrorInfo, RunState, Store
-from jobs.worker.process import this_process
 from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.recording.owner import hostname
 from core.store import RunState, Store
 from dashboard.shared import resources
-from jobs.worker.process import hostname
 from tests.making import OWNER, config
 from tests.pages.conftest import Open
 from tests.pages.conftest import words as prose

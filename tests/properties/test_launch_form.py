@@ -14,12 +14,12 @@ from core.config import LEARNABLE, RunConfig
 from core.config.sweep import expand
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
+from core.recording.placed import placed
 from core.registry import ENCODERS, PRIORS
 from dashboard.launch.address import command
 from dashboard.launch.draft import Draft, cloned, draft_of, plan, query_of
 from jobs.cli import app
 from jobs.cli.launch import described
-from jobs.submit import placed
 
 _LAUNCH = typer.main.get_command(app).commands["launch"]  # type: ignore[attr-defined]
 _RATES = st.floats(1e-6, 1, exclude_min=True)

@@ -13,9 +13,10 @@ from core.corpora import Corpus, load, prepare, summarise
 from core.corpora.derived import KINDS
 from core.corpora.loading import placed_name
 from core.errors import CorpusError
+from core.recording.placed import placed
 from core.store import RunState, Store
 from core.tagging import load_tagger
-from jobs.submit import check, placed, submit
+from jobs.submit import check, submit
 from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.tiny import tiny_bert

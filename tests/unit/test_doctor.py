@@ -21,13 +21,13 @@ import pytest
 
 from core.checkpoints.shared_storage import Artefacts
 from core.paths import checkpoint_dir, home, log_path, upload_dir
+from core.recording.owner import hostname, process
 from core.store import Owner, RunState, Store
 from jobs.cli import app
 from jobs.doctor import Finding, Severity, examine, machine, of_store
 from jobs.doctor import machine as installation
 from jobs.doctor.laboratory import soundness
 from jobs.engines.local import LocalEngine, free_slot, taken_slots
-from jobs.worker.process import hostname, process
 from tests.assets.make_store import ASSETS
 from tests.making import OWNER, claimed, config
 

@@ -16,11 +16,12 @@ import psutil
 import pytest
 
 from core.errors import MRNLabError
+from core.recording.owner import this_process
 from core.store import ENDED, RunState, Store
 from jobs.engines import default_engine, local
 from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
 from jobs.worker.liveness import reap
-from jobs.worker.process import Fate, ending, fate_of, is_alive, is_here, this_process
+from jobs.worker.process import Fate, ending, fate_of, is_alive, is_here
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.supervised import (

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import MRNLabError
+from core.recording.owner import this_process
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.liveness import GRACE_S, Watch, hang_limit, reap
-from jobs.worker.process import Fate, fate_of, this_process
+from jobs.worker.process import Fate, fate_of
 from tests.making import OTHER, OWNER, Clock, claimed, config
 
 HOUR = 3600.0

@@ -18,9 +18,9 @@ from core.errors import EncoderError
 from core.models import sources
 from core.models.encoders import load_transformer
 from core.models.sources import check_available, locate, longest_input, packaged_folder
+from core.recording.placed import placed
 from core.registry import ENCODERS, has_bilstm, recommended_learning_rate
 from core.training.setup import set_up
-from jobs.submit import placed
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.trained import toy_config
 

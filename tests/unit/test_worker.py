@@ -19,12 +19,12 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import CorpusError, NotOwner, StoreError, TrainingError
 from core.paths import checkpoint_dir
+from core.recording.heartbeat import Heartbeat, StopReason, StopSignal
+from core.recording.sink import StoreSink
 from core.records import Note, Saved, Sink, SplitResult, StepMetrics
 from core.store import MetricKey, RunState, Store
-from jobs.worker.heartbeat import Heartbeat, StopReason, StopSignal
 from jobs.worker.logs import tail
 from jobs.worker.loop import Worker
-from jobs.worker.sink import StoreSink
 from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
 from tests.small_training import CORPUS, Ended, prepare, train
 from tests.supervised import wait_for

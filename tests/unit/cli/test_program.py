@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from core.paths import checkpoint_dir, log_path
+from core.recording.owner import this_process
 from core.store import RunState, Store
 from jobs.engines import default_engine
 from jobs.engines.local import LocalEngine
-from jobs.worker.process import this_process
 from tests.making import (
     OWNER,
     claimed,

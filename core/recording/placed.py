@@ -1,0 +1,26 @@
+"""The description of a run as the store keeps it."""
+
+from __future__ import annotations
+
+import os
+
+from core.config import RunConfig
+from core.corpora.loading import placed_name
+from core.mrn.alignments.mapping import keep_mapping, read_mapping
+from core.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm, parse_alignment
+
+
+def placed(config: RunConfig) -> RunConfig:
+    """The same run as it is stored: folders by their whole path, since a worker starts elsewhere, and a
+    mapping by the copy that the laboratory keeps, since the file may change later.
+    """
+    changes = {"corpus": placed_name(config.corpus)}
+    encoder = os.path.expanduser(base_name(config.encoder))
+    # Known names win, as when located. `isdir` raises nothing, whatever a name holds.
+    if base_name(config.encoder) not in ENCODERS and os.path.isdir(encoder):
+        changes["encoder"] = os.path.realpath(encoder) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
+    if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
+        changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
+    if all(getattr(config, field) == value for field, value in changes.items()):
+        return config  # thousands are queued at once, and each check of a description takes its time
+    return config.with_(**changes)
