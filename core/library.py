@@ -1,0 +1,261 @@
+"""The library for notebooks and scripts: describe a run, train it here, read it and past runs as DataFrames.
+
+`docs/library.md` shows all of it at work. Torch is imported when a run is trained or tags, not before.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from core.config import FIELD_HELP, RunConfig
+from core.corpora import load, prepare
+from core.corpora.free_text import split_sentences
+from core.errors import ConfigError, CorpusError, MRNLabError
+from core.mrn.relations import MODES, row_names
+from core.paths import own_checkpoint
+from core.recording.foreground import train_here
+from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
+from core.store import Run, Store
+from core.tagging import Tagger, load_tagger
+
+_PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch", "dev_score"]
+_SCORES = ["score_name", "score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1"]
+_METRICS = ["run", "task", "split", "name", "step", "epoch", "seconds", "value"]
+
+
+def describe(corpus: str, **fields: Any) -> RunConfig:
+    """The description of one run. `fields` are those of RunConfig (`lambda_` for λ); without `tasks`, all
+    tasks of the corpus.
+
+    Raises ConfigError naming the field that is wrong, CorpusError where the corpus cannot be read.
+    """
+    if fields.get("tasks") is None:
+        columns = fields.get("columns")
+        names = columns.split(",") if isinstance(columns, str) else columns
+        fields["tasks"] = tuple(task.name for task in load(corpus, names).tasks)
+    return RunConfig.build(corpus=corpus, **fields)
+
+
+def train(run: RunConfig, *, lab: Laboratory | None = None, progress: bool = True) -> StoredRun:
+    """Train a run in this process and return it with all that it recorded.
+
+    In `lab` it is kept like a run that a worker trains, and the pages show it while it trains. Without, it is
+    kept in a temporary folder for as long as the returned value is. `progress` shows a bar on standard error.
+
+    Raises MRNLabError where the run cannot be trained, or is stopped by another process.
+    """
+    if not isinstance(run, RunConfig):
+        raise ConfigError("configuration", "train() takes the description of a run; describe() makes one.")
+    folder = None
+    if lab is None:
+        folder = Path(tempfile.mkdtemp(prefix="mrnlab-"))
+        lab = Laboratory(f"sqlite:///{folder / 'runs.db'}")
+        weakref.finalize(lab, shutil.rmtree, folder, ignore_errors=True)
+    with _progress_bar(progress) as watch:
+        run_id = train_here(lab.store, run, watch, folder)
+    return StoredRun(lab, run_id, folder)
+
+
+@contextmanager
+def _progress_bar(shown: bool) -> Iterator[Sink]:
+    from tqdm.auto import tqdm
+
+    with tqdm(unit="step", disable=not shown) as bar:
+
+        def watch(event: Event) -> None:
+            match event:
+                case RunFacts():
+                    bar.reset(total=event.total_steps)
+                case StepMetrics():
+                    bar.update(event.step - bar.n)
+                case EpochMetrics():
+                    score = event.values[TOTAL, "score"]
+                    bar.set_description(f"epoch {event.epoch}, dev score {100 * score:.2f}%")
+                case Note() if shown:
+                    bar.write(event.message)
+                case _:
+                    pass
+
+        yield watch
+
+
+class Laboratory:
+    """The runs of a store, as DataFrames; `store` itself has what is not shown here.
+
+    `url` is any SQLAlchemy URL; without it, the store of the pages and the command line. Raises StoreError
+    where it cannot be opened.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self.store = Store.open(url)
+        weakref.finalize(self, self.store.close)
+
+    def run(self, run_id: int) -> StoredRun:
+        """The run of that number. Raises RunNotFound."""
+        return StoredRun(self, self.store.run(run_id).id)
+
+    def runs(self) -> pd.DataFrame:
+        """The runs that are not archived, newest first: state, progress and every field of the description.
+
+        `dev_score` is the mean over tasks, in [0, 1]. Fields with several names are one text, `pos,ner`.
+        """
+        runs, dev_scores = self.store.runs(), self.store.mean_scores("dev")
+        rows = [
+            {
+                "state": str(run.state),
+                "sweep": run.sweep,
+                "created_at": run.created_at,
+                "seconds": run.seconds,
+                "best_epoch": run.best_epoch,
+                "dev_score": dev_scores.get(run.id),
+            }
+            | {
+                name: ",".join(value) if isinstance(value, list) else value
+                for name, value in run.config.values().items()
+            }
+            for run in runs
+        ]
+        columns = [*_PROGRESS, *FIELD_HELP]
+        return pd.DataFrame(rows, index=pd.Index([run.id for run in runs], name="run"), columns=columns)
+
+    def scores(self, run_ids: Collection[int] | None = None) -> pd.DataFrame:
+        """Scores of these runs (of all) by run, split and task: shares in [0, 1]. `score` is the headline."""
+        scores = self.store.scores(run_ids, with_reports=False)
+        keys = [(score.run_id, score.split, score.task) for score in scores]
+        index = pd.MultiIndex.from_tuples(keys, names=["run", "split", "task"])
+        return pd.DataFrame([asdict(score) for score in scores], index=index, columns=[*_SCORES, "tokens"])
+
+    def metrics(self, run_ids: Collection[int]) -> pd.DataFrame:
+        """Every point of every curve of these runs, a row each. The task `""` is the whole."""
+        keys = self.store.metric_keys(run_ids)
+        curves = {(run_id, key): -1 for run_id in run_ids for key in keys}
+        frames = [
+            pd.DataFrame(asdict(series.key) | {"run": series.run_id}, index=range(len(series.step))).assign(
+                step=series.step, epoch=series.epoch, seconds=series.seconds, value=series.value
+            )
+            for series in self.store.metrics_since(curves)
+        ]
+        return pd.concat(frames, ignore_index=True)[_METRICS] if frames else pd.DataFrame(columns=_METRICS)
+
+
+class StoredRun:
+    """One run of a laboratory and what it has recorded so far, as DataFrames."""
+
+    def __init__(self, lab: Laboratory, run_id: int, models: Path | None = None) -> None:
+        self.lab, self.id = lab, run_id
+        self._models = models  # the folder of models, where it is not the laboratory's
+
+    def __repr__(self) -> str:
+        run = self.record
+        tasks = ", ".join(run.config.tasks)
+        return f"<run {run.id}: {run.state}, {run.config.paradigm} of {tasks}, {run.config.corpus}>"
+
+    @property
+    def record(self) -> Run:
+        """The run as the store has it now: state, description, facts, error. Raises RunNotFound."""
+        return self.lab.store.run(self.id)
+
+    @property
+    def config(self) -> RunConfig:
+        """Its description."""
+        return self.record.config
+
+    def scores(self) -> pd.DataFrame:
+        """Scores of the best epoch by split and task: shares in [0, 1]. `score` is the headline."""
+        return self.lab.scores([self.id]).droplevel("run")
+
+    def report(self, split: str = "test") -> pd.DataFrame:
+        """Precision, recall, F1 and support by task and span type or label."""
+        scores = self.lab.store.scores([self.id], split)
+        self._check_recorded(scores, f"scores on the split '{split}'")
+        lines = {(score.task, label): line for score in scores for label, line in score.report.items()}
+        return pd.DataFrame.from_dict(lines, orient="index").rename_axis(["task", "label"])
+
+    def metrics(self) -> pd.DataFrame:
+        """Every point of its curves, a row each. The task `""` is the whole."""
+        return self.lab.metrics([self.id]).drop(columns="run")
+
+    def snapshots(self) -> list[int]:
+        """The steps at which its covariances were stored: none but for MRN."""
+        return [snapshot.step for snapshot in self.lab.store.snapshots(self.id)]
+
+    def relations(
+        self, mode: str = "task", *, step: int | None = None, covariance: bool = False
+    ) -> pd.DataFrame:
+        """The correlations, or covariances, of `task`, `label` or `feature` at a stored step (the last).
+
+        Rows and columns are named alike; labels that tasks do not share are `task:label`. Raises MRNLabError
+        where there are none.
+        """
+        if mode not in MODES:
+            raise MRNLabError(f"mode: '{mode}' is not one of {', '.join(MODES)}.")
+        run = self.record
+        _, relations = self.lab.store.relations(self.id, step)
+        matrix = relations.covariance(mode) if covariance else relations.correlation(mode)
+        names, _ = row_names(run.facts, run.config.tasks, mode, len(matrix))
+        return pd.DataFrame(matrix, index=pd.Index(names, name=mode), columns=pd.Index(names, name=mode))
+
+    def predictions(self, split: str = "test") -> pd.DataFrame:
+        """Gold and predicted labels of a split (`dev`, `test`), a row for each word and task.
+
+        `sentence` and `position` count from 0 in the split. Raises MRNLabError where there are none, or where
+        the corpus is not what the run was trained on.
+        """
+        stored = self.lab.store.predictions(self.id, split)
+        self._check_recorded(stored, f"predictions on the split '{split}'")
+        run = self.record
+        corpus = prepare(run.config)
+        if corpus.text_hash != run.facts.get("text_hash", corpus.text_hash):
+            raise CorpusError(f"The text of {corpus.name} has changed since run {self.id} was trained on it.")
+        rows = []
+        for task, (gold, predicted) in stored.items():
+            annotated = [
+                (place, sentence.tokens)
+                for place, sentence in enumerate(corpus.split("dev" if split == "dev" else "test"))
+                if task in sentence.labels
+            ]
+            for (place, words), *labels in zip(annotated, gold, predicted, strict=True):
+                rows += [
+                    (task, place, position, *word)
+                    for position, word in enumerate(zip(words, *labels, strict=True))
+                ]
+        return pd.DataFrame(rows, columns=["task", "sentence", "position", "word", "gold", "predicted"])
+
+    def tag(self, text: str | Sequence[Sequence[str]], *, confidence: bool = False) -> pd.DataFrame:
+        """Tag a text with every task of the run: a row for each word, a column for each task.
+
+        `text` may be sentences that are split into words already. With `confidence` each task has a column
+        more, the probability of its label. Raises MRNLabError where the run has no finished model.
+        """
+        sentences = split_sentences(text) if isinstance(text, str) else text
+        rows = []
+        for number, tagged in enumerate(self._tagger.tag(sentences, top=1)):
+            for position, word in enumerate(tagged.tokens):
+                row: dict[str, object] = {"sentence": number, "word": word}
+                for task, tags in tagged.tags.items():
+                    row[task] = tags[position].label
+                    if confidence:
+                        row[f"{task} confidence"] = tags[position].confidence
+                rows.append(row)
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def _tagger(self) -> Tagger:
+        run = self.record
+        if run.checkpoint is None:
+            raise MRNLabError(f"Run {self.id} is {run.state} and has no finished model to tag with.")
+        return load_tagger(own_checkpoint(run.checkpoint) if self._models is None else run.checkpoint)
+
+    def _check_recorded(self, found: Collection[object], what: str) -> None:
+        if not found:
+            raise MRNLabError(f"Run {self.id} has no {what}; it is {self.record.state}.")

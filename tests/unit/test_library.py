@@ -1,0 +1,245 @@
+"""`import core` as a notebook uses it: trained for real, on the toy corpus and on the pages' own examples."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import core
+from core.errors import ConfigError, CorpusError, IllegalMove, RunNotFound, StoreError, TrainingError
+from core.recording.foreground import train_here
+from core.records import Event, StepMetrics
+from core.store import RunState
+from jobs.worker.liveness import reap
+from tests.trained import toy_config, train_runs
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_import_brings_nothing_along() -> None:
+    script = "import core, sys; print(sorted(name for name in sys.modules if name.startswith('core')))"
+    script += "; print([name for name in ('pydantic', 'numpy', 'pandas', 'torch') if name in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert printed.stdout.split("\n")[:2] == ["['core']", "[]"]
+
+
+def test_every_name_is_there() -> None:
+    for name in core.__all__:
+        assert getattr(core, name) is not None
+        assert name in dir(core)
+    with pytest.raises(AttributeError, match="no attribute 'launch'"):
+        core.launch  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_description_has_all_tasks_unless_told() -> None:
+    assert core.describe("demo").tasks == ("pos", "chunk", "ner")
+    config = core.describe("demo", tasks="pos,ner", lambda_=0.5)
+    assert (config.tasks, config.lambda_) == (("pos", "ner"), 0.5)
+
+
+def test_a_run_without_a_laboratory(laboratory: Path) -> None:
+    run = core.train(toy_config(laboratory, paradigm="mrn"), progress=False)
+    assert repr(run).startswith("<run 1: succeeded, mrn of pos, ner")
+    scores = run.scores()
+    assert list(scores.index) == [(split, task) for split in ("dev", "test") for task in ("ner", "pos")]
+    assert scores.loc[("test", "pos"), "score_name"] == "accuracy"
+
+    words = run.predictions("test")
+    pos = words[words["task"] == "pos"]
+    assert (pos["gold"] == pos["predicted"]).mean() == pytest.approx(scores.loc[("test", "pos"), "score"])
+    assert len(pos) == scores.loc[("test", "pos"), "tokens"]
+    assert set(pos[pos["word"] == "boycott"]["gold"]) == {"V"}
+    report = run.report("test")
+    assert report.loc[("pos", "V"), "support"] == (pos["gold"] == "V").sum()
+
+    curves = run.metrics()
+    assert curves[(curves["name"] == "loss") & (curves["task"] == "ner") & (curves["split"] == "train")][
+        "step"
+    ].is_unique
+    best = curves[(curves["split"] == "dev") & (curves["name"] == "score") & (curves["task"] == "pos")]
+    assert best["value"].max() >= scores.loc[("dev", "pos"), "score"]
+
+    tagged = run.tag("German lamb rejects . EU call .", confidence=True)
+    assert list(tagged.columns) == ["sentence", "word", "pos", "pos confidence", "ner", "ner confidence"]
+    assert list(tagged["sentence"]) == [0, 0, 0, 0, 1, 1, 1]
+    assert run.tag([["EU", "call"]])["word"].tolist() == ["EU", "call"]
+    assert not (laboratory / "runs.db").exists()
+    assert not (laboratory / "checkpoints").exists()
+
+
+def test_relations_have_their_names(laboratory: Path) -> None:
+    run = core.train(toy_config(laboratory, paradigm="mrn", snapshots=3), progress=False)
+    steps = run.snapshots()
+    assert len(steps) == 3
+    assert list(run.relations().columns) == ["pos", "ner"]
+    labels = run.relations("label")
+    assert labels.index.equals(labels.columns)
+    assert {"pos:V", "ner:B-ORG"} <= set(labels.index)
+    assert np.allclose(np.diag(labels), 1)
+    covariance = run.relations("feature", step=steps[0], covariance=True)
+    assert covariance.shape == (16, 16)
+    deviations = np.sqrt(np.diag(covariance))
+    correlation = run.relations("feature", step=steps[0])
+    assert np.allclose(covariance / np.outer(deviations, deviations), correlation, atol=1e-3)
+
+
+def test_the_files_of_a_run_go_with_it(laboratory: Path) -> None:
+    run = core.train(toy_config(laboratory, epochs=1), progress=False)
+    folder = Path(run.record.checkpoint or "").parent
+    assert folder.is_dir()
+    del run
+    assert not folder.exists()
+
+
+def test_a_run_in_a_laboratory_is_like_a_workers(
+    laboratory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = core.Laboratory()
+    assert lab.runs().empty
+    assert {"state", "paradigm", "seed", "lambda"} <= set(lab.runs().columns)
+    config = toy_config(laboratory, paradigm="mrn", device="cpu")
+    ours = core.train(config, lab=lab)
+    assert "dev score" in capsys.readouterr().err
+    (theirs,) = train_runs(lab.store, [config])
+
+    assert ours.scores().equals(lab.run(theirs).scores())
+    assert np.array_equal(ours.relations("label"), lab.run(theirs).relations("label"))
+    metrics = [lab.run(number).metrics().drop(columns="seconds") for number in (ours.id, theirs)]
+    assert metrics[0].equals(metrics[1])
+    own, other = (lab.store.run(number) for number in (ours.id, theirs))
+    assert own.checkpoint == str(laboratory / "checkpoints" / "1")
+    assert sorted(path.name for path in (laboratory / "checkpoints").iterdir()) == ["1", "2"]
+    assert (own.state, own.step, own.epoch, own.best_epoch) == (
+        other.state,
+        other.step,
+        other.epoch,
+        other.best_epoch,
+    )
+    assert ours.tag("EU rejects lamb .").equals(lab.run(theirs).tag("EU rejects lamb ."))
+
+    runs = lab.runs()
+    assert list(runs.index) == [2, 1]
+    assert runs.loc[1, "tasks"] == "pos,ner"
+    assert runs.loc[1, "dev_score"] == pytest.approx(ours.scores().loc["dev", "score"].mean())
+    assert set(lab.metrics([1, 2])["run"]) == {1, 2}
+    assert len(lab.scores([1])) * 2 == len(lab.scores())
+
+
+def test_a_run_can_be_stopped_from_outside_and_is_not_taken_for_lost(laboratory: Path) -> None:
+    lab = core.Laboratory()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, StepMetrics) and lab.store.state(1) is RunState.RUNNING:
+            assert reap(lab.store) == []
+            lab.store.request_stop(1)
+
+    with pytest.raises(TrainingError, match="mrnlab resume 1"):
+        train_here(lab.store, toy_config(laboratory, epochs=1000), watch)
+    assert lab.store.state(1) is RunState.CANCELLED
+    assert lab.store.run(1).saved_step is not None
+    assert repr(lab.run(1)).startswith("<run 1: cancelled")
+
+
+@pytest.mark.parametrize(
+    ("error", "state"), [(KeyboardInterrupt(), RunState.CANCELLED), (ValueError("odd"), RunState.FAILED)]
+)
+def test_a_run_that_is_interrupted_is_not_left_running(
+    laboratory: Path, error: BaseException, state: RunState
+) -> None:
+    lab = core.Laboratory()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, StepMetrics):
+            raise error
+
+    with pytest.raises(type(error)):
+        train_here(lab.store, toy_config(laboratory), watch)
+    run = lab.store.run(1)
+    assert run.state is state
+    if state is RunState.FAILED:
+        assert run.error is not None
+        assert run.error.message == "Training stopped with an unexpected error: ValueError: odd"
+
+
+def test_a_paused_queue_holds_it_back_and_nothing_is_left(laboratory: Path) -> None:
+    lab = core.Laboratory()
+    lab.store.pause_queue()
+    with pytest.raises(IllegalMove, match="mrnlab queue resume"):
+        core.train(toy_config(laboratory), lab=lab)
+    with pytest.raises(CorpusError):
+        core.train(toy_config(laboratory).with_(corpus=str(laboratory / "nowhere")), lab=lab)
+    assert lab.runs().empty
+
+
+def test_bad_input_is_told_in_one_sentence(laboratory: Path) -> None:
+    with pytest.raises(ConfigError, match="paradigm"):
+        core.describe("demo", paradigm="mrm")
+    with pytest.raises(CorpusError, match="nowhere"):
+        core.describe("nowhere")
+    with pytest.raises(ConfigError, match="describe"):
+        core.train("demo")  # type: ignore[arg-type]
+    lab = core.Laboratory()
+    with pytest.raises(RunNotFound):
+        lab.run(7)
+    with pytest.raises(StoreError, match="database URL"):
+        core.Laboratory("nothing")
+    run = core.train(toy_config(laboratory, epochs=1), lab=lab, progress=False)
+    for wrong in (
+        lambda: run.relations(),  # MTL has none
+        lambda: run.relations("tasks"),
+        lambda: run.predictions("train"),
+        lambda: run.report("train"),
+    ):
+        with pytest.raises(core.MRNLabError):
+            wrong()
+    (queued,) = lab.store.add_runs([run.config])
+    with pytest.raises(core.MRNLabError, match="queued"):
+        lab.run(queued).tag("EU .")
+    assert lab.run(queued).scores().empty
+    assert lab.run(queued).metrics().empty
+
+
+def test_predictions_of_a_text_that_has_changed_are_refused(laboratory: Path) -> None:
+    run = core.train(toy_config(laboratory, epochs=1), progress=False)
+    test = laboratory / "toy" / "test.conll"
+    test.write_text(test.read_text().replace("German", "lamb"))
+    with pytest.raises(CorpusError, match="has changed"):
+        run.predictions("test")
+
+
+def _page() -> str:
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "library.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    return "\n".join(blocks)
+
+
+def _notebook() -> str:
+    cells = json.loads((DOCS / "library.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    return "\n".join("".join(cell["source"]) for cell in code)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of features for both: they train on the same sentences."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("program", [_page, _notebook])
+def test_the_page_and_the_notebook_run_as_they_stand(
+    program: object, laboratory: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (laboratory / "cache").symlink_to(cache)
+    monkeypatch.chdir(laboratory)
+    assert callable(program)
+    code = program()
+    assert code.count("core.train(") >= 2
+    exec(compile(code, "library", "exec"), {"__name__": "notebook"})
