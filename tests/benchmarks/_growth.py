@@ -1,9 +1,9 @@
 """How a run's set-up and its steps grow with the corpus, the length of sentences, T, C and D.
 
 One of these varies at a time, the rest stays at `BASE`. The encoder is a BERT of two layers with random
-weights, the text is drawn from 2,000 words. Seconds are those of the processor, which a busy machine
-lengthens little. An exponent is the slope of time against size, both in logarithms: 0 costs the same, 1 grows
-alike.
+weights, the text is drawn from the demo corpus's words. Seconds are those of the processor, which a busy
+machine lengthens little. An exponent is the slope of time against size, both in logarithms: 0 costs the same,
+1 grows alike.
 """
 
 from __future__ import annotations
@@ -13,24 +13,22 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from core.config import RunConfig
+from core.corpora.demo import demo
 from core.corpora.types import Corpus, Sentence, Task
 from core.mrn.priors import NoPrior
 from core.training.setup import set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import laboratory, milliseconds
+from tests.benchmarks._loops import random_bert
 
 __all__ = ["growth"]
 
-_WORDS = [f"w{number}" for number in range(2000)]
 _STEPS = 6
 
 
@@ -75,7 +73,13 @@ def growth(*, quick: bool) -> dict[str, Any]:
 def _costs(size: Size) -> dict[str, float]:
     """Seconds of set-up, milliseconds of a step without and with the prior, and of an update of it."""
     with laboratory() as home:  # encoded text is cached there: this one has none yet
-        encoder = _encoder(home / "encoder", size.features)
+        encoder = random_bert(
+            home / "encoder",
+            hidden_size=size.features,
+            num_hidden_layers=2,
+            num_attention_heads=max(1, size.features // 32),
+            intermediate_size=4 * size.features,
+        )
         corpus = _corpus(size)
         tasks = [task.name for task in corpus.tasks]
         config = RunConfig.build(corpus="demo", tasks=tasks, encoder=encoder, lr_encoder=1e-5, device="cpu")
@@ -104,6 +108,7 @@ def _costs(size: Size) -> dict[str, float]:
 
 def _corpus(size: Size) -> Corpus:
     draw = np.random.default_rng(0)
+    words = sorted({word for sentence in demo().train for word in sentence.tokens})
     labels = tuple(f"L{label}" for label in range(size.labels))
     tasks = tuple(Task(f"task{number}", "plain", labels) for number in range(size.tasks))
 
@@ -112,23 +117,7 @@ def _corpus(size: Size) -> Corpus:
 
     def sentences(number: int) -> tuple[Sentence, ...]:
         return tuple(
-            Sentence(drawn(_WORDS), {task.name: drawn(task.labels) for task in tasks}) for _ in range(number)
+            Sentence(drawn(words), {task.name: drawn(task.labels) for task in tasks}) for _ in range(number)
         )
 
     return Corpus("made up", tasks, sentences(size.sentences), sentences(2), sentences(2))
-
-
-def _encoder(folder: Path, features: int) -> str:
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS]
-    vocab = {word: number for number, word in enumerate(vocabulary)}
-    BertTokenizerFast(vocab=vocab, do_lower_case=False).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=features,
-        num_hidden_layers=2,
-        num_attention_heads=max(1, features // 32),
-        intermediate_size=4 * features,
-    )
-    BertModel(config).save_pretrained(folder)
-    return str(folder)

@@ -34,7 +34,7 @@ from core.training.setup import Setup, set_up
 from tests.benchmarks._harness import laboratory
 from tests.benchmarks._turns import Loop, Turns
 
-__all__ = ["LOOPS", "Job", "assert_equal_losses", "make_job", "quiet"]
+__all__ = ["LOOPS", "Job", "assert_equal_losses", "make_job", "quiet", "random_bert"]
 
 _HELD_OUT = 16
 _NEVER_S = 1e9
@@ -147,6 +147,18 @@ def _counted(turns: Turns) -> Callable[[Setup, Any], Any]:
         return train_step(run, batch)
 
     return step
+
+
+def random_bert(folder: Path, **config: int) -> str:
+    """A BERT with random weights, base (12 layers, 768 features) unless `config` says otherwise, that has the
+    vocabulary of MiniLM.
+    """
+    from transformers import BertConfig, BertModel
+
+    load_tokenizer(locate("minilm")).inner.save_pretrained(folder)
+    torch.manual_seed(0)
+    BertModel(BertConfig(**config)).save_pretrained(folder)
+    return str(folder)
 
 
 def quiet() -> None:
@@ -263,7 +275,7 @@ def assert_equal_losses(job: Job) -> None:
             run = set_up(config, corpus)
         run.model.eval()
         torch.manual_seed(1)
-        nn.init.normal_(run.model.heads.weight)
+        nn.init.normal_(run.model.heads.weight, std=0.1)
         nn.init.normal_(run.model.heads.bias)
         tokenizer = run.tokenizer.inner
         rows = _trainer.dataset_of(corpus.train, corpus.tasks, tokenizer, config.max_length).to_list()

@@ -1,4 +1,4 @@
-"""A store as it is after a year of work: 10,000 runs and 13 million points, kept in a folder.
+"""A store as it is after a year of work: 10,000 runs and 14 million points, kept in a folder.
 
 A few runs are those of `tests.pages.filled_store`. The older ones are their copies, with other settings and
 every second point. Three kinds are what pages are measured on: runs with a long curve that seem to train,

@@ -89,20 +89,15 @@ def dataset_of(
     numbers = [{label: number for number, label in enumerate(task.labels)} for task in tasks]
     rows = []
     for place, sentence in enumerate(sentences):
-        before = None
-        row = []
-        for word in encoded.word_ids(place):
-            first = word is not None and word != before
-            row.append(
-                [
-                    number[sentence.labels[task.name][word]]
-                    for task, number in zip(tasks, numbers, strict=True)
-                ]
-                if first
-                else [IGNORED] * len(tasks)
-            )
-            before = word
-        rows.append(row)
+        words = np.array([-1 if word is None else word for word in encoded.word_ids(place)])
+        first = (words >= 0) & np.diff(words, prepend=-1).astype(bool)
+        of_words = [
+            [ids[label] for label in sentence.labels[task.name]]
+            for task, ids in zip(tasks, numbers, strict=True)
+        ]
+        labels = np.full((len(words), len(tasks)), IGNORED)
+        labels[first] = np.array(of_words).T[words[first]]
+        rows.append(labels.tolist())
     return Dataset.from_dict({**encoded, "labels": rows, "length": [len(row) for row in rows]})
 
 

@@ -46,10 +46,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Memory:
-    """Peak bytes: of the process, of that before any model was there, and on the GPU where there is one."""
+    """Peak bytes: of the process, and on the GPU where there is one."""
 
     peak: int
-    imports: int
     cuda: int | None
 
 
@@ -148,12 +147,11 @@ class Player:
 
 def _run(loop: Loop, job: Any, connection: Connection) -> None:
     """In the process: a short training that is not counted, then the one that takes turns."""
-    imports = _peak_memory()
     with laboratory():  # encoded text is cached there
         loop(job, Turns(None))
         gc.collect()
         loop(job, Turns(connection))
-    connection.send(Memory(_peak_memory(), imports, torch.cuda.max_memory_allocated() if _on_gpu() else None))
+    connection.send(Memory(_peak_memory(), torch.cuda.max_memory_allocated() if _on_gpu() else None))
 
 
 def _on_gpu() -> bool:

@@ -7,18 +7,16 @@ step of at most 1.03 times the MTL step; the update is to be at least 20 times a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from torch.utils.benchmark import Timer
 
 from core.config import RunConfig
 from core.corpora.demo import demo
@@ -30,6 +28,7 @@ from core.registry import PRIORS
 from core.training.setup import set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import alternate, arguments, laboratory, milliseconds, ratio, spread, tell
+from tests.benchmarks._loops import random_bert
 from tests.benchmarks._published import Published, aligned, assert_same_algebra
 
 LAMBDA = 0.01
@@ -78,30 +77,13 @@ def _costs(way: Any, heads: Tensor, *, quick: bool) -> dict[str, float]:
         rows.grad = None
         way.penalty(rows).backward()
 
-    return {
-        "penalty": _often(penalty, heads.device, quick=quick),
-        "update": _often(lambda: way.update(heads), heads.device, quick=quick),
-    }
+    def median_ms(action: Callable[[], object]) -> float:
+        if quick:
+            return milliseconds(action)[0]
+        timer = Timer("action()", globals={"action": action}, num_threads=torch.get_num_threads())
+        return float(1000 * timer.blocked_autorange(min_run_time=3).median)
 
-
-def _often(action: Callable[[], object], device: torch.device, *, quick: bool) -> float:
-    """The median of at least five calls in at least three seconds, after one that is not counted."""
-    if quick:
-        return _once(action, device)
-    _once(action, device)
-    ended = time.perf_counter() + 3
-    times: list[float] = []
-    while len(times) < 5 or time.perf_counter() < ended:
-        times.append(_once(action, device))
-    return median(times)
-
-
-def _once(action: Callable[[], object], device: torch.device) -> float:
-    """Milliseconds by the clock, with nothing left to do on the device."""
-    if device.type != "cuda":
-        return milliseconds(action)[0]
-    torch.cuda.synchronize(device)
-    return milliseconds(lambda: (action(), torch.cuda.synchronize(device)))[0]
+    return {"penalty": median_ms(penalty), "update": median_ms(lambda: way.update(heads))}
 
 
 def steps(encoder: str, device: str, *, quick: bool) -> dict[str, Any]:
@@ -110,7 +92,7 @@ def steps(encoder: str, device: str, *, quick: bool) -> dict[str, Any]:
     """
     batches, pairs = (2, 2) if quick else (10, 100)
     with laboratory() as home:
-        source = _random_bert_base(home / encoder) if encoder == "bert-base" else encoder
+        source = random_bert(home / encoder) if encoder == "bert-base" else encoder
         values = {"tasks": ",".join(LABELS), "encoder": source, "device": device}
         try:
             run = set_up(
@@ -125,6 +107,13 @@ def steps(encoder: str, device: str, *, quick: bool) -> dict[str, Any]:
     def update() -> None:
         run.prior.update(run.model.heads.weight)
 
+    def timed(action: Callable[[], object]) -> float:
+        """Milliseconds by the clock, with nothing left to do on the device."""
+        if run.device.type != "cuda":
+            return milliseconds(action)[0]
+        torch.cuda.synchronize(run.device)
+        return milliseconds(lambda: (action(), torch.cuda.synchronize(run.device)))[0]
+
     # The first round is not counted: device and libraries get ready for each shape, and the heads leave zero.
     for batch in drawn:
         train_step(without, batch)
@@ -132,14 +121,14 @@ def steps(encoder: str, device: str, *, quick: bool) -> dict[str, Any]:
     update()
     times: dict[str, list[float]] = {"mtl": [], "mrn": []}
     updates = []
+    ways = {
+        "mtl": lambda batch: timed(lambda: train_step(without, batch)),
+        "mrn": lambda batch: timed(lambda: train_step(run, batch)),
+    }
     for _ in range(pairs // batches):
-        ways = {
-            "mtl": lambda batch: _once(lambda: train_step(without, batch), run.device),
-            "mrn": lambda batch: _once(lambda: train_step(run, batch), run.device),
-        }
         for name, taken in alternate(ways, drawn).items():
             times[name] += taken
-        updates.append(_once(update, run.device))
+        updates.append(timed(update))
     assert run.config.update_every is not None
     share = median(updates) / run.config.update_every
     found = ratio([taken + share for taken in times["mrn"]], times["mtl"], digits=4)
@@ -175,18 +164,6 @@ def _corpus(*, quick: bool) -> Corpus:
 
     sentences = tuple(map(labelled, demo().train[: 40 if quick else None]))
     return Corpus("demo", tasks, sentences, (), sentences[:1])
-
-
-def _random_bert_base(folder: Path) -> str:
-    """BERT base (12 layers, 768 features) with random weights; its subwords are the demo corpus's words."""
-    words = sorted({word for sentence in demo().train for word in sentence.tokens})
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
-    BertTokenizerFast(
-        vocab={word: number for number, word in enumerate(vocabulary)}, do_lower_case=False
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=len(vocabulary))).save_pretrained(folder)
-    return str(folder)
 
 
 def main() -> None:

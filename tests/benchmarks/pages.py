@@ -1,4 +1,4 @@
-"""What the pages cost with 10,000 runs and 13 million points in the store, in a real browser.
+"""What the pages cost with 10,000 runs and 14 million points in the store, in a real browser.
 
 `python -m tests.benchmarks.pages [FOLDER]` works on a copy of a store that it fills in the first call, in
 some minutes, and keeps in FOLDER. Per page it prints, as medians with quartiles: seconds until the page's
@@ -165,17 +165,6 @@ def opened(browser: Browser, address: str, place: Place, times: int) -> tuple[li
     return cold, warm
 
 
-def look(context: BrowserContext, address: str, place: Place, times: int) -> Cost:
-    """What a page costs per look while runs train but nothing new has come from them."""
-    with tab(context) as watched:
-        watched.open(place.link(address), place.mark)
-        watched.page.wait_for_timeout(1000 * _LOOK_S)
-        watched.begin()
-        watched.page.wait_for_timeout(1000 * _LOOK_S * times)
-        cost = watched.cost()
-    return Cost(_LOOK_S, cost.messages_kb / times, 0.0, 0.0, cost.busy_ms / times)
-
-
 def updates(context: BrowserContext, address: str, place: Place, store: Store, times: int) -> list[Cost]:
     """Updates of Curves: all runs get new points in the store, until the last of them is painted."""
     ids = [int(run_id) for run_id in place.query["run"].split(",")]
@@ -262,7 +251,7 @@ def measured(home: Path, pages: Sequence[Place], times: int, *, quick: bool) -> 
         if not quick:
             _tell_nothing(browser, home, times)
         with running_app(home) as address:
-            return _in_browser(browser, address, pages, store, times, quick=quick)
+            return _in_browser(browser, address, pages, store, times)
 
 
 def _tell_nothing(browser: Browser, home: Path, times: int) -> None:
@@ -277,7 +266,7 @@ def _tell_nothing(browser: Browser, home: Path, times: int) -> None:
 
 
 def _in_browser(
-    browser: Browser, address: str, pages: Sequence[Place], store: Store, times: int, *, quick: bool
+    browser: Browser, address: str, pages: Sequence[Place], store: Store, times: int
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"open_s": {}}
     for place in pages:
@@ -286,12 +275,6 @@ def _in_browser(
         _show(f"{place.page:9} cold  ", cold)
         figures["open_s"][place.page] = spread([cost.seconds for cost in warm])["median"]
     context = browser.new_context(viewport=VIEWPORT)
-    for place in () if quick else pages:
-        cost = look(context, address, place, times)
-        print(
-            f"{place.page:9} a look every {_LOOK_S:g} s:",
-            f"{cost.messages_kb:.1f} kB of messages, busy {cost.busy_ms:.0f} ms",
-        )
     for place in pages:
         if place.page == "curves":
             live = updates(context, address, place, store, times)

@@ -21,12 +21,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 from sqlalchemy import create_engine, text
 
 from core.config import RunConfig
-from core.errors import MRNLabError, StoreError
+from core.errors import MRNLabError
 from core.store import Owner, Run, RunState, Store
 from jobs import control
 from jobs.engines.local import LocalEngine
@@ -34,6 +35,7 @@ from jobs.worker.liveness import reap
 from jobs.worker.process import is_alive
 from tests.benchmarks._harness import arguments, laboratory, tell
 from tests.postgres import is_installed, started_server
+from tests.supervised import wait_for
 from tests.trained import toy_config
 
 _SLOTS = 2
@@ -45,18 +47,12 @@ _PATIENCE_S = 300.0
 """How long the last runs may take once no more faults come."""
 
 Rows = dict[tuple[str, str, str, int], str]
-Fault = Callable[[Store, Run, Owner], Owner | None]
-"""Does harm to a run that is being trained. Gives the owner whose run must change its state, or None where
-nobody dies.
-"""
+Fault = Callable[[Store, Run, Owner], None]
+"""Does harm to a run that is being trained by that worker."""
 
 
 def _signalled(number: int) -> Fault:
-    def send(_store: Store, _run: Run, owner: Owner) -> Owner:
-        os.kill(owner.pid, number)
-        return owner
-
-    return send
+    return lambda _store, _run, owner: os.kill(owner.pid, number)
 
 
 def _kill_parent(_store: Store, _run: Run, owner: Owner) -> None:
@@ -66,10 +62,9 @@ def _kill_parent(_store: Store, _run: Run, owner: Owner) -> None:
         parent.kill()
 
 
-def _kill_both(store: Store, run: Run, owner: Owner) -> Owner:
+def _kill_both(store: Store, run: Run, owner: Owner) -> None:
     _kill_parent(store, run, owner)
     os.kill(owner.pid, signal.SIGKILL)
-    return owner
 
 
 def _freeze(_store: Store, _run: Run, owner: Owner) -> None:
@@ -117,26 +112,6 @@ FAULTS: dict[str, tuple[Fault, float]] = {
 }
 
 
-@dataclasses.dataclass
-class Report:
-    """What one database went through.
-
-    `worst_state_s`: the longest time after a worker's death that its run was still said to be trained by it.
-    """
-
-    database: str
-    runs: int = 0
-    faults: Counter[str] = dataclasses.field(default_factory=Counter)
-    attempts: int = 0
-    rows_expected: int = 0
-    rows_found: int = 0
-    rows_different: int = 0
-    lost_runs: int = 0
-    worst_state_s: float = 0.0
-    store_refused: int = 0
-    seconds: float = 0.0
-
-
 def descriptions(home: Path) -> list[RunConfig]:
     """Six runs of a few seconds, of every paradigm, with dropout, over whole and frozen encoders."""
     common = {"batch_size": 4, "epochs": 12, "dropout": 0.1, "paradigm": "mrn"}
@@ -167,81 +142,61 @@ def recorded(store: Store, run: Run) -> Rows:
 class Soak:
     """One store, its workers, and the one who does them harm."""
 
-    def __init__(self, store: Store, name: str, seed: int, *, quick: bool) -> None:
+    def __init__(self, store: Store, seed: int, *, quick: bool) -> None:
         self._store = store
         self._engine = LocalEngine()
         self._random = random.Random(seed)
         self._between_s = (0.1, 0.1) if quick else (1.0, 8.0)
-        self._slots = 1 if quick else _SLOTS
-        self._report = Report(name)
-        self._dead: list[tuple[float, int, Owner]] = []
+        self._faults: Counter[str] = Counter()
         self._tended = 0.0
 
-    def run(self, configs: Sequence[RunConfig], seconds: float) -> Report:
+    def run(self, configs: Sequence[RunConfig], seconds: float) -> dict[str, Any]:
         """Trains each description undisturbed, then as many as it can for that long, harmed at least once."""
-        began = time.monotonic()
-        reference = self._references(configs)
+        undisturbed = self._store.add_runs(configs, "undisturbed")
+        self._wait(undisturbed)
+        expected = {}
+        for run in self._store.runs(undisturbed):
+            if run.state is not RunState.SUCCEEDED:
+                raise SystemExit(f"Undisturbed, run {run.id} is {run.state}: {run.error}")
+            expected[run.config.to_json()] = recorded(self._store, run)
         deadline = time.monotonic() + seconds
         next_fault = time.monotonic()
         ids: list[int] = []
-        while time.monotonic() < deadline or not self._report.faults:
+        while time.monotonic() < deadline or not self._faults:
             self._tend()
-            if self._store.counts()[RunState.QUEUED] < self._slots:
+            if self._store.counts()[RunState.QUEUED] < _SLOTS:
                 ids += self._store.add_runs(configs, "soak", retries=_RETRIES)
             if time.monotonic() >= next_fault:
                 self._harm()
                 next_fault = time.monotonic() + self._random.uniform(*self._between_s)
             time.sleep(_LOOK_S)
         self._wait(ids)
-        self._judge(ids, reference)
         # Idle workers end by themselves; until then they write in the folder that goes.
-        deadline = time.monotonic() + _PATIENCE_S
-        while self._engine.live_workers(self._store) and time.monotonic() < deadline:
-            time.sleep(_LOOK_S)
-        self._report.seconds = round(time.monotonic() - began, 1)
-        return self._report
-
-    def _references(self, configs: Sequence[RunConfig]) -> dict[str, Rows]:
-        ids = self._store.add_runs(configs, "undisturbed")
-        self._wait(ids)
-        rows = {}
-        for run in self._store.runs(ids=ids):
-            if run.state is not RunState.SUCCEEDED:
-                raise SystemExit(f"Undisturbed, run {run.id} is {run.state}: {run.error}")
-            rows[run.config.to_json()] = recorded(self._store, run)
-        return rows
+        wait_for(lambda: not self._engine.live_workers(self._store), _PATIENCE_S)
+        return {"faults": dict(self._faults), **self._judged(ids, expected)}
 
     def _wait(self, ids: Sequence[int]) -> None:
+        """Until all have succeeded, or patience is at its end."""
         deadline = time.monotonic() + _PATIENCE_S
         while time.monotonic() < deadline:
             self._tend()
-            if all(run.state is RunState.SUCCEEDED for run in self._store.runs(ids=ids, with_facts=False)):
+            if all(run.state is RunState.SUCCEEDED for run in self._store.runs(ids, with_facts=False)):
                 return
             time.sleep(_LOOK_S)
 
     def _harm(self) -> None:
         """One fault to one of the runs that are being trained, if there is one."""
+        (name,) = self._random.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])
         try:
-            training = self._store.runs(states={RunState.RUNNING})
-            if not training:
-                return
-            run = self._random.choice(training)
+            run = self._random.choice(self._store.runs(states={RunState.RUNNING}))
             assert run.owner is not None
-            weights = [weight for _, weight in FAULTS.values()]
-            (name,) = self._random.choices(list(FAULTS), weights)
-            killed = FAULTS[name][0](self._store, run, run.owner)
-        except StoreError:
-            self._report.store_refused += 1
-        except (ProcessLookupError, psutil.NoSuchProcess, MRNLabError):
-            return  # the run, or its worker, had just ended: nothing was done
-        else:
-            self._report.faults[name] += 1
-            if killed is not None:
-                self._dead.append((time.monotonic(), run.id, killed))
+            FAULTS[name][0](self._store, run, run.owner)
+            self._faults[name] += 1
+        except (IndexError, ProcessLookupError, psutil.NoSuchProcess, MRNLabError):
+            return  # no run is being trained, or it had just ended: nothing was done
 
     def _tend(self) -> None:
         """What an open page does: finds the lost, starts workers; and resumes what was stopped."""
-        self._settle()
         if time.monotonic() - self._tended < _TEND_S:
             return
         self._tended = time.monotonic()
@@ -251,28 +206,18 @@ class Soak:
             control.resume(self._store, [run.id for run in stopped], self._engine)
         self._engine.ensure_workers(self._store)
 
-    def _settle(self) -> None:
-        """Which of the dead are still called the owner of their run, and since when."""
-        now = time.monotonic()
-        left = []
-        for since, run_id, owner in self._dead:
-            run = self._store.run(run_id)
-            if run.owner == owner and run.state in (RunState.RUNNING, RunState.CANCELLING):
-                left.append((since, run_id, owner))
-            else:
-                self._report.worst_state_s = max(self._report.worst_state_s, round(now - since, 2))
-        self._dead = left
-
-    def _judge(self, ids: Sequence[int], reference: dict[str, Rows]) -> None:
-        report = self._report
-        for run in self._store.runs(ids=ids, with_facts=False):
+    def _judged(self, ids: Sequence[int], reference: dict[str, Rows]) -> dict[str, int]:
+        report = dict.fromkeys(
+            ("runs", "lost_runs", "attempts", "rows_expected", "rows_found", "rows_different"), 0
+        )
+        for run in self._store.runs(ids, with_facts=False):
             expected, found = reference[run.config.to_json()], recorded(self._store, run)
-            report.runs += run.state is RunState.SUCCEEDED
-            report.lost_runs += run.state is not RunState.SUCCEEDED
-            report.attempts += run.attempt
-            report.rows_expected += len(expected)
-            report.rows_found += len(found)
-            report.rows_different += len(set(expected.items()) ^ set(found.items()))
+            report["runs" if run.state is RunState.SUCCEEDED else "lost_runs"] += 1
+            report["attempts"] += run.attempt
+            report["rows_expected"] += len(expected)
+            report["rows_found"] += len(found)
+            report["rows_different"] += len(set(expected.items()) ^ set(found.items()))
+        return report
 
 
 @contextlib.contextmanager
@@ -300,27 +245,24 @@ def main() -> None:
     if asked.quick:
         asked.minutes, asked.databases = 0.01, "sqlite"
     settings = {"MRNLAB_CHECKPOINT_S": "0.3", "MRNLAB_HANG_S": "60", "OMP_NUM_THREADS": "1"}
-    settings["MRNLAB_SLOTS"] = "1" if asked.quick else str(_SLOTS)
-    if asked.quick:
-        settings["MRNLAB_LINGER_S"] = "1"
+    settings |= {"MRNLAB_SLOTS": "1" if asked.quick else str(_SLOTS), "MRNLAB_LINGER_S": "2"}
     reports = []
     with laboratory(**settings) as folder, _databases(folder, asked.databases.split(",")) as urls:
         for database, url in urls.items():
             with laboratory(**settings) as home, contextlib.closing(Store.open(url)) as store:
-                soak = Soak(store, database, asked.seed, quick=asked.quick)
                 configs = descriptions(home)[: 1 if asked.quick else None]
+                soak = Soak(store, asked.seed, quick=asked.quick)
                 reports.append(soak.run(configs, 60 * asked.minutes / len(urls)))
-            tell(vars(reports[-1]))
+            tell({"database": database} | reports[-1])
+    names = ("rows_expected", "rows_found", "lost_runs")
     tell(
         {
-            "runs": sum(report.runs for report in reports),
-            "faults": sum(report.faults.total() for report in reports),
-            "rows_expected": sum(report.rows_expected for report in reports),
-            "rows_found": sum(report.rows_found for report in reports),
-            "lost_runs": sum(report.lost_runs for report in reports),
+            "runs": sum(report["runs"] for report in reports),
+            "faults": sum(sum(report["faults"].values()) for report in reports),
+            **{name: sum(report[name] for report in reports) for name in names},
         }
     )
-    if any(report.lost_runs or report.rows_different for report in reports):
+    if any(report["lost_runs"] or report["rows_different"] for report in reports):
         raise SystemExit(1)
 
 

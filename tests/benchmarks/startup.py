@@ -2,23 +2,20 @@
 
 From a run's being submitted, as the form does it, to its first loss in the store, with real workers in a
 laboratory of its own: *cold*, no worker alive and the text never encoded, and *warm*, the worker having
-trained another run. Then what that time is made of (one fresh process, seconds by the clock and of the
-processor), what `import core` and the modules of each page take, and what encoding a corpus takes. Medians of
-N. What the operating system keeps of files in memory is not thrown away: "cold" is not the first start after
-a boot. The last line is JSON, all figures stand above it. `--quick` starts one worker, on `demo`.
+trained another run. Then what `import core` takes, and what encoding a corpus takes. Medians of N. What the
+operating system keeps of files in memory is not thrown away: "cold" is not the first start after a boot. The
+last line is JSON, all figures stand above it. `--quick` starts one worker, on `demo`.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -32,8 +29,8 @@ from core.models.sources import locate
 from core.paths import home
 from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
-from jobs.submit import check, submit
 from jobs.worker.logs import tail
+from jobs.submit import check, submit
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 from tests.supervised import end_all, owner_of, wait_for
 
@@ -119,65 +116,13 @@ def other_starts(corpus: str) -> dict[str, float]:
     }
 
 
-_PARTS = {
-    "import jobs.worker.loop": "import jobs.worker.loop",
-    "read the corpus": """
-from core.config import RunConfig
-from core.corpora import prepare
-config = RunConfig.from_json(sys.argv[1])
-corpus = prepare(config)""",
-    "import torch": "import torch",
-    "import core.training": "import core.training.trainer as trainer",
-    "import transformers": "import transformers.models.bert.modeling_bert",
-    "load the tokenizer": """
-from core.encoding.tokenizer import load_tokenizer
-from core.models.sources import locate
-tokenizer = load_tokenizer(locate("minilm"))""",
-    "check the weights and load the encoder": """
-from core.models.encoders import load_transformer
-load_transformer("minilm", half=False)""",
-    "encode the corpus": """
-from core.training.setup import encode_corpus
-encode_corpus(config, corpus, tokenizer)""",
-    "set up (all of it, from caches)": "run = trainer.set_up(config, corpus)",
-    "first batch": "batch = next(run.epoch(skip=0))",
-    "first step": "trainer.train_step(run, batch)",
-}
-_CLOCK = """
-import json, sys, time
-from jobs.worker.idle import collect_seldom
-collect_seldom()
-parts, clock, processor = {}, time.perf_counter(), time.process_time()
-def part(name):
-    global clock, processor
-    parts[name] = [time.perf_counter() - clock, time.process_time() - processor]
-    clock, processor = time.perf_counter(), time.process_time()
-"""
-
-
-def in_fresh_process(parts: Mapping[str, str], *given: str) -> dict[str, list[float]]:
-    """Seconds of each part, by the clock and of the processor, run one after another in a new process."""
-    script = _CLOCK + "".join(f"{code}\npart({name!r})\n" for name, code in parts.items())
-    command = [sys.executable, "-c", script + "print(json.dumps(parts))", *given]
-    with laboratory():
-        done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-_LIGHT = 'assert not {"torch", "transformers", "datasets", "seqeval"} & set(sys.modules), "imports too much"'
-
-
-def imports(*, pages: bool) -> dict[str, float]:
-    """Seconds to import `core`; `pages`: also, with Streamlit there, what `main.py` and each page import."""
-    took = {"core": in_fresh_process({"core": "import core"})["core"][0]}
-    paths = [_ROOT / "dashboard" / "main.py", *sorted((_ROOT / "dashboard" / "app_pages").glob("[!_]*.py"))]
-    for path in paths if pages else ():
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-        lines = [ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-        page = "\n".join(line for line in lines if "__future__" not in line)
-        parts = {"streamlit": "import streamlit.web.bootstrap", "page": page, "light": _LIGHT}
-        took[f"page {path.stem}"] = in_fresh_process(parts)["page"][0]
-    return took
+def import_core() -> dict[str, float]:
+    """Seconds to import `core` in a new process."""
+    script = "import time; began = time.perf_counter(); import core; print(time.perf_counter() - began)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return {"import_core_s": float(done.stdout)}
 
 
 def encoding(corpus: str) -> dict[str, float]:
@@ -192,14 +137,8 @@ def encoding(corpus: str) -> dict[str, float]:
     return {"encode_s": took[0] / 1000, "encode_cached_s": took[1] / 1000}
 
 
-def _medians(measure: Callable[[], Mapping[str, float]], times: int) -> dict[str, float]:
-    """Of each figure, over so many measurements."""
-    figures = [measure() for _ in range(times)]
-    return {name: statistics.median(figure[name] for figure in figures) for name in figures[0]}
-
-
 def main() -> None:
-    """Prints each figure, all as JSON, and last those that a start is judged by."""
+    """Prints all figures, and last those that a start is judged by."""
     parser = arguments(__doc__)
     parser.add_argument("--data", type=Path, help="a folder with CoNLL-2003's columns")
     parser.add_argument("--times", type=int, default=3)
@@ -209,24 +148,12 @@ def main() -> None:
     corpus = "demo" if asked.quick else str(asked.data.resolve())
     times = 1 if asked.quick else asked.times
     os.environ |= {"MRNLAB_SLOTS": "1", "MRNLAB_LINGER_S": "300", "HF_HUB_OFFLINE": "1"}
-    load_before = os.getloadavg()[0]
-    figures = _medians(lambda: encoding(corpus), times)
-    imported = _medians(lambda: imports(pages=not asked.quick), times)
-    figures |= {"import_core_s": imported["core"]}
-    made_of = {} if asked.quick else in_fresh_process(_PARTS, described(corpus, 1).to_json())
-    figures |= _medians(lambda: starts(corpus), times)
-    if not asked.quick:
-        figures |= _medians(lambda: other_starts(corpus), times)
-    for name, value in figures.items():
-        print(f"{name:>40}  {value:7.3f}")
-    for name, value in imported.items():
-        print(f"{'import ' + name:>40}  {value:7.3f} s")
-    for name, (clock, processor) in made_of.items():
-        print(f"{name:>40}  {clock:7.3f} s by the clock, {processor:7.3f} s of the processor")
-    whole = {"corpus": Path(corpus).name, "times": times, "load": [load_before, os.getloadavg()[0]]}
-    tell(whole | {"figures": figures, "imports": imported, "parts": made_of})
+    measures = [encoding, lambda _corpus: import_core(), starts] + ([] if asked.quick else [other_starts])
+    rounds = [{name: s for measure in measures for name, s in measure(corpus).items()} for _ in range(times)]
+    figures = {name: round(statistics.median(one[name] for one in rounds), 3) for name in rounds[0]}
+    tell({"corpus": Path(corpus).name, "times": times, "load": os.getloadavg()[0], "figures": figures})
     judged = ("first_loss_cold_s", "first_loss_warm_s", "import_core_s", "encode_s", "encode_cached_s")
-    tell({name: round(figures[name], 3) for name in judged})
+    tell({name: figures[name] for name in judged})
 
 
 if __name__ == "__main__":

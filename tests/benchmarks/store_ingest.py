@@ -110,7 +110,7 @@ def listing(url: str, number: int) -> dict[str, Any]:
     }
 
 
-def emptied(url: str) -> None:
+def empty(url: str) -> None:
     """Takes out of a database what was measured with."""
     with contextlib.closing(Store.open(url)) as store, store.transaction() as connection:
         connection.execute(delete(runs))
@@ -125,11 +125,9 @@ def main() -> None:
     with laboratory() as home:
         urls = [asked.db or f"sqlite:///{home / name}" for name in ("ingest.db", "listing.db")]
         figures = {"ingest": ingest(urls[0], seconds, writers, quick=asked.quick)}
-        if asked.db:
-            emptied(asked.db)
+        empty(urls[0])
         figures["listing"] = listing(urls[1], number)
-        if asked.db:
-            emptied(asked.db)
+        empty(urls[1])
     tell(figures)
 
 

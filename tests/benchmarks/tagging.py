@@ -7,7 +7,7 @@ Milliseconds of one processor core (CPU time), which other work on the machine d
 the clock; medians. The heads are untrained: labels do not matter here. The last line is JSON.
 
 `tests.benchmarks.training` measures tagging beside `transformers.pipeline("token-classification")` with
-`beside_pipeline`: words a second, and one sentence's wait.
+`beside_pipeline`.
 """
 
 from __future__ import annotations
@@ -34,30 +34,27 @@ from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger
 from core.tagging import load_tagger, tag_in_parts
 from core.training.trainer import train
-from tests.benchmarks._harness import alternate, arguments, laboratory, milliseconds, ratio, spread, tell
+from tests.benchmarks._harness import alternate, arguments, laboratory, ratio, spread, tell
 from tests.benchmarks._loops import Job, quiet
 
 __all__ = ["Effort", "beside_pipeline"]
 
 _RUNS, _SENTENCES = 8, 60
-OURS = 32
-"""Sentences that the laboratory tags at once."""
 
 Words = Sequence[str]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is tagged: blocks of so many sentences, single sentences, and batch sizes of the pipeline."""
+    """How much is tagged: blocks of so many sentences, and the pipeline's batch sizes to choose from."""
 
     blocks: int = 5
     sentences: int = 128
-    single: int = 40
     batches: tuple[int, ...] = (1, 4, 8, 16, 32, 64)
 
 
 def beside_pipeline(job: Job, effort: Effort) -> dict[str, Any]:
-    """Figures of each way to tag, turn by turn, and ratios of words a second or of waits, ours first.
+    """Figures of each way to tag, turn by turn, and ratios of words a second, ours first.
 
     The pipelines have the same weights: a run of the job's steps, saved as a folder per task. A pipeline
     answers for one task, so three tasks take three of them; the fair comparison is one task on both sides.
@@ -83,21 +80,15 @@ def beside_pipeline(job: Job, effort: Effort) -> dict[str, Any]:
         blocks = [sentences[start :: effort.blocks] for start in range(effort.blocks)]
         tried = {size: 1 / _speed(partial(_piped, [pipe], size), blocks[0]) for size in effort.batches}
         best = min(tried, key=lambda size: tried[size])
-        ways: dict[str, Any] = {
+        ways = {
             "ours": partial(_tagged, tagger),
             "ours_one_task": partial(_tagged, alone),
             "pipelines": partial(_piped, pipes, best),
             "pipeline": partial(_piped, [pipe], best),
-            "pipeline_at_our_batch": partial(_piped, [pipe], OURS),
-            "pipeline_sorted_by_hand": lambda block: _piped([pipe], OURS, sorted(block, key=len)),
         }
         for way in ways.values():
             way(blocks[0][:8])
         speeds = alternate({name: partial(_speed, way) for name, way in ways.items()}, blocks)
-        # A sentence alone is a batch of one.
-        ways |= {"pipelines": partial(_piped, pipes, 1), "pipeline": partial(_piped, [pipe], 1)}
-        names = ("ours", "ours_one_task", "pipelines", "pipeline")
-        waits = alternate({name: partial(_wait_ms, ways[name]) for name in names}, sentences[: effort.single])
         return {
             "tasks": tasks,
             "one_task": tasks[-1],
@@ -106,14 +97,9 @@ def beside_pipeline(job: Job, effort: Effort) -> dict[str, Any]:
             "pipeline_ms_a_word_by_batch": {size: round(1000 * s, 2) for size, s in tried.items()},
             "best_batch": best,
             "words_per_s": {name: spread(own, 0)["median"] for name, own in speeds.items()},
-            "sentence_ms": {name: spread(own, 1)["median"] for name, own in waits.items()},
             "ratios": {
                 "one_task_over_best": ratio(speeds["ours_one_task"], speeds["pipeline"]),
-                "one_task_at_equal_batch": ratio(speeds["ours_one_task"], speeds["pipeline_at_our_batch"]),
-                "one_task_over_sorted": ratio(speeds["ours_one_task"], speeds["pipeline_sorted_by_hand"]),
                 "all_tasks_over_best": ratio(speeds["ours"], speeds["pipelines"]),
-                "sentence_one_task": ratio(waits["pipeline"], waits["ours_one_task"]),
-                "sentence_all_tasks": ratio(waits["pipelines"], waits["ours"]),
             },
         }
 
@@ -167,11 +153,6 @@ def _speed(way: Any, sentences: Sequence[Words]) -> float:
     began = time.perf_counter()
     way(sentences)
     return sum(map(len, sentences)) / (time.perf_counter() - began)
-
-
-def _wait_ms(way: Any, sentence: Words) -> float:
-    """Milliseconds of one sentence alone."""
-    return milliseconds(lambda: way([sentence]))[0]
 
 
 def _times(taggers: Sequence[SavedTagger], sentences: Sequence[Words]) -> dict[str, float]:

@@ -99,7 +99,6 @@ def _variants(
             "steps": total.steps,
             "words": total.words,
             "peak_mb": round(size.peak / 2**20),
-            "peak_mb_beyond_imports": round((size.peak - size.imports) / 2**20),
             "peak_mb_on_gpu": None if size.cuda is None else round(size.cuda / 2**20),
             "useful_tflops": reached,
             "mfu": None if peak is None else round(reached / peak, 4),
@@ -174,7 +173,7 @@ def measure(asked: Namespace) -> dict[str, float]:
             assert_equal_losses(job)
         training = compare(job)
         tell(training)
-        effort = Effort(blocks=1, sentences=4, single=1, batches=(1, 4)) if asked.quick else Effort()
+        effort = Effort(blocks=1, sentences=4, batches=(1, 4)) if asked.quick else Effort()
         tagging = beside_pipeline(job, effort)
         tell(tagging)
     names = ("over_trainer", "over_trainer_fp32", "over_published", "mrn_over_mtl")
@@ -189,6 +188,7 @@ def measure(asked: Namespace) -> dict[str, float]:
 def _described(asked: Namespace) -> Iterator[RunConfig]:
     """The MTL run. `bert-base`, and what `--quick` trains, are written to a folder for the block."""
     from core.config import RunConfig
+    from tests.benchmarks._loops import random_bert
 
     with TemporaryDirectory() as folder:
         if asked.quick:
@@ -199,25 +199,11 @@ def _described(asked: Namespace) -> Iterator[RunConfig]:
         values: dict[str, Any] = {name: getattr(asked, name) for name in ("tasks", "device", "precision")}
         values |= {"corpus": asked.data, "encoder": asked.encoder, "paradigm": "mtl"}
         if asked.encoder == "bert-base":
-            values["encoder"] = _random_bert_base(folder)
+            values["encoder"] = random_bert(Path(folder))
         if Path(asked.data).is_dir():
             values["columns"] = asked.columns
         fields = dict(field.split("=", 1) for field in asked.set)
         yield RunConfig.build(batch_size=asked.batch, **values | fields)
-
-
-def _random_bert_base(folder: str) -> str:
-    """BERT base (12 layers, 768 features) with random weights. MiniLM has its vocabulary."""
-    import torch
-    from transformers import BertConfig, BertModel
-
-    from core.encoding.tokenizer import load_tokenizer
-    from core.models.sources import locate
-
-    load_tokenizer(locate("minilm")).inner.save_pretrained(folder)
-    torch.manual_seed(0)
-    BertModel(BertConfig()).save_pretrained(folder)
-    return folder
 
 
 def main() -> None:

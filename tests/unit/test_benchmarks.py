@@ -27,7 +27,7 @@ KEYS = {
     "evaluation": "evaluation_share_of_epoch",
     "mrn_step": "update_speedup mrn_over_mtl",
     "pages": "runs points open_s live_update_ms live_update_kb relations_step_ms",
-    "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s first_run_s second_run_s",
+    "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
     "snapshots": "ratio read_ms",
     "soak": "runs faults rows_expected rows_found lost_runs",
