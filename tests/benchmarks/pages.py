@@ -213,7 +213,7 @@ def statements(place: Place) -> tuple[int, float]:
     without a browser, over the store of MRNLAB_HOME.
     """
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=_PATIENCE_S)
-    app.switch_page(f"app_pages/{place.page}.py")
+    app.switch_page(f"{place.page}/page.py")
     for name, value in place.query.items():
         app.query_params[name] = value
     ran: list[str] = []

@@ -29,8 +29,8 @@ from core.models.sources import locate
 from core.paths import home
 from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
-from jobs.worker.logs import tail
 from jobs.submit import check, submit
+from jobs.worker.logs import tail
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 from tests.supervised import end_all, owner_of, wait_for
 

@@ -39,7 +39,7 @@ KEYS = {
 }
 # The server imports once what most of them take seconds to import.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["core.training.trainer", "tests.tiny", "tests.trained"])
+PROCESSES.set_forkserver_preload(["tests.trained", "dashboard.curves.charts", "streamlit.testing.v1"])
 
 
 def commands() -> list[str]:
