@@ -9,10 +9,10 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, SupportsFloat
+from typing import Literal, NamedTuple, SupportsFloat
 
 from core.corpora.types import Planted
-from core.mrn.relations import MODES, Numbers, Relations, numbers
+from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
 
 # Which epoch is the best. Development scores choose; test scores cannot even be passed in.
 
@@ -196,6 +196,25 @@ class SplitResult:
     gold: Mapping[str, Sequence[Sequence[str]]]
 
 
+class WordTag(NamedTuple):
+    """One task's answer for one word: its label, its probability, and the best labels in falling order.
+
+    A tuple, which costs least to make: a text has as many of them as words times tasks.
+    """
+
+    label: str
+    confidence: float
+    alternatives: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """The words and, for each task, one WordTag per word."""
+
+    tokens: tuple[str, ...]
+    tags: Mapping[str, tuple[WordTag, ...]]
+
+
 @dataclass(frozen=True)
 class Note:
     """A sentence for the researcher about this run (the penalty has vanished, say).
@@ -226,7 +245,7 @@ Sink = Callable[[Event], None]
 # Needs no torch.
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Numbers))
+_FIELDS = tuple(field.name for field in dataclasses.fields(CovarianceStatistics))
 
 RELATION_METRICS: tuple[str, ...] = tuple(f"{mode}_{name}" for mode in MODES for name in _FIELDS)
 """The names of the numbers of the three covariances."""
@@ -238,20 +257,20 @@ def relation_metrics(
     """The numbers of the three covariances at a step: `task_effective_rank`, `label_trace`,
     `feature_condition`, `task_strongest` and so on, and `objective` (J) where the prior has one.
     """
-    measured = {mode: numbers(relations, mode) for mode in MODES}
+    measured = {mode: covariance_statistics(relations, mode) for mode in MODES}
     found = {f"{mode}_{name}": getattr(measured[mode], name) for mode in MODES for name in _FIELDS}
     found["objective"] = None if objective is None else float(objective)
     values = {(TOTAL, name): value for name, value in found.items() if value is not None}
     return StepMetrics(step, epoch, seconds, values)
 
 
-def numbers_at(logged: Mapping[str, float], mode: str, relations: Relations) -> Numbers:
+def statistics_at(logged: Mapping[str, float], mode: str, relations: Relations) -> CovarianceStatistics:
     """The numbers of `mode` as they were logged at a step (name → value), exact; where a run has not logged
     them, those of the `relations` stored at it.
     """
     if f"{mode}_trace" not in logged:
-        return numbers(relations, mode)
-    return Numbers(
+        return covariance_statistics(relations, mode)
+    return CovarianceStatistics(
         effective_rank=logged[f"{mode}_effective_rank"],
         trace=logged[f"{mode}_trace"],
         condition=logged[f"{mode}_condition"],

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from core.corpora.types import Sentence
 from core.evaluation.scores import PlainScore, score_task
-from core.records import TaskScore
+from core.records import TaggedSentence, TaskScore, WordTag
+
+__all__ = [
+    "TaggedSentence",
+    "Tagger",
+    "WordTag",
+    "column_names",
+    "conll_text",
+    "given_scores",
+    "joined",
+    "load_tagger",
+    "tag_in_parts",
+]
 
 _PART = 256
-
-
-class WordTag(NamedTuple):
-    """One task's answer for one word: its label, its probability, and the best labels in falling order.
-
-    A tuple, which costs least to make: a text has as many of them as words times tasks.
-    """
-
-    label: str
-    confidence: float
-    alternatives: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TaggedSentence:
-    """The words and, for each task, one WordTag per word."""
-
-    tokens: tuple[str, ...]
-    tags: Mapping[str, tuple[WordTag, ...]]
 
 
 class Tagger(Protocol):

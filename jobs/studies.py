@@ -329,7 +329,7 @@ class _Following:
         chosen = {family: chosen_arm(layout, family, found.dev, found.failed) for family in searched}
         if searched and all(chosen.values()):
             told = [
-                f"{family} {layout.study.family(family).told(arm.values)} "
+                f"{family} {layout.study.family(family).describe(arm.values)} "
                 f"({_percent(dev_mean(arm, layout.study.search_seeds, layout.setting.targets, found.dev))})"
                 for family, arm in chosen.items()
                 if arm is not None

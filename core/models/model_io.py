@@ -30,8 +30,8 @@ from core.errors import ConfigError, MRNLabError
 from core.models.device import ALL_THREADS
 from core.models.encoders import (
     BiLSTM,
+    CachedTransformer,
     Encoder,
-    Remembering,
     TrainedRows,
     Transformer,
     join_rows,
@@ -41,8 +41,7 @@ from core.models.encoders import (
 )
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger
-from core.records import TaskFacts
-from core.tagging import TaggedSentence, WordTag
+from core.records import TaggedSentence, TaskFacts, WordTag
 
 # A finished run as a tagger of free text.
 
@@ -285,7 +284,7 @@ def _inner(tagger: SavedTagger) -> Any:
     """The Transformers model under the heads."""
     encoder: Any = tagger.model.encoder
     encoder = getattr(encoder, "below", encoder)
-    if isinstance(encoder, Remembering):
+    if isinstance(encoder, CachedTransformer):
         encoder = encoder.transformer
     if not isinstance(encoder, Transformer):
         raise MRNLabError(f"A {type(encoder).__name__} holds no transformer to export.")

@@ -174,7 +174,7 @@ Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Numbers:
+class CovarianceStatistics:
     """One covariance (d, d) in numbers.
 
     `effective_rank` is the number of directions that share the variance, from 1 (all in one) to d (the same
@@ -191,13 +191,13 @@ class Numbers:
     strongest: float | None
 
 
-def numbers(relations: Relations, mode: str) -> Numbers:
+def covariance_statistics(relations: Relations, mode: str) -> CovarianceStatistics:
     """The numbers of `task`, `label` or `feature`. No D × D matrix is decomposed."""
     if not _finite(relations, mode):
-        return Numbers(math.nan, math.nan, math.nan, math.nan)
+        return CovarianceStatistics(math.nan, math.nan, math.nan, math.nan)
     spectrum = eigenvalues(relations, mode)
     largest, smallest, trace = float(spectrum[-1]), float(spectrum[0]), float(spectrum.sum())
-    return Numbers(
+    return CovarianceStatistics(
         effective_rank=_effective_rank(spectrum),
         trace=trace,
         condition=largest / smallest if smallest > 0 else math.inf,

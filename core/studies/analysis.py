@@ -82,9 +82,9 @@ class Outcome:
     """What the chosen arm took for one seed, summed over the models of STL; None where that is not known."""
 
     @property
-    def arm_told(self) -> str:
+    def chosen(self) -> str:
         """The chosen arm in words; empty where there was no choice."""
-        return "" if self.arm is None else self.family.told(self.arm)
+        return "" if self.arm is None else self.family.describe(self.arm)
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView 
     rows = [
         Row(
             f"{paper.models[result.setting.name]} ({outcome.family.title})",
-            outcome.arm_told if outcome.arm is not None else "open",
+            outcome.chosen if outcome.arm is not None else "open",
             {task: Cell(outcome.scores.get(task), outcome.published.get(task)) for task in tasks},
             outcome.cost,
         )

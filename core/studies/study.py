@@ -20,7 +20,7 @@ class Family:
     title: str
     arms: tuple[Mapping[str, Any], ...]
 
-    def told(self, arm: Mapping[str, Any]) -> str:
+    def describe(self, arm: Mapping[str, Any]) -> str:
         """What sets this arm apart from the others, such as `λ=0.01`; empty for a single arm."""
         return ", ".join(
             f"{'λ' if name == 'lambda' else name}={_plain(arm.get(name))}" for name in self.searched

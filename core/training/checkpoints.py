@@ -20,7 +20,7 @@ from core.errors import TrainingError
 from core.models import model_io as models
 from core.models.encoders import TrainedRows
 from core.records import DevMetrics, Note, Saved, Sink
-from core.training.setup import Setup
+from core.training.setup import TrainingRun
 from core.training.step_log import StepLog
 
 # All that a training needs to go on exactly where it was, as safetensors and JSON, never pickle.
@@ -54,7 +54,7 @@ class Progress:
     history: list[DevMetrics] = field(default_factory=list)
 
 
-def state_writer(run: Setup, at: Progress) -> tuple[int, Callable[[Path], None]]:
+def state_writer(run: TrainingRun, at: Progress) -> tuple[int, Callable[[Path], None]]:
     """About how many bytes the state of a training has, and what writes it into a folder."""
     parts: dict[str, Mapping[str, Tensor]] = {
         "model": run.model.state_dict(),
@@ -81,7 +81,7 @@ def state_writer(run: Setup, at: Progress) -> tuple[int, Callable[[Path], None]]
     return sum(value.nbytes for value in tensors.values()), write
 
 
-def read_state(folder: Path, run: Setup) -> Progress:
+def read_state(folder: Path, run: TrainingRun) -> Progress:
     """Puts a training, just set up, where it was when that state was written.
 
     Raises TrainingError where it was begun under another alignment.
@@ -120,7 +120,7 @@ def _check_alignment(before: Mapping[str, Tensor], now: Mapping[str, Tensor]) ->
             )
 
 
-def other_conditions(folder: Path, run: Setup) -> list[str]:
+def other_conditions(folder: Path, run: TrainingRun) -> list[str]:
     """What that state was computed with that is otherwise now, each as `torch 2.11.0, now 2.13.0`."""
     before: dict[str, Any] = json.loads((folder / _REST).read_text(encoding="utf-8"))["conditions"]
     now = _conditions(run)
@@ -138,7 +138,7 @@ def _generators(device: torch.device) -> dict[str, Tensor]:
     return states
 
 
-def _conditions(run: Setup) -> dict[str, str]:
+def _conditions(run: TrainingRun) -> dict[str, str]:
     """What the last digits of a training's numbers depend on besides its description."""
     processor = torch.backends.cpu.get_cpu_capability()
     device = torch.cuda.get_device_name(run.device) if run.device.type == "cuda" else run.device.type
@@ -173,7 +173,7 @@ class _Best:
 class Resuming:
     """The states of one training, in the folders of its checkpoint."""
 
-    def __init__(self, run: Setup, checkpoint: Checkpoint, sink: Sink) -> None:
+    def __init__(self, run: TrainingRun, checkpoint: Checkpoint, sink: Sink) -> None:
         self._run, self._checkpoint, self._sink = run, checkpoint, sink
         self._saved_step = 0
         self._no_room_told = False
@@ -276,7 +276,7 @@ class Resuming:
             ) from error
 
 
-def _identity(run: Setup) -> str:
+def _identity(run: TrainingRun) -> str:
     """Of a run's description and data: what a state must be of to be taken up. The device may be another."""
     digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
     for part in run.model.modules():

@@ -173,7 +173,7 @@ _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart
 
 
 @dataclass
-class Setup:
+class TrainingRun:
     """A training, ready to begin."""
 
     config: RunConfig
@@ -225,7 +225,7 @@ class Setup:
         return data
 
 
-def set_up(config: RunConfig, corpus: Corpus) -> Setup:
+def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     """Build the training that `config` describes on `corpus`, as `core.corpora.prepare` returned it.
 
     Raises MRNLabError where encoder, device or data do not allow it.
@@ -260,7 +260,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> Setup:
     total_steps = steps_per_epoch * config.epochs
     optimiser, schedule = make_optimiser(model, config, total_steps)
     prior, alignment, counts = _prior(config, corpus, splits["train"], tasks, encoder.features, device)
-    return Setup(
+    return TrainingRun(
         config=config,
         facts=RunFacts(
             device=str(device),
@@ -360,12 +360,12 @@ def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(steps))
 
 
-def snapshot_steps(updates: Sequence[int], moments: int) -> frozenset[int]:
+def snapshot_steps(updates: Sequence[int], snapshots: int) -> frozenset[int]:
     """The steps at which covariances are stored: evenly spaced among their updates, the last always.
 
     Between two updates nothing changes, so there are never more snapshots than updates.
     """
-    kept = min(moments, len(updates))
+    kept = min(snapshots, len(updates))
     return frozenset(updates[math.ceil(len(updates) * index / kept) - 1] for index in range(1, kept + 1))
 
 
@@ -383,7 +383,7 @@ def _prior(
     alignment = align(config.alignment, counts, corpus.overlaps or overlaps(corpus.train, config.tasks))
     settings = PriorSettings(
         features=features,
-        strength=config.lambda_,
+        lambda_=config.lambda_,
         tokens=sum(task.train_tokens for task in tasks),
         learn=config.learn,
         shrinkage=config.shrinkage or 1.0,

@@ -29,7 +29,7 @@ from core.records import (
 from core.training.checkpoints import Resuming
 from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
-from core.training.setup import Setup, set_up, snapshot_steps, update_steps
+from core.training.setup import TrainingRun, set_up, snapshot_steps, update_steps
 from core.training.step_log import StepLog
 
 _VANISHED = 1e-6
@@ -79,7 +79,7 @@ def train(
     )
     per_epoch = run.facts.steps_per_epoch
     steps = update_steps(config, run.splits["train"].batches.per_part)
-    updates, moments = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
+    updates, snapshot_at = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
     dev = Scorer(config, "dev", run.splits["dev"], run.tasks) if "dev" in run.splits else None
     chosen = partial(best_epoch, by=run.facts.selected_by, epochs=config.epochs)
     best_on_dev: Predicted | None = None
@@ -99,7 +99,7 @@ def train(
             if at.step in updates:
                 log.flush()
                 prior.update(heads.weight)  # (24) to (26)
-            if at.step in moments and (relations := prior.relations()) is not None:
+            if at.step in snapshot_at and (relations := prior.relations()) is not None:
                 sink(Snapshot(at.step, at.step / per_epoch, relations))
                 objective = prior.objective(heads.weight)
                 sink(relation_metrics(at.step, at.step / per_epoch, log.seconds, relations, objective))
@@ -140,7 +140,7 @@ def train(
     return Outcome(False, best, at.step)
 
 
-def train_step(run: Setup, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def train_step(run: TrainingRun, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One step of the optimiser: the tasks' losses and word counts (T,), penalty and total loss (scalars)."""
     batch = batch.to(run.device)
     sums, counts = run.model.losses(run.model(batch), batch.labels)
@@ -156,13 +156,13 @@ def train_step(run: Setup, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor
     return losses, counts, penalty, total
 
 
-def _rate(run: Setup) -> float:
+def _rate(run: TrainingRun) -> float:
     """The heads' learning rate of this step: their group is the last."""
     return float(run.optimiser.param_groups[-1]["lr"])
 
 
 def _evaluate(
-    run: Setup, dev: Scorer, sink: Sink, epoch: int, step: int, seconds: float
+    run: TrainingRun, dev: Scorer, sink: Sink, epoch: int, step: int, seconds: float
 ) -> tuple[DevMetrics, Predicted]:
     """Predict and score the development sentences."""
     predicted = predict(run.model, run.enter("dev"), run.device)

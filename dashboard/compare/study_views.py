@@ -166,7 +166,7 @@ def _row(result: Result, one: Outcome) -> Row:
     found = one.differences.get(MEAN)
     return Row(
         one.family.title,
-        one.arm_told if one.arm is not None else "open",
+        one.chosen if one.arm is not None else "open",
         percent(None if one.dev is None else one.dev.mean),
         {target: one.scores.get(target) for target in _targets(result)},
         "" if found is None else _points(found),

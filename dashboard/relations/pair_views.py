@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import Relations, impossible_blocks
-from core.records import TOTAL, numbers_at
+from core.records import TOTAL, statistics_at
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
 from dashboard.relations.views import Course, Places, RelationsView, Rows, Shared, impossible_cells, same_task
 from jobs.wording import number
@@ -229,7 +229,7 @@ def in_numbers(
     """The numbers of the mode shown at the step shown; penalty and J where they were logged."""
     curves = {one.key.name: one for one in series}
     logged = {name: value for name, one in curves.items() if (value := _at(one, view.key.step)) is not None}
-    found = numbers_at(logged, view.mode, learned)
+    found = statistics_at(logged, view.mode, learned)
     written = {
         "effective_rank": _written(found.effective_rank)
         + (f" of {len(view.rows)}" if math.isfinite(found.effective_rank) else ""),

@@ -11,7 +11,7 @@ from core.config.sweep import whole_number
 from core.errors import MRNLabError
 from core.mrn.relations import MODES, Relations, impossible_blocks, row_names, strongest_pairs, task_groups
 from core.plain_text import shortened
-from core.records import RELATION_METRICS, TOTAL, numbers_at
+from core.records import RELATION_METRICS, TOTAL, statistics_at
 from core.store import MetricKey, Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say, tell
@@ -43,7 +43,7 @@ def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> 
     matrix = learned.correlation(mode)
     names, owners = row_names(run.facts, run.config.tasks, mode, len(matrix))
     pairs = strongest_pairs(matrix, _PAIRS, impossible_blocks(run.facts, mode, owners))
-    found = numbers_at(logged, mode, learned)
+    found = statistics_at(logged, mode, learned)
     return {
         "size": len(matrix),
         "learned": mode in (run.config.learn or MODES),

@@ -346,7 +346,7 @@ def _rows(result: Result) -> Iterator[list[str]]:
         found = one.differences.get(MEAN)
         yield [
             one.family.title,
-            one.arm_told or ("" if one.arm is not None else "open"),
+            one.chosen or ("" if one.arm is not None else "open"),
             _NONE if one.dev is None else f"{100 * one.dev.mean:.2f}",
             *(_scores(one.scores.get(target)) for target in targets),
             *(["", "", ""] if found is None else _difference(found)),

@@ -30,7 +30,7 @@ from core.models.encoders.fast_bert import packs
 from core.models.sources import locate
 from core.records import Event, RunFacts
 from core.training import trainer
-from core.training.setup import Setup, set_up
+from core.training.setup import TrainingRun, set_up
 from tests.benchmarks._harness import laboratory
 from tests.benchmarks._turns import Loop, Turns
 
@@ -132,13 +132,13 @@ def _train_ours(job: Job, turns: Turns, **changes: Any) -> None:
         )
 
 
-def _counted(turns: Turns) -> Callable[[Setup, Any], Any]:
+def _counted(turns: Turns) -> Callable[[TrainingRun, Any], Any]:
     """The loop's own step, its batch counted. While it warms up it also trains on the longest sentences, so
     that memory peaks as in a whole epoch.
     """
     train_step = trainer.train_step
 
-    def step(run: Setup, batch: Any) -> Any:
+    def step(run: TrainingRun, batch: Any) -> Any:
         if turns.warming:
             train_step(run, next(run.splits["train"].batches.by_length()))
         encoder: Any = run.model.encoder
@@ -296,7 +296,7 @@ def assert_equal_losses(job: Job) -> None:
         torch.testing.assert_close(trainer.train_step(run, batch)[-1].float(), theirs, rtol=1e-5, atol=0)
 
 
-def _give_heads(run: Setup, linears: Sequence[Any]) -> None:
+def _give_heads(run: TrainingRun, linears: Sequence[Any]) -> None:
     """Each task's rows of the run's heads to a linear layer."""
     with torch.no_grad():
         for linear, rows in zip(linears, run.model.heads.slices, strict=True):

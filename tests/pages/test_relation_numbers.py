@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.types import Planted as PlantedFacts
-from core.mrn.relations import Relations, numbers
+from core.mrn.relations import Relations, covariance_statistics
 from core.records import Snapshot, relation_metrics
 from core.store import MetricSeries, SnapshotKey, Store
 from dashboard.relations.pair_views import Planted, in_numbers, number_keys, planted
@@ -82,7 +82,7 @@ def test_a_run_that_logged_no_numbers_is_measured(open_page: Open) -> None:
     store.close()
     shown = table(open_page("relations", run=str(run_id)), "At this step").set_index("Number")
     assert list(shown.index) == ["Effective rank", "Trace", "Condition", "Strongest pair"]
-    assert shown.loc["Trace", "At this step"] == f"{numbers(found, 'task').trace:.4g}"
+    assert shown.loc["Trace", "At this step"] == f"{covariance_statistics(found, 'task').trace:.4g}"
     assert all(len(line) == 0 for line in shown["Over training"])
 
 
@@ -97,7 +97,9 @@ def test_infinity_and_missing_values_are_written_not_drawn() -> None:
     view = relations(run, "task", keys[1], singular)
     rows = {row.title: row for row in in_numbers(view, singular, series, keys)}
     assert rows["Condition"].value == "∞"
-    assert rows["Condition"].line == (pytest.approx(numbers(found, "task").condition, rel=1e-5),)
+    assert rows["Condition"].line == (
+        pytest.approx(covariance_statistics(found, "task").condition, rel=1e-5),
+    )
     assert rows["Strongest pair"].value == "1.000 (pos, sim-1)"
     assert "Penalty" not in rows
 

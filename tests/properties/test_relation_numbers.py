@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mrn.relations import MODES, Block, Relations, correlation, eigenvalues, numbers, strongest_pairs
+from core.mrn.relations import (
+    MODES,
+    Block,
+    Relations,
+    correlation,
+    covariance_statistics,
+    eigenvalues,
+    strongest_pairs,
+)
 from core.records import TOTAL, relation_metrics
 
 
@@ -41,7 +49,7 @@ def dense(relations: Relations, mode: str) -> np.ndarray:
 def test_numbers_are_those_of_the_dense_matrix(relations: Relations, mode: str) -> None:
     matrix = dense(relations, mode)
     expected = np.linalg.eigvalsh(matrix)
-    found = numbers(relations, mode)
+    found = covariance_statistics(relations, mode)
     np.testing.assert_allclose(eigenvalues(relations, mode), expected, rtol=1e-6, atol=1e-9 * expected[-1])
     shares = expected / expected.sum()
     assert found.effective_rank == pytest.approx(math.exp(-np.sum(shares * np.log(shares))), rel=1e-6)
@@ -70,7 +78,7 @@ def test_correlations_do_not_depend_on_the_scale(relations: Relations, mode: str
 def test_identity_has_all_directions() -> None:
     learned_nothing = Relations(np.eye(3), 2 * np.eye(4), np.zeros((5, 0)), 0.5)
     for mode, size, trace in (("task", 3, 3), ("label", 4, 8), ("feature", 5, 2.5)):
-        found = numbers(learned_nothing, mode)
+        found = covariance_statistics(learned_nothing, mode)
         assert found.effective_rank == pytest.approx(size)
         assert (found.trace, found.condition, found.strongest) == (trace, 1.0, 0.0)
 
@@ -78,19 +86,24 @@ def test_identity_has_all_directions() -> None:
 def test_singular_and_empty_matrices() -> None:
     alike = Relations(np.ones((2, 2)), np.zeros((2, 2)), np.ones((6, 1)), 0.0)
     for mode in ("task", "feature"):
-        found = numbers(alike, mode)
+        found = covariance_statistics(alike, mode)
         assert found.effective_rank == pytest.approx(1)
         assert found.condition == math.inf
         assert found.strongest == pytest.approx(1)
-    nothing = numbers(alike, "label")
+    nothing = covariance_statistics(alike, "label")
     assert (nothing.effective_rank, nothing.trace, nothing.condition) == (0.0, 0.0, math.inf)
     assert nothing.strongest == 0
-    assert numbers(Relations(np.eye(1), np.eye(1), np.zeros((1, 0)), 1.0), "task").strongest is None
+    assert (
+        covariance_statistics(Relations(np.eye(1), np.eye(1), np.zeros((1, 0)), 1.0), "task").strongest
+        is None
+    )
 
 
 def test_the_sign_of_the_strongest_is_kept() -> None:
     task = np.array([[1, 0.3, -0.6], [0.3, 1, 0.1], [-0.6, 0.1, 1]])
-    assert numbers(Relations(task, np.eye(1), np.zeros((1, 0)), 1.0), "task").strongest == pytest.approx(-0.6)
+    assert covariance_statistics(
+        Relations(task, np.eye(1), np.zeros((1, 0)), 1.0), "task"
+    ).strongest == pytest.approx(-0.6)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
@@ -98,7 +111,9 @@ def test_what_is_no_finite_number_is_said(wrong: float) -> None:
     factor = np.ones((3, 1))
     factor[1] = wrong
     for mode in MODES:
-        found = numbers(Relations(np.full((2, 2), wrong), np.full((2, 2), wrong), factor, 1.0), mode)
+        found = covariance_statistics(
+            Relations(np.full((2, 2), wrong), np.full((2, 2), wrong), factor, 1.0), mode
+        )
         assert math.isnan(found.effective_rank)
         assert math.isnan(found.condition)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,38 @@ def test_imports_run_one_way(package: str) -> None:
     }
     assert SOURCES[package], f"no source found under {package}/"
     assert not wrong
+
+
+def _core_imports() -> Iterator[tuple[str, str]]:
+    """(importer, imported) for every import between modules of core, lazy ones too, but for annotations."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in SOURCES["core"]}
+    known = {name.removesuffix(".__init__"): name for name in modules if name != "core.__init__"}
+    for importer, path in modules.items():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        typing = [
+            node for node in nodes if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        ]
+        for_annotations = {inner for node in typing for inner in ast.walk(node)}
+        for node in nodes:
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                names = [name if name in known else node.module for name in inner]
+            if node not in for_annotations:
+                yield from ((importer, known[name]) for name in names if name in known)
+
+
+@pytest.mark.parametrize("depth", [2, None], ids=["packages", "files"])
+def test_core_has_no_import_circle(depth: int | None) -> None:
+    graph: dict[str, set[str]] = {}
+    for edge in _core_imports():
+        importer, imported = (".".join(name.split(".")[:depth]) for name in edge)
+        if importer != imported:
+            graph.setdefault(importer, set()).add(imported)
+    assert len(graph) > 10
+    list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 def test_charts_and_queries_know_no_streamlit() -> None:

@@ -150,7 +150,7 @@ class TestReport:
     def test_dev_alone_chooses_and_each_figure_has_its_verdict(self) -> None:
         found = result(STUDY, "table1", scores=PRINTED)
         mrn = found.outcome("mrn")
-        assert mrn.arm_told == "λ=0.5"
+        assert mrn.chosen == "λ=0.5"
         assert mrn.scores[MEAN].n == 5
         view = table_view(STUDY, "table 1", [found])
         assert view is not None

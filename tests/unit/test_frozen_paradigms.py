@@ -7,7 +7,7 @@ import torch
 
 from core.config import RunConfig, remarks
 from core.corpora import prepare
-from core.training.setup import Setup, set_up
+from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from tests.tiny import tiny_bert
 
@@ -17,7 +17,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
 
 
-def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> Setup:
+def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> TrainingRun:
     config = RunConfig.build(
         corpus=corpus, tasks=tasks, encoder=encoder, encoder_training="frozen", max_length=32, dropout=0,
         paradigm="mtl" if len(tasks) > 1 else "stl", device="cpu", precision="fp32",

@@ -59,7 +59,7 @@ def learned(name: str) -> tuple[Prior, Tensor]:
     words = np.stack([rng.integers(0, 3, 200), rng.integers(0, 4, 200)], axis=1)
     labels = [[f"L{index}" for index in range(size)] for size in (3, 4)]
     alignment = align("cooccurrence", LabelCounts.from_words(["a", "b"], labels, words))
-    settings = PriorSettings(FEATURES, strength=0.1, tokens=100.0)
+    settings = PriorSettings(FEATURES, lambda_=0.1, tokens=100.0)
     prior = make_prior(name, alignment, settings, torch.device("cpu"))
     heads = torch.from_numpy(rng.standard_normal((7, FEATURES)).astype(np.float32))
     for _ in range(2):

@@ -13,12 +13,12 @@ from core.corpora import prepare
 from core.encoding.batches import AT_ONCE, IGNORED, Batches
 from core.encoding.encoded import EncodedText
 from core.training.evaluate import predict
-from core.training.setup import Setup, set_up
+from core.training.setup import TrainingRun, set_up
 from tests.trained import toy_config
 
 
 @pytest.fixture
-def run(laboratory: Path, request: pytest.FixtureRequest) -> Setup:
+def run(laboratory: Path, request: pytest.FixtureRequest) -> TrainingRun:
     """A training whose heads are not zero, over windows shorter than many sentences."""
     config = toy_config(laboratory, max_length=8)
     values: dict[str, Any] = dict(request.param)
@@ -38,7 +38,7 @@ def run(laboratory: Path, request: pytest.FixtureRequest) -> Setup:
     ids=["full", "frozen", "lstm"],
 )
 def test_batches_of_any_budget_are_predicted_as_single_windows(
-    run: Setup, tokens: int, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(AT_ONCE, "cpu", tokens)
     split = run.enter("dev")

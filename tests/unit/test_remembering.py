@@ -11,7 +11,7 @@ import torch
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import Remembering, frozen, load_transformer, shared_transformer
+from core.models.encoders import CachedTransformer, frozen, load_transformer, shared_transformer
 from tests.tiny import tiny_bert
 
 
@@ -31,7 +31,7 @@ def _batch(folder: str, *sentences: str) -> Batch:
 def test_the_same_words_are_read_once_and_others_anew(folder: str) -> None:
     plain = load_transformer(folder, half=False).eval()
     reads: list[int] = []
-    shared = Remembering(load_transformer(folder, half=False).eval())
+    shared = CachedTransformer(load_transformer(folder, half=False).eval())
     shared.transformer.register_forward_hook(lambda *_: reads.append(1))
     for sentences in (("EU rejects lamb .",), ("EU rejects lamb", "a call"), ("EU rejects lamb .",)):
         batch = _batch(folder, *sentences)
@@ -42,7 +42,7 @@ def test_the_same_words_are_read_once_and_others_anew(folder: str) -> None:
 @torch.inference_mode()
 def test_words_are_kept_apart_from_all_subwords(folder: str) -> None:
     plain = load_transformer(folder, half=False).eval()
-    shared = Remembering(load_transformer(folder, half=False).eval())
+    shared = CachedTransformer(load_transformer(folder, half=False).eval())
     batch = _batch(folder, "EU unwanted lamb", "a call")
     for _ in range(2):
         torch.testing.assert_close(shared(batch), plain(batch))
@@ -54,7 +54,7 @@ def test_words_are_kept_apart_from_all_subwords(folder: str) -> None:
 
 @torch.inference_mode()
 def test_a_padding_subword_in_the_text_is_not_padding(folder: str) -> None:
-    shared = Remembering(load_transformer(folder, half=False).eval())
+    shared = CachedTransformer(load_transformer(folder, half=False).eval())
     padded, written = _batch(folder, "EU call lamb", "EU"), _batch(folder, "EU call lamb", "EU [PAD] [SEP]")
     assert padded.ids.shape == written.ids.shape
     plain = load_transformer(folder, half=False).eval()
@@ -65,7 +65,7 @@ def test_a_padding_subword_in_the_text_is_not_padding(folder: str) -> None:
 @torch.inference_mode()
 def test_only_so_much_is_kept(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _batch(folder, "EU rejects lamb ."), _batch(folder, "a German lamb .")
-    shared = Remembering(load_transformer(folder, half=False).eval())
+    shared = CachedTransformer(load_transformer(folder, half=False).eval())
     reads: list[int] = []
     shared.transformer.register_forward_hook(lambda *_: reads.append(1))
     monkeypatch.setattr(frozen, "_MOST_BYTES", 1)

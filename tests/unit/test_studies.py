@@ -68,7 +68,7 @@ class TestFollow:
         assert {run.config.seed for run in runs if run.config.lambda_ == 0.1} == {1, 2, 3}
         (result,) = StudyRuns(store, terminal.layouts).results()
         mrn = result.outcome("mrn")
-        assert mrn.arm_told == "λ=0.1"  # the best on dev, not on test
+        assert mrn.chosen == "λ=0.1"  # the best on dev, not on test
         assert mrn.differences[MEAN].verdict == HELPS
         assert terminal.told == [
             "small: dev chose mrn λ=0.1 (71.80%).",
@@ -130,7 +130,7 @@ class TestFollow:
         (told,) = [line for line in terminal.told if "not a number" in line]
         assert f"`mrnlab retry {failed.id}`" in told
         (result,) = StudyRuns(store, terminal.layouts).results()
-        assert (result.outcome("mrn").arm_told, result.outcome("mrn").failed) == ("λ=0.01", 1)
+        assert (result.outcome("mrn").chosen, result.outcome("mrn").failed) == ("λ=0.01", 1)
         before = len(store.runs())
         assert not terminal.follow()
         assert len(store.runs()) == before

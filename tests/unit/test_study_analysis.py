@@ -55,7 +55,7 @@ def analysed(left_out: frozenset[RunConfig] = frozenset(), **changes: Any) -> Re
 class TestAnalysis:
     def test_scores(self) -> None:
         mrn = analysed().outcome("mrn")
-        assert (mrn.arm_told, mrn.failed) == ("λ=0.1", 0)
+        assert (mrn.chosen, mrn.failed) == ("λ=0.1", 0)
         assert mrn.dev is not None
         assert (mrn.dev.mean, mrn.dev.n) == (pytest.approx(0.71), 3)
         assert (mrn.scores["pos"].mean, mrn.scores["pos"].sd) == (pytest.approx(0.82), pytest.approx(0.01))

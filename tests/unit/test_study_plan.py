@@ -193,8 +193,8 @@ class TestStudy:
         family = Family(
             "f", "F", ({"learn": ("task",), "lambda": 0.1}, {"learn": ("task", "label"), "lambda": 0.1})
         )
-        assert [family.told(arm) for arm in family.arms] == ["learn=task", "learn=task+label"]
-        assert FAMILIES[0].told(FAMILIES[0].arms[0]) == ""
+        assert [family.describe(arm) for arm in family.arms] == ["learn=task", "learn=task+label"]
+        assert FAMILIES[0].describe(FAMILIES[0].arms[0]) == ""
 
     @pytest.mark.parametrize(
         ("changes", "words"),

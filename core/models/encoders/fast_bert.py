@@ -39,18 +39,18 @@ class Places:
         rows = torch.arange(len(self.at), device=self.at.device)
         return self.at.new_zeros(self.size).index_copy_(0, self.at, rows)
 
-    def spread(self, rows: Tensor) -> Tensor:
+    def scatter(self, rows: Tensor) -> Tensor:
         """The rows (k, d) at their places (size, d)."""
-        spread: Tensor = _Spread.apply(rows, self)  # type: ignore[no-untyped-call] # torch's own
-        return spread
+        scattered: Tensor = _Scatter.apply(rows, self)  # type: ignore[no-untyped-call] # torch's own
+        return scattered
 
-    def pick(self, everywhere: Tensor) -> Tensor:
+    def gather(self, everywhere: Tensor) -> Tensor:
         """The rows (k, d) that lie at their places (size, d)."""
-        picked: Tensor = _Pick.apply(everywhere, self)  # type: ignore[no-untyped-call] # torch's own
-        return picked
+        gathered: Tensor = _Gather.apply(everywhere, self)  # type: ignore[no-untyped-call] # torch's own
+        return gathered
 
 
-class _Spread(Function):
+class _Scatter(Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, places: Places) -> Tensor:
         ctx.places = places
@@ -61,7 +61,7 @@ class _Spread(Function):
         return gradient.index_select(0, ctx.places.at), None
 
 
-class _Pick(Function):
+class _Gather(Function):
     @staticmethod
     def forward(ctx: Any, everywhere: Tensor, places: Places) -> Tensor:
         ctx.places = places
@@ -328,14 +328,14 @@ class _Windows:
     def layer(self, layer: Any, states: Tensor, *, words: bool = False) -> Tensor:
         """What a layer makes of the states (S, D): all subwords', or those (n, D) of words' first ones."""
         attention = layer.attention.self
-        asked, places = (self._first.pick(states), self._words) if words else (states, self._real)
+        asked, places = (self._first.gather(states), self._words) if words else (states, self._real)
         read = self._attention(
-            places.spread(self._split(attention.query(asked))),
-            self._real.spread(self._split(attention.key(states))),
-            self._real.spread(self._split(attention.value(states))),
+            places.scatter(self._split(attention.query(asked))),
+            self._real.scatter(self._split(attention.key(states))),
+            self._real.scatter(self._split(attention.value(states))),
             attention.dropout.p if attention.training else 0.0,
         )
-        read = places.pick(read).view(asked.shape)
+        read = places.gather(read).view(asked.shape)
         attended = layer.attention.output(read, asked)
         result: Tensor = layer.output(layer.intermediate(attended), attended)
         return result

@@ -133,7 +133,7 @@ def _store(path: Path, table: Tensor) -> None:
 _MOST_BYTES = 64_000_000
 
 
-class Remembering(nn.Module):
+class CachedTransformer(nn.Module):
     """Gives the states of a transformer, those of the last batches from memory.
 
     A sentence shown with the labels of eight runs over one frozen encoder is so encoded once. For inference
@@ -169,6 +169,6 @@ class Remembering(nn.Module):
 
 
 @lru_cache(maxsize=2)
-def shared_transformer(encoder: str) -> Remembering:
+def shared_transformer(encoder: str) -> CachedTransformer:
     """The named encoder as it was pre-trained, one in memory for all who ask. Raises EncoderError."""
-    return Remembering(load_transformer(encoder, half=False).eval())
+    return CachedTransformer(load_transformer(encoder, half=False).eval())

@@ -78,7 +78,7 @@ class Transformer(nn.Module):
 
 def _padded(states: Tensor, batch: Batch) -> Tensor:
     """The states (S, D) of real subwords as (B, L, D), zeros for padding."""
-    return Places(batch.real, batch.ids.numel()).spread(states).view(*batch.ids.shape, -1)
+    return Places(batch.real, batch.ids.numel()).scatter(states).view(*batch.ids.shape, -1)
 
 
 def load_transformer(encoder: str, *, half: bool) -> Transformer:

@@ -16,14 +16,14 @@ from core.mrn.relations import MODES, Relations
 class PriorSettings:
     """What every prior is told.
 
-    `features` is D; `strength` is λ; `tokens` is N, the labelled training words of all tasks together, a
+    `features` is D; `lambda_` is λ; `tokens` is N, the labelled training words of all tasks together, a
     word counted once for each task that labels it; `learn` names the covariances to learn, the others keep
     their first value; `shrinkage` is κ, the weight of that first value in pseudo-observations for each row
     of a covariance.
     """
 
     features: int
-    strength: float
+    lambda_: float
     tokens: float
     learn: tuple[str, ...] = MODES
     shrinkage: float = 1.0

@@ -58,7 +58,7 @@ class PaperPrior:
     def penalty(self, heads: Tensor) -> Tensor:
         """λ · L_reg of equation (23)."""
         weights = self._align @ heads
-        return self._settings.strength * (weights * self._times(weights, MODES)).sum()
+        return self._settings.lambda_ * (weights * self._times(weights, MODES)).sum()
 
     @torch.no_grad()
     def update(self, heads: Tensor) -> None:

@@ -67,7 +67,7 @@ class TensorNormal(ABC):
             settings.features, value=self._means["feature"], dtype=torch.float64, device=device
         )
         copies = float(self._align.square().sum()) / self._align.shape[1]
-        self._weight = settings.strength / (2.0 * max(settings.tokens, 1.0) * copies * self._scale)
+        self._scaled_lambda = settings.lambda_ / (2.0 * max(settings.tokens, 1.0) * copies * self._scale)
         self._coupling = self._between_tasks() * self._between_labels()
 
     @abstractmethod
@@ -80,7 +80,7 @@ class TensorNormal(ABC):
 
     def penalty(self, heads: Tensor) -> Tensor:
         """λ·L_reg of equation (23), scaled as the class says: <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W> = <Q, K>."""
-        return self._weight * self._feature.inverse_form(self._coupling, heads)
+        return self._scaled_lambda * self._feature.inverse_form(self._coupling, heads)
 
     @torch.no_grad()
     def objective(self, heads: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.evaluation import score_task
-from core.mrn.relations import numbers
+from core.mrn.relations import covariance_statistics
 from core.paths import log_path
 from core.records import RunFacts, Snapshot, SplitResult, Usage, relation_metrics
 from core.store import RunState
@@ -317,7 +317,7 @@ class TestRelations:
         assert document["modes"]["task"]["condition"] is None
         assert document["modes"]["task"]["strongest"] == 1.0
         label = document["modes"]["label"]
-        assert label["effective_rank"] == numbers(learned, "label").effective_rank
+        assert label["effective_rank"] == covariance_statistics(learned, "label").effective_rank
         assert label["pairs"][0]["correlation"] == pytest.approx(label["strongest"], abs=1e-3)
         assert {label["pairs"][0][name].split(":")[0] for name in ("first", "second")} <= {"pos", "ner"}
         assert [mode for mode, one in document["modes"].items() if not one["learned"]] == ["feature"]
