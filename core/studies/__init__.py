@@ -8,12 +8,8 @@ from core.studies.study import Family, Paper, Setting, Study
 
 __all__ = ["STUDIES", "Family", "Paper", "Setting", "Study", "load_study", "may_change_encoder"]
 
-STUDIES: dict[str, str] = {
-    "priors": "Which prior helps which tasks, and how much, over no prior at all.",
-    "dissertation": "Whether the dissertation's protocol gives the dissertation's figures (tables 1 to 3).",
-}
-"""The studies by name, each with the question it asks. A new one is a file and a line in each table."""
-_STUDIES: dict[str, Study] = {"priors": priors.STUDY, "dissertation": dissertation.STUDY}
+STUDIES: dict[str, Study] = {"priors": priors.STUDY, "dissertation": dissertation.STUDY}
+"""The studies by name. A new one is a file and a line here."""
 _OVER_ENCODERS = {"dissertation": dissertation.over}
 """The studies that can be run over another encoder, with the function that makes such a study."""
 
@@ -31,7 +27,7 @@ def load_study(name: str, encoder: str | None = None, encoder_training: str = "f
     if name not in STUDIES:
         raise ConfigError("study", f"There is no study '{name}'; there is {', '.join(STUDIES)}.")
     if encoder is None and encoder_training == "full":
-        return _STUDIES[name]
+        return STUDIES[name]
     if name not in _OVER_ENCODERS:
         raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave --encoder away.")
     return _OVER_ENCODERS[name](encoder, encoder_training)

@@ -195,7 +195,7 @@ def pause(ctx: typer.Context) -> None:
         _tell_queue(control.pause(store))
 
 
-@_group.command()
+@_group.command("resume")
 def resume_queue(ctx: typer.Context) -> None:
     """Let waiting runs start again."""
     with opened_store(ctx) as store:

@@ -469,9 +469,9 @@ def study(
 
 def _list(*, json_: bool) -> None:
     if json_:
-        print_json([{"name": name, "question": asks} for name, asks in STUDIES.items()])
+        print_json([{"name": name, "question": study.question} for name, study in STUDIES.items()])
         return
-    print_table(("study", "asks"), STUDIES.items())
+    print_table(("study", "asks"), [(name, study.question) for name, study in STUDIES.items()])
 
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:

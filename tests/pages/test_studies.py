@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import core.studies
 from core.config import RunConfig
 from core.records import Usage
 from core.store import Store
@@ -119,8 +118,7 @@ class TestCharts:
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch, open_page: Open) -> Open:
     """The page, with a registered study of two parts."""
-    monkeypatch.setitem(STUDIES, "toy", "Does it work?")
-    monkeypatch.setitem(core.studies._STUDIES, "toy", toy(TUNED))
+    monkeypatch.setitem(STUDIES, "toy", toy(TUNED))
 
     def open_(**query: Any) -> AppTest:
         return open_page("compare", what="Studies", study="Toy", **query)

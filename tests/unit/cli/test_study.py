@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,9 +17,7 @@ from tests.unit.cli.terminal import Laboratory
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A registered study with two settings."""
-    made = study(setting("whole"), setting("half", fraction=0.5))
-    monkeypatch.setitem(STUDIES, "toy", "Does it work?")
-    monkeypatch.setitem(sys.modules, "core.studies.toy", SimpleNamespace(STUDY=made))
+    monkeypatch.setitem(STUDIES, "toy", study(setting("whole"), setting("half", fraction=0.5)))
 
 
 @pytest.fixture
