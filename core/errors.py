@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
 
 class MRNLabError(Exception):
-    """Base of every error whose message is meant for the researcher as it stands."""
+    """Base of every error whose message is meant for the researcher as it stands.
+
+    `data` are the values in the message that programs need; they are stored with a run that fails of it.
+    """
+
+    data: Mapping[str, int | float | str] = MappingProxyType({})
 
 
 class ConfigError(MRNLabError):
@@ -42,7 +51,34 @@ class DeviceError(TrainingError):
 
 
 class OutOfMemory(TrainingError):
-    """A training step that found no memory; the message names the batch size that would."""
+    """A training step that found no memory. `fits` is the largest batch that would have fitted, None where
+    not even a single sentence would; `field` is the field that sets it.
+    """
+
+    def __init__(self, message: str, field: str = "batch_size", fits: int | None = None) -> None:
+        super().__init__(message)
+        self.field, self.fits = field, fits
+        self.data = {} if fits is None else {"field": field, "fits": fits}
+
+
+class LossCause(StrEnum):
+    """Why a run was lost. The value is stored as the type of its error."""
+
+    PROCESS_ENDED = "WorkerLost"  # the exit code says how; a signal's is minus its number
+    FORCED = "WorkerForced"  # told to end twice
+    HUNG = "WorkerHung"
+    SILENT = "WorkerSilent"  # on another machine
+    RESTARTED = "MachineRestarted"
+    MACHINE_LOST = "MachineLost"
+    JOB_ENDED = "JobEnded"  # by the scheduler that placed it
+
+
+class WorkerLost(MRNLabError):
+    """A worker that ended, or was given up, before its run. `exit_code` is its process's, where known."""
+
+    def __init__(self, cause: LossCause, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.cause, self.exit_code = cause, exit_code
 
 
 class StoreError(MRNLabError):

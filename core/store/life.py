@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
-from core.errors import IllegalMove, RunNotFound
+from core.errors import IllegalMove, LossCause, RunNotFound
 from core.paths import log_path
 from core.records import RunFacts
 from core.store.base import RUN_COLUMNS, run_of
@@ -198,6 +198,12 @@ class LifePart(QueuePart):
             if owner is not None:
                 self._guard(connection, run_id, owner)
             self._move(connection, run_id, state, message, values)
+            if error is not None and error.data:
+                stored = connection.scalar(select(facts.c.facts).where(facts.c.run_id == run_id))
+                if stored is not None:
+                    known = {**json.loads(stored), "error": dict(error.data)}
+                    text = json.dumps(known, ensure_ascii=False)
+                    connection.execute(update(facts).where(facts.c.run_id == run_id).values(facts=text))
 
     def request_stop(self, run_id: int) -> RunState:
         """Asks a run to stop: a queued one is cancelled at once, a running one at its next step.
@@ -267,6 +273,7 @@ class LifePart(QueuePart):
         *,
         overdue_at: datetime | None = None,
         exit_code: int | None = None,
+        cause: LossCause = LossCause.PROCESS_ENDED,
     ) -> bool:
         """Says that the run's worker has died; returns whether the run was moved.
 
@@ -284,7 +291,7 @@ class LifePart(QueuePart):
                     return False
             values = {
                 "finished_at": self._clock(),
-                "error_type": "WorkerLost",
+                "error_type": cause.value,
                 "error_message": message,
                 "error_traceback": "",
                 "error_exit_code": exit_code,

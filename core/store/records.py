@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -69,6 +69,8 @@ class ErrorInfo:
     message: str
     traceback: str
     exit_code: int | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """The error's fields (`MRNLabError.data`), kept as `error` among the facts of a run that has some."""
 
     @classmethod
     def of(cls, error: Exception) -> ErrorInfo:
@@ -77,7 +79,8 @@ class ErrorInfo:
         message = str(error).strip() or type(error).__name__
         if not isinstance(error, MRNLabError):
             message = f"Training stopped with an unexpected error: {type(error).__name__}: {message}"
-        return cls(type(error).__name__, message, "\n".join(lines[-_TRACEBACK_LINES:]))
+        data = error.data if isinstance(error, MRNLabError) else {}
+        return cls(type(error).__name__, message, "\n".join(lines[-_TRACEBACK_LINES:]), data=data)
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,8 @@ class StepMemory:
                 f"{told}, nor for single ones. Clone it with a smaller encoder, or with a frozen one."
             )
         about = f": about {int(fits)} would fit" if self._gauge is not None else ""
-        return OutOfMemory(f"{told}{about}. Clone it with {self._field} {_rounded(fits)}.")
+        fitted = _rounded(fits)
+        return OutOfMemory(f"{told}{about}. Clone it with {self._field} {fitted}.", self._field, fitted)
 
     def _constant(self) -> int:
         """Bytes that a step adds however small its batch: gradients, and at first Adam's two averages."""

@@ -151,6 +151,7 @@ def test_a_training_that_finds_no_memory_leads_to_the_batch_size_that_fits(
     assert run.state is RunState.FAILED
     assert run.error is not None
     assert run.error.type == "OutOfMemory"
+    assert run.facts["error"] == {"field": "batch_size", "fits": 4}
     assert "batches of 16 sentences: about 4 would fit. Clone it with batch_size 4." in run.error.message
     told = advice(run)
     assert told is not None
