@@ -1,16 +1,107 @@
-"""Numbers and lists in the sentences told to a researcher."""
+"""Numbers, times and lists in words, for pages, log and terminal. JSON and CSV hold the plain values."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 word`, `2 words`, `12,000 words`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    """`1 run`, `2 runs`, `12,000 words`; `nouns` is a plural that does not only add an s."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first names, and how many more there are."""
+def all_of(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def first_of(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and how many more there are: `a, b and 3 more`."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def which_runs(ids: Sequence[int]) -> str:
+    """`run 4`, `3 runs: 4 to 6`, `2 runs: 4, 7`."""
+    if len(ids) == 1:
+        return f"run {ids[0]}"
+    consecutive = ids == list(range(ids[0], ids[0] + len(ids)))
+    return f"{len(ids)} runs: " + (f"{ids[0]} to {ids[-1]}" if consecutive else ", ".join(map(str, ids)))
+
+
+def number(value: float | None) -> str:
+    """A setting as a researcher writes it: 0.01, 2e-4, 16; a dash for None."""
+    if value is None:
+        return "–"
+    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e5):
+        mantissa, exponent = f"{value:.4e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    return f"{value:g}"
+
+
+def percent(score: float | None) -> str:
+    """A score in [0, 1] in percent with two decimals and no sign: `89.79`; a dash for None or NaN."""
+    return "–" if score is None or math.isnan(score) else f"{100 * score:.2f}"
+
+
+def points(difference: float) -> float:
+    """A difference of two scores in percentage points, for a table with two decimals."""
+    return unsigned_zero(100 * difference, 2)
+
+
+def signed_points(difference: float) -> str:
+    """A difference of two scores in percentage points: `+0.31`, `−0.31`; no sign on `0.00`."""
+    text = f"{100 * difference:+z.2f}".replace("-", "−")
+    return "0.00" if text == "+0.00" else text
+
+
+def unsigned_zero(value: float, decimals: int) -> float:
+    """The value, or 0.0 where it rounds to zero, so that a table does not print -0.00."""
+    return value if round(value, decimals) else 0.0
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with three decimals; empty for None."""
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def duration(seconds: float | None) -> str:
+    """`under 1 s`, `40 s`, `4 min`, `2 h 5 min`; a dash for None or NaN."""
+    if seconds is None or math.isnan(seconds):
+        return "–"
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def span(least: float, most: float) -> str:
+    """Two durations in seconds as a range: `15 to 35 min`, `40 s to 2 min`; one if they read the same."""
+    first, last = duration(least), duration(most)
+    if first == last:
+        return first
+    value, _, unit = first.partition(" ")
+    return f"{value if unit == last.partition(' ')[2] else first} to {last}"
+
+
+def size(number_of_bytes: float) -> str:
+    """`40 kB`, `90 MB`, `1.2 GB`."""
+    megabytes = number_of_bytes / 1e6
+    if megabytes < 0.9995:
+        return f"{number_of_bytes / 1000:.0f} kB"
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 999.5 else f"{megabytes:.0f} MB"
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    """`just now`, `4 min ago`; `never` for None."""
+    if moment is None:
+        return "never"
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    return "just now" if seconds < 5 else f"{duration(seconds)} ago"

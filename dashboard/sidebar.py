@@ -7,10 +7,11 @@ from pathlib import Path
 import streamlit as st
 
 from core.store.records import RunState
+from core.wording import plural
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live, look_out
 from dashboard.shared.run_views import fraction_done
-from dashboard.text import escape, plural
+from dashboard.text import escape
 from dashboard.theme import LOGO
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.store import Run, RunEvent, RunState
-from jobs.wording import number
+from core.wording import number
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 from core.config import RunConfig, kind_values
 from core.registry import parse_alignment
 from core.store.records import Run
-from jobs.wording import number
+from core.wording import number
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior"}

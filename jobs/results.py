@@ -12,8 +12,8 @@ from core.config import RunConfig, kind_key
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.store import Conditions, Run, RunState, StoredScore
+from core.wording import which_runs
 from jobs.naming import corpus_name, differing, field_text
-from jobs.wording import runs_told
 
 # Which runs count as samples of one distribution: one run a seed, under the same conditions.
 
@@ -213,13 +213,15 @@ def _text_name(text: str | None) -> str:
 def _text_note(texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]) -> str:
     """Why these runs of one corpus are in several tables, or which of them are taken to be of its text."""
     if len(texts) > 1:
-        told = [f"{_text_name(text)} in {runs_told(_ids(runs))}" for text, runs in texts.items()]
+        told = [f"{_text_name(text)} in {which_runs(_ids(runs))}" for text, runs in texts.items()]
         return f"The corpus changed between runs, so there is a table for each text: {'; '.join(told)}."
     ((text, runs),) = texts.items()
     unknown = [run.id for run in runs if run.id not in conditions or conditions[run.id].text is None]
     if text is None or not unknown:
         return ""
-    return f"The text of {runs_told(sorted(unknown))} was not recorded; it is taken to be that of the others."
+    return (
+        f"The text of {which_runs(sorted(unknown))} was not recorded; it is taken to be that of the others."
+    )
 
 
 def _ids(runs: Iterable[Run]) -> list[int]:
@@ -331,7 +333,9 @@ def _row(
 
 
 def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str, ...]:
-    told = [f"{resolved[row.key]} in {runs_told(sorted(row.run_ids))}" for row in rows if row.key in resolved]
+    told = [
+        f"{resolved[row.key]} in {which_runs(sorted(row.run_ids))}" for row in rows if row.key in resolved
+    ]
     if not told:
         return ()
     return (

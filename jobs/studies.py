@@ -30,12 +30,12 @@ from core.studies.study import (
     planned,
     remaining,
 )
+from core.wording import percent
 from jobs import control
 from jobs.engines import Engine
 from jobs.engines.local import slot_count
 from jobs.estimates import cost
 from jobs.submit import check, up_to_date
-from jobs.wording import percent
 from jobs.worker.maintenance import Tender
 
 # The runs of a study in the store: ordinary runs, found by their description, whoever launched them.
@@ -339,7 +339,7 @@ class _Following:
             self._ended.add(name)
             result = next(one for one in self._runs.results() if one.setting.name == name)
             scores = [
-                f"{one.family.name} {percent(one.scores[MEAN].mean)}"
+                f"{one.family.name} {percent(one.scores[MEAN].mean)}%"
                 + (f" ({one.differences[MEAN].verdict})" if MEAN in one.differences else "")
                 for one in result.outcomes
                 if MEAN in one.scores
@@ -356,8 +356,8 @@ def _waiting(found: Progress) -> int:
     return sum(run.state is RunState.QUEUED for run in found.active.values())
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else percent(share)
+def _percent(score: float | None) -> str:
+    return "–" if score is None else f"{percent(score)}%"
 
 
 def _failure(run: Run) -> str:

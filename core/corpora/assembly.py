@@ -11,7 +11,7 @@ from types import MappingProxyType
 from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
-from core.wording import counted, listed
+from core.wording import first_of, plural
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
@@ -87,8 +87,8 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
     for task in corpus.tasks:
         for split, labels in task.unseen.items():
             said.append(
-                f"{task.name}: the {split} split has {counted(len(labels), 'label')} that training never "
-                f"shows ({listed(labels)}): none is learned."
+                f"{task.name}: the {split} split has {plural(len(labels), 'label')} that training never "
+                f"shows ({first_of(labels)}): none is learned."
             )
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:

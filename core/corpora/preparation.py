@@ -20,7 +20,7 @@ from core.corpora.readers import CONLLU_TASKS, ONLY_TASKS, OTHER_COLUMNS
 from core.corpora.sampling import draw, parts, stream
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
-from core.wording import counted
+from core.wording import plural
 
 # Restores the case of sentences written all in capitals, as the dissertation does (its appendix A.4).
 #
@@ -168,7 +168,7 @@ def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
         if wanted >= len(sentences):
             raise CorpusError(
                 f"{name} has no dev split, and {wanted:,} of its "
-                f"{counted(len(sentences), 'training sentence')} cannot be held out as one: none would be "
+                f"{plural(len(sentences), 'training sentence')} cannot be held out as one: none would be "
                 "left to train on. Add a dev file, use a larger fraction, or set dev_sentences to a smaller "
                 "number (0 holds out none)."
             )
@@ -176,7 +176,7 @@ def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
         dev += held_out
         train += rest
         notes.append(
-            f"{name} has no dev split: {counted(wanted, 'training sentence')}, drawn with seed {seed}, "
+            f"{name} has no dev split: {plural(wanted, 'training sentence')}, drawn with seed {seed}, "
             f"{'is' if wanted == 1 else 'are'} held out as one."
         )
     return replace(

@@ -14,7 +14,7 @@ from sys import intern
 
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.wording import counted
+from core.wording import plural
 
 MOST_BYTES = 2_000_000_000
 MOST_LINES = 20_000_000
@@ -134,7 +134,7 @@ def named(table: Table, columns: Sequence[str], file: str) -> tuple[tuple[Senten
         Sentence(words, dict(zip(tasks, own, strict=True)))
         for words, *own in zip(table.column(columns.index(TOKENS)), *labels, strict=True)
     )
-    notes = (f"{file}: {counted(table.docstarts, '-DOCSTART- line')} left out.",) if table.docstarts else ()
+    notes = (f"{file}: {plural(table.docstarts, '-DOCSTART- line')} left out.",) if table.docstarts else ()
     return sentences, notes
 
 
@@ -334,19 +334,19 @@ def _sentence(rows: list[list[str]]) -> Sentence:
 def _notes(path: Path, sentences: list[Sentence], left_out: int) -> tuple[str, ...]:
     notes = []
     if left_out:
-        notes.append(f"{path.name}: {counted(left_out, 'row')} of multiword ranges and empty nodes left out.")
+        notes.append(f"{path.name}: {plural(left_out, 'row')} of multiword ranges and empty nodes left out.")
     for task in CONLLU_TASKS:
         annotated = [sentence.labels[task] for sentence in sentences if task in sentence.labels]
         if not annotated:
             continue
         if len(annotated) < len(sentences):
             notes.append(
-                f"{path.name}: {counted(len(sentences) - len(annotated), 'sentence')} without any {task}."
+                f"{path.name}: {plural(len(sentences) - len(annotated), 'sentence')} without any {task}."
             )
         unlabelled = sum(column.count(_NO_LABEL) for column in annotated)
         if unlabelled:
             notes.append(
-                f"{path.name}: {counted(unlabelled, 'word')} without {task} in sentences that have it; "
+                f"{path.name}: {plural(unlabelled, 'word')} without {task} in sentences that have it; "
                 f"'{_NO_LABEL}' is kept as their label."
             )
     return tuple(notes)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.evaluation.costs import COST_NOTE
 from core.studies.published import CITATION, Published
+from core.wording import p_text, percent, plural, points
 from dashboard.compare.cache import predictions_needed, sentence_tests
 from dashboard.compare.charts import sharing_chart
 from dashboard.compare.scope import Scope
@@ -33,7 +34,7 @@ from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.charts import forest_chart
 from dashboard.shared.downloads import copy_table
-from dashboard.text import escape, percent, plural, points
+from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.naming import confounds
 from jobs.results import ResultCell, ResultTable
@@ -46,7 +47,7 @@ from jobs.sheets import (
     score_sheet,
     with_published,
 )
-from jobs.wording import COST_HEAD, cost_told, p_told
+from jobs.wording import COST_HEAD, cost_told
 
 _FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 
@@ -286,8 +287,8 @@ def _table(asked: Sequence[Difference]) -> None:
             "from": None if one.paired is None or one.paired.low is None else points(one.paired.low),
             "to": None if one.paired is None or one.paired.high is None else points(one.paired.high),
             "Seeds": 0 if one.paired is None else one.paired.n,
-            "p seeds": p_told(one.p_seeds),
-            "p sentences": p_told(one.p_sentences),
+            "p seeds": p_text(one.p_seeds),
+            "p sentences": p_text(one.p_sentences),
             "Over seeds": one.verdict,
         }
         for one in asked

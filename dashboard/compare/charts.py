@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
+from core.wording import signed_points
 from dashboard.compare.closer_views import Matrix
 from dashboard.compare.study_views import Overview
 from dashboard.compare.views import Delta, Sharing
@@ -17,7 +18,6 @@ from dashboard.shared.charts import axis, figure, wrapped
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, DIVERGING, MUTED, TEXT
 from jobs.results import ResultTable
-from jobs.wording import signed_points
 
 _MOST_NUMBERS = 12
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))

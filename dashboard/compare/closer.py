@@ -12,6 +12,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.store.records import Run
+from core.wording import p_text, plural, points, unsigned_zero
 from dashboard.compare.cache import confusions, labels, words
 from dashboard.compare.charts import confusion_chart, seeds_chart
 from dashboard.compare.closer_views import (
@@ -36,11 +37,10 @@ from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.data import marks
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
-from dashboard.text import escape, option, plural, points, unsigned_zero
+from dashboard.text import escape, option
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import ResultRow, ResultTable
 from jobs.sheets import csv_text
-from jobs.wording import p_told
 
 # Sentences in which a mistake is made: the gold labels, and what both configurations predicted.
 
@@ -336,7 +336,7 @@ def _class_table(rows: Sequence[ClassRow]) -> None:
             None if paired is None or paired.low is None or paired.high is None
             else 50 * (paired.high - paired.low)
         )  # fmt: skip
-        line["p"] = p_told(row.p)
+        line["p"] = p_text(row.p)
         lines.append(line)
     numbers = {f"{side} {name}": "%.2f" for side in "AB" for name in ("P", "R", "F1", "±")}
     st.dataframe(

@@ -9,11 +9,12 @@ import streamlit as st
 
 from core.config import kind_key
 from core.store.records import Run, RunState
+from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choose, chosen
-from dashboard.text import escape, plural
+from dashboard.text import escape
 from jobs.results import ResultTable, settings, tabulate
 
 _MOST_ROWS = 40

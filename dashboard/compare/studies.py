@@ -15,13 +15,14 @@ from core.evaluation.statistics import MeanSD
 from core.studies import STUDIES, Study
 from core.studies.analysis import HELPS, MEAN, Cell, Result, TableView, table_view
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
+from core.wording import percent, plural
 from dashboard.compare.charts import overview_chart
 from dashboard.compare.study_views import Row, answer, failures, forest, known, overview, rows
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.charts import forest_chart
 from dashboard.shared.states import empty
-from dashboard.text import escape, percent, plural
+from dashboard.text import escape
 from dashboard.theme import colours
 from jobs.wording import COST_HEAD, cost_told
 

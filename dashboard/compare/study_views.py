@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Difference, Outcome, Result
+from core.wording import all_of, p_text, percent, plural, signed_points
 from dashboard.shared.charts import Forest, Mark
-from dashboard.text import all_of, percent, plural
-from jobs.wording import correlation_told, p_told, signed_points
+from jobs.wording import correlation_told
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _mark(row: int, target: str, title: str, one: Difference) -> Mark:
 
 
 def _told(one: Difference) -> str:
-    p_value = f", p {p_told(one.p_holm)}" if one.p_holm is not None else ""
+    p_value = f", p {p_text(one.p_holm)}" if one.p_holm is not None else ""
     return f"{_points(one)}, {plural(one.paired.n, 'seed')}{p_value}; {one.verdict}"
 
 
@@ -170,7 +170,7 @@ def _row(result: Result, one: Outcome) -> Row:
         percent(None if one.dev is None else one.dev.mean),
         {target: one.scores.get(target) for target in _targets(result)},
         "" if found is None else _points(found),
-        "" if found is None else p_told(found.p_holm),
+        "" if found is None else p_text(found.p_holm),
         "" if found is None else found.verdict,
         one.failed,
         correlation_told(one.learned),

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from core.config import trains_heads_alone
 from core.evaluation import Randomised
 from core.evaluation.statistics import PairedDifference, holm, significant
+from core.wording import all_of, p_text, plural, signed_points
 from dashboard.shared.charts import Forest, Mark
-from dashboard.text import all_of, plural
 from jobs.naming import confounds
 from jobs.results import ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
-from jobs.wording import p_told, signed_points
 
 TINY = 0.0005
 """A difference below 0.05 points is told, but not made much of: published tables differ by more."""
@@ -139,7 +138,7 @@ def _answer(a: ResultRow, b: ResultRow, task: str, p_value: float | None) -> Ans
         )
     else:
         half = 100 * (found.high - found.low) / 2
-        told = "" if p_value is None else f", p {p_told(p_value)}"
+        told = "" if p_value is None else f", p {p_text(p_value)}"
         words = f"{signed_points(found.mean)} ± {half:.2f}, {plural(found.n, 'seed')}{told}"
     return Answer(task, words, found, p_value, said)
 
@@ -402,7 +401,7 @@ def _told(one: Difference) -> str:
     if interval := _interval(one.paired):
         text += f" {interval}"
     text += f", {plural(one.paired.n, 'seed')}"
-    return text if one.p_seeds is None else f"{text}, p {p_told(one.p_seeds)}"
+    return text if one.p_seeds is None else f"{text}, p {p_text(one.p_seeds)}"
 
 
 def _interval(paired: PairedDifference) -> str:
@@ -453,8 +452,8 @@ def difference_sheet(found: Sequence[Difference], table: ResultTable, baseline: 
                     one.verdict == ABOVE,
                 ),
                 Entry("0" if one.paired is None else str(one.paired.n)),
-                Entry(p_told(one.p_seeds) or "–"),
-                Entry(p_told(one.p_sentences) or "–"),
+                Entry(p_text(one.p_seeds) or "–"),
+                Entry(p_text(one.p_sentences) or "–"),
             ),
         )
         for one in found

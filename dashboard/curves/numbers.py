@@ -13,7 +13,7 @@ from core.evaluation.statistics import band
 from core.mrn.relations import MODES
 from core.records import TOTAL
 from core.store.records import Conditions, MetricKey, MetricSeries, Run
-from dashboard.text import plural
+from core.wording import plural
 from jobs.naming import differing
 from jobs.results import one_per_seed
 

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.store.records import MetricSeries, Run, RunState
+from core.wording import plural
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.components.charts import small_charts as draw_small_charts
 from dashboard.curves import controls as address
@@ -22,7 +23,7 @@ from dashboard.shared import resources
 from dashboard.shared.curve_cache import curve_series
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.states import empty
-from dashboard.text import escape, plural
+from dashboard.text import escape
 from dashboard.theme import DASHES, colours
 
 # The curves as files: the large chart as a picture, all points or the means as a table.

@@ -18,10 +18,11 @@ from core.errors import CorpusError
 from core.evaluation.spans import spans
 from core.paths import upload_dir
 from core.store.records import ACTIVE
+from core.wording import all_of, plural, size
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.fields import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, key_of
 from dashboard.shared import actions, resources
-from dashboard.text import all_of, escape, plural, size
+from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
 
 # Corpora that were uploaded before: chosen again in the form, or deleted.

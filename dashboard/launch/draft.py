@@ -14,7 +14,7 @@ from core.config.sweep import LISTED, expand, is_number, number_typed, numbers, 
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS
-from dashboard.text import all_of, plural
+from core.wording import all_of, plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.config import FIELD_HELP, PARADIGMS, RunConfig
 from core.errors import ConfigError
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, base_name, has_bilstm
+from core.wording import number, plural
 from dashboard.launch.address import clone
 from dashboard.launch.data import choose_data, show_samples, task_colours
 from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, Draft, applicable
@@ -28,10 +29,9 @@ from dashboard.launch.fields import (
 from dashboard.launch.previews import choose_mapping, show_labels, show_subwords
 from dashboard.shared import resources
 from dashboard.shared.selection import chosen
-from dashboard.text import escape, plural
+from dashboard.text import escape
 from dashboard.theme import PARADIGM_NAMES
 from jobs.naming import run_name
-from jobs.wording import number
 
 # Beside the form's first question: where its values came from, and ways to fill it in from past runs.
 

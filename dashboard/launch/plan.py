@@ -12,6 +12,7 @@ from core.errors import MRNLabError
 from core.paths import database_url
 from core.recording.placed import placed
 from core.store.records import Run, RunState
+from core.wording import duration, plural, size, span
 from dashboard.launch.address import command
 from dashboard.launch.draft import RARE, Draft, Plan
 from dashboard.launch.fields import field_label
@@ -19,7 +20,7 @@ from dashboard.launch.views import PlanView, plan_view
 from dashboard.shared import actions, resources
 from dashboard.shared.selection import choose
 from dashboard.shared.states import problem
-from dashboard.text import duration, escape, plural, size, span
+from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.estimates import Cost, Disk, cost, disk
 from jobs.submit import Preflight, check, same_runs

@@ -23,11 +23,11 @@ from core.mrn.alignments.mapping import (
     template,
 )
 from core.registry import base_name
+from core.wording import all_of, number, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.fields import MAPPING_KEPT, key_of
 from dashboard.launch.views import LabelCounts, label_counts
-from dashboard.text import all_of, escape, option, plural
-from jobs.wording import number
+from dashboard.text import escape, option
 
 _HEIGHT = 246
 

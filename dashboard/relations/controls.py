@@ -9,10 +9,10 @@ import streamlit as st
 
 from core.config.sweep import whole_number
 from core.store.records import Run, RunState
+from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choose
-from dashboard.text import plural
 from jobs.naming import run_name
 from jobs.results import one_per_seed
 

@@ -13,6 +13,7 @@ import streamlit as st
 from core.mrn.relations import impossible_blocks, task_groups
 from core.records import TOTAL
 from core.store.records import ACTIVE, MetricKey, Run, RunState
+from core.wording import all_of, number, plural
 from dashboard.relations.views import (
     Moments,
     RelationsView,
@@ -27,10 +28,9 @@ from dashboard.relations.views import (
 from dashboard.shared.curve_cache import curve_series
 from dashboard.shared.newcomers import PENALTY, fold
 from dashboard.shared.states import empty
-from dashboard.text import all_of, escape, plural
+from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.naming import run_name
-from jobs.wording import number
 
 _PENALTY = MetricKey(TOTAL, "train", "penalty")
 _MOST_NAMED = 6

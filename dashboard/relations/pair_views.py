@@ -14,8 +14,8 @@ from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import Relations, impossible_blocks
 from core.records import TOTAL, statistics_at
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
+from core.wording import number
 from dashboard.relations.views import Course, Places, RelationsView, Rows, Shared, impossible_cells, same_task
-from jobs.wording import number
 
 Floats = NDArray[np.floating]
 

@@ -11,6 +11,7 @@ import streamlit as st
 from core.config.sweep import whole_number
 from core.mrn.relations import Relations
 from core.store.records import ACTIVE, Run, SnapshotKey
+from core.wording import plural, unsigned_zero
 from dashboard.components.charts import chart
 from dashboard.components.matrix import matrix_player
 from dashboard.relations.charts import pair_chart, planted_chart
@@ -31,7 +32,7 @@ from dashboard.relations.scene import PLAYER, WHOLE, Scene, ready, scene_of, win
 from dashboard.relations.views import RelationsView, gold_labels, learns, relations
 from dashboard.shared import resources
 from dashboard.shared.curve_cache import curve_series
-from dashboard.text import escape, plural, unsigned_zero
+from dashboard.text import escape
 from dashboard.theme import colours
 
 # The strongest pairs of the view shown, and the line over training of the one chosen.

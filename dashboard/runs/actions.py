@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.store.records import ENDED, Run, RunState
+from core.wording import all_of, percent, plural
 from dashboard.components.charts import sparkline
 from dashboard.runs.table import ask_for
 from dashboard.runs.views import DiffRow, RunDiff
@@ -16,7 +17,7 @@ from dashboard.shared.queue_views import stop_view
 from dashboard.shared.run_views import RunCard, restartable, resumable
 from dashboard.shared.selection import choose
 from dashboard.shared.states import state_badge
-from dashboard.text import all_of, escape, percent, plural
+from dashboard.text import escape
 from jobs.control import PRIORITIES, remains
 
 _PAGES = (

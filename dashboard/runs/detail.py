@@ -11,12 +11,13 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from core.config import FIELD_HELP
 from core.evaluation import averages
 from core.store.records import ACTIVE, Run, RunState
+from core.wording import ago, duration, percent, plural
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table
 from dashboard.shared.run_views import RunDetail, configuration_fields
 from dashboard.shared.selection import chosen, focus
 from dashboard.shared.states import problem, state_badge
-from dashboard.text import ago, duration, escape, option, percent, plural
+from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs.advice import Advice
 from jobs.naming import run_name

@@ -17,9 +17,10 @@ import streamlit as st
 from core.config.sweep import whole_number
 from core.evaluation.statistics import MeanSD
 from core.store.records import RunState
+from core.wording import ago, duration, percent, plural
 from dashboard.runs.views import Line, Page, sorts
 from dashboard.shared.selection import choose, chosen, focus
-from dashboard.text import ago, duration, escape, percent, plural
+from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.run_filter import FIELDS, FilterError, RunFilter, parse_filter
 

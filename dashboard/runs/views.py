@@ -16,11 +16,10 @@ from core.config import FIELD_HELP, RunConfig
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Conditions, Store
 from core.store.records import Run, RunState
+from core.wording import all_of, number, plural
 from dashboard.shared.run_views import DEV_SCORE, fraction_done
-from dashboard.text import all_of, plural
 from jobs.naming import corpus_name, differing, kind_name
 from jobs.results import one_per_seed
-from jobs.wording import number
 
 PAGE = 25
 """Configurations, or runs in the flat order twice as many, on one page of the table."""

@@ -12,9 +12,10 @@ from core.config import RunConfig
 from core.corpora import uploads
 from core.errors import MRNLabError
 from core.store import RunState, Store
+from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen
-from dashboard.text import escape, plural
+from dashboard.text import escape
 from jobs import control
 from jobs import control as queueing
 from jobs.control import Answer

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from core.errors import MRNLabError
+from core.wording import plural
 from dashboard.launch.presets import TRY_IT, LaunchPreset
 from dashboard.shared import actions, resources
 from dashboard.shared.states import problem
-from dashboard.text import plural
 from jobs.submit import REUSABLE
 
 

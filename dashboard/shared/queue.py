@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from core.paths import database_url
+from core.wording import ago, duration, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.queue_views import LaunchLine, MachineLine, QueueView, launch_lines, parts_told
-from dashboard.text import ago, duration, escape, plural
+from dashboard.text import escape
 from jobs.estimates import queue_left
 
 # How long the queue still takes: asked at every look, told anew twice a minute.

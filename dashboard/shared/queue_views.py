@@ -9,7 +9,7 @@ from datetime import datetime
 from core.recording.owner import hostname
 from core.store import Store
 from core.store.records import LaunchCounts, Run, RunState
-from dashboard.text import all_of, plural
+from core.wording import all_of, plural
 from jobs.engines import default_engine
 from jobs.engines.local import slot_count
 

@@ -8,10 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from core.store.records import Run
+from core.wording import ago, all_of, plural
 from dashboard.shared import resources
 from dashboard.shared.finding import Found, find
 from dashboard.shared.selection import choose, chosen, newest_launch
-from dashboard.text import ago, all_of, escape, plural
+from dashboard.text import escape
 from jobs.naming import run_name
 from jobs.run_filter import FilterError, parse_filter
 

@@ -12,8 +12,8 @@ from core.paths import own_log
 from core.records import TOTAL
 from core.store import Store
 from core.store.records import ACTIVE, RESTARTABLE, MetricKey, Run, RunEvent, RunState, StoredScore
+from core.wording import duration
 from dashboard.shared.queue_views import why_it_waits
-from dashboard.text import duration
 from dashboard.theme import order_tasks
 from jobs.advice import Advice, advice
 from jobs.estimates import eta

@@ -11,11 +11,11 @@ import streamlit as st
 from core.corpora.types import Sentence
 from core.evaluation.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, Mistake, mistakes
 from core.tagging import WordTag
+from core.wording import all_of, percent, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
 from dashboard.launch.data import marks
 from dashboard.shared import resources
 from dashboard.tag.views import Answer, Marked, System, differing_words, kinds_in_words, marked, votes
-from dashboard.text import all_of, percent, plural
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import SCORE_NAMES
 

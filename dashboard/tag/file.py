@@ -18,10 +18,11 @@ from core.errors import CorpusError
 from core.evaluation.scores import PlainScore
 from core.records import TaskScore
 from core.tagging import TaggedSentence, Tagger, column_names, conll_text, given_scores, tag_in_parts
+from core.wording import duration, percent, plural
 from dashboard.shared.states import empty, problem
 from dashboard.tag.cache import answers, desk
 from dashboard.tag.views import System, given_tasks
-from dashboard.text import count, duration, escape, percent, plural
+from dashboard.text import escape
 from jobs.results import SCORE_NAMES
 
 # A file that is tagged in the background of the page, so that one can watch it and stop it.
@@ -123,7 +124,7 @@ def tag_file(asked: Sequence[System]) -> None:
         )
     uploaded = st.file_uploader(
         "A sentence a line (.txt), CoNLL columns (.conll, .tsv, or a .txt with labels) or CoNLL-U (.conllu), "
-        f"up to {MOST_MEGABYTES} MB and {count(MOST_WORDS)} words",
+        f"up to {MOST_MEGABYTES} MB and {MOST_WORDS:,} words",
         type=list(ENDINGS),
         max_upload_size=MOST_MEGABYTES,
         key="tag_file",
@@ -162,7 +163,7 @@ def _read(content: bytes, name: str, system: System, split: bool) -> tuple[Given
     words = sum(len(one.tokens) for one in given.sentences)
     if words > MOST_WORDS:
         raise CorpusError(
-            f"{name} holds {count(words)} words and the most here is {count(MOST_WORDS)}; split it, or use "
+            f"{name} holds {words:,} words and the most here is {MOST_WORDS:,}; split it, or use "
             f"mrnlab tag {system.runs[0].id} --file, which has no limit."
         )
     gold = f"; gold labels of {', '.join(given.gold)}" if given.gold else "; no gold labels"
@@ -199,7 +200,7 @@ def _progress(batch: Batch) -> None:
     if not batch.running:
         st.rerun()
     left = batch.seconds_left
-    told = f"{count(batch.done)} of {plural(batch.total, 'sentence')}"
+    told = f"{batch.done:,} of {plural(batch.total, 'sentence')}"
     told += f", about {duration(left)} left" if left is not None else ", loading the model"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(batch.done / batch.total, text=told)

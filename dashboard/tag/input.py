@@ -17,11 +17,12 @@ from core.corpora.free_text import (
 )
 from core.corpora.types import Sentence
 from core.errors import CorpusError, MRNLabError
+from core.wording import plural
 from dashboard.launch.presets import TRY_IT
 from dashboard.shared.states import empty, problem
 from dashboard.tag.cache import examples, is_here, test_split
 from dashboard.tag.views import CheckedSentence, System
-from dashboard.text import escape, plural
+from dashboard.text import escape
 
 TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
 

@@ -14,7 +14,7 @@ from core.evaluation.confusion import KINDS, mistakes
 from core.evaluation.scores import PlainScore
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, WordTag, given_scores
-from dashboard.text import all_of, plural
+from core.wording import all_of, plural
 from dashboard.theme import PARADIGM_NAMES
 from jobs.naming import run_name
 

@@ -13,12 +13,12 @@ from core.config.sweep import LISTED, expand, is_number, numbers
 from core.config.sweep import seeds as seeds_in
 from core.errors import ConfigError
 from core.store import ENDED, Run, RunState, Store
+from core.wording import duration, percent, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
 from jobs.estimates import eta
-from jobs.wording import percent, runs_told, seconds_told
 from jobs.worker.maintenance import Tender
 
 # Follows runs from the terminal until they end.
@@ -65,10 +65,10 @@ def wait_for_runs(
 def _progress(run: Run, left: float | None) -> str:
     if run.state in ENDED:
         why = "" if run.error is None else f": {run.error.message}"
-        return f"Run {run.id} {run.state} after {seconds_told(run.seconds) or '0 s'}{why}"
+        return f"Run {run.id} {run.state} after {duration(run.seconds or 0)}{why}"
     if not run.step:
         return f"Run {run.id} {run.state}."
-    soon = "" if left is None else f", about {seconds_told(left)} left"
+    soon = "" if left is None else f", about {duration(max(left, 1))} left"
     return (
         f"Run {run.id} {run.state}: epoch {run.epoch:.1f} of {run.config.epochs}, "
         f"step {run.step:,} of {run.total_steps or 0:,}{soon}."
@@ -153,8 +153,8 @@ def launch(
         for note in notes:
             say(note)
         if used:
-            say(f"Uses {runs_told(used)}, there already.")
-        say(f"Queued {runs_told(queued)}." if queued else "Nothing is left to queue.")
+            say(f"Uses {which_runs(used)}, there already.")
+        say(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
         if wait:
             wait_for_runs(store, ids)
         if json_:
@@ -240,9 +240,9 @@ def _print_scores(store: Store, ids: list[int]) -> None:
     for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
         scores = {score.task: score for score in store.scores([run.id], "test")}
         told = ", ".join(
-            f"{task} {percent(scores[task].score)}" for task in run.config.tasks if task in scores
+            f"{task} {percent(scores[task].score)}%" for task in run.config.tasks if task in scores
         )
         failed = "" if run.error is None else run.error.message
-        took = seconds_told(run.seconds)
+        took = "" if run.seconds is None else duration(run.seconds)
         rows.append((run.id, run.state.value, run.config.paradigm, run.config.seed, took, told or failed))
     print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)

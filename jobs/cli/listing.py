@@ -11,10 +11,11 @@ from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.paths import own_log
 from core.store import MetricKey, Run, RunState
+from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
 from jobs.run_filter import parse_filter
-from jobs.wording import description_lines, percent, seconds_told
+from jobs.wording import description_lines
 from jobs.worker.logs import tail
 from jobs.worker.maintenance import tend
 
@@ -51,7 +52,7 @@ def runs(
             say(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         rows = [
-            (*_cells(run), percent(best[run.id]) if run.id in best else "", ",".join(run.tags))
+            (*_cells(run), f"{percent(best[run.id])}%" if run.id in best else "", ",".join(run.tags))
             for run in found
         ]
         headers = (
@@ -95,7 +96,7 @@ def _cells(run: Run) -> tuple[object, ...]:
     corpus = config.corpus if len(config.corpus) <= 24 else "…" + config.corpus[-23:]
     return (
         run.id, run.state.value, progress, config.paradigm, config.lambda_, ",".join(config.tasks), encoder,
-        corpus, config.seed, seconds_told(run.seconds),
+        corpus, config.seed, "" if run.seconds is None else duration(run.seconds),
     )  # fmt: skip
 
 
@@ -151,7 +152,10 @@ def show(
             tell("")
             print_table(
                 ("split", "task", "score", "by", "epoch"),
-                [(one.split, one.task, percent(one.score), one.score_name, one.epoch) for one in scores],
+                [
+                    (one.split, one.task, f"{percent(one.score)}%", one.score_name, one.epoch)
+                    for one in scores
+                ],
             )
         tell("")
         for event in events:

@@ -10,6 +10,7 @@ import typer
 
 from core.errors import MRNLabError
 from core.store import RunState, Store
+from core.wording import which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, run_number
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.results import ResultTable, Setting, settings, tabulate
@@ -28,7 +29,6 @@ from jobs.sheets import (
     score_sheet,
     with_published,
 )
-from jobs.wording import runs_told
 
 
 class _Format(StrEnum):
@@ -99,7 +99,7 @@ def results(
             sheet = score_sheet(table, setting.name, cost=cost)
             _print(with_published(sheet, table) if published else sheet, format_)
         for (alignment, reason), ids in alignments.items():
-            say(f"Alignment {alignment} in {runs_told(ids)}: {reason}.")
+            say(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:

@@ -20,10 +20,11 @@ from core.studies import STUDIES, Setting, Study, load_study
 from core.studies.analysis import HELPS, HURTS, MEAN, RARE, Difference, Outcome, Result, TableView, table_view
 from core.studies.published import CITATION, WITHIN, Published
 from core.studies.study import Planned
+from core.wording import duration, p_text, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
-from jobs.wording import COST_HEAD, correlation_told, cost_told, p_told, seconds_told, signed_points
+from jobs.wording import COST_HEAD, correlation_told, cost_told
 
 # What `mrnlab study NAME --dry-run` prints: every run with all its fields, and how long they take.
 
@@ -131,7 +132,7 @@ def _seconds(plan: Sequence[Outstanding]) -> float | None:
 
 
 def _time(seconds: float | None) -> str:
-    return "unknown" if seconds is None else f"about {seconds_told(seconds)}"
+    return "unknown" if seconds is None else f"about {duration(max(seconds, 1))}"
 
 
 # What a study says, as a table for the terminal, as Markdown for the docs, and as one JSON document.
@@ -363,7 +364,7 @@ def _rare(one: Outcome) -> list[str]:
 def _difference(found: Difference) -> list[str]:
     low, high = found.paired.low, found.paired.high
     interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
-    return [signed_points(found.paired.mean) + interval, p_told(found.p_holm), found.verdict]
+    return [signed_points(found.paired.mean) + interval, p_text(found.p_holm), found.verdict]
 
 
 def _scores(cell: MeanSD | None) -> str:

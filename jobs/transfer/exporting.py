@@ -23,9 +23,10 @@ from core.registry import ENCODERS, base_name
 from core.store import Run, RunState, Store, StoredScore
 from core.store.snapshot_codec import decode
 from core.store.transfer import RunRecord
+from core.wording import duration, percent
 from jobs.naming import corpus_name, kind_name
 from jobs.transfer.format import FORMAT, RunFile, write_tables
-from jobs.wording import description_lines, percent, seconds_told
+from jobs.wording import description_lines
 
 if TYPE_CHECKING:
     from core.models.model_io import SavedTagger
@@ -163,7 +164,7 @@ def _scores(record: RunRecord) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for task, splits in by_task.items():
         any_ = next(iter(splits.values()))
-        dev, test = (percent(splits[name].score) if name in splits else "–" for name in ("dev", "test"))
+        dev, test = (f"{percent(splits[name].score)}%" if name in splits else "–" for name in ("dev", "test"))
         words = f"{splits['test'].tokens:,}" if "test" in splits else "–"
         sentences = len(record.predictions.get(("test", task), ((), ()))[0])
         yield f"| {_plain(task)} | {any_.score_name} | {dev} | {test} | {words} | {sentences:,} |"
@@ -245,7 +246,7 @@ def _training(run: Run) -> Iterator[str]:
     facts = run.facts
     versions = ", ".join(f"{name} {number}" for name, number in facts.get("versions", {}).items())
     where = f"{facts.get('device', '?')}, {facts.get('precision', '?')}"
-    took = seconds_told(run.seconds) or "unknown time"
+    took = "unknown time" if run.seconds is None else duration(run.seconds)
     yield f"- On {where}; {took}; {run.total_steps or run.step:,} steps."
     if run.facts.get("selected_by", run.config.select_by) == "last":
         yield f"- The last epoch is kept: {run.best_epoch}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
-from jobs.wording import percent
+from core.wording import percent
 
 _log = logging.getLogger("mrnlab.run")
 
@@ -35,13 +35,13 @@ def _lines(event: Event) -> list[str]:
         case EpochMetrics():
             scores = {task: value for (task, name), value in event.values.items() if name == "score"}
             mean = scores.pop(TOTAL, None)
-            told = ", ".join(f"{task} {percent(value)}" for task, value in scores.items())
+            told = ", ".join(f"{task} {percent(value)}%" for task, value in scores.items())
             return [
                 f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): dev scores {told}"
-                + ("." if mean is None else f", mean {percent(mean)}.")
+                + ("." if mean is None else f", mean {percent(mean)}%.")
             ]
         case SplitResult():
-            told = ", ".join(f"{one.task} {one.score_name} {percent(one.score)}" for one in event.scores)
+            told = ", ".join(f"{one.task} {one.score_name} {percent(one.score)}%" for one in event.scores)
             return [f"Best epoch {event.epoch} on {event.split}: {told}."]
         case Saved():
             told = f"{event.size / 1e6:,.1f} MB in {event.seconds:.1f} s"

@@ -12,20 +12,10 @@ from hypothesis import strategies as st
 from core.config.sweep import numbers, seeds
 from core.errors import ConfigError
 from core.evaluation import summary
+from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.launch.data import marks
-from dashboard.text import (
-    ago,
-    all_of,
-    duration,
-    escape,
-    option,
-    percent,
-    plotly_text,
-    plural,
-    points,
-    unsigned_zero,
-)
-from jobs.wording import correlation_told, number, signed_points
+from dashboard.text import escape, option, plotly_text
+from jobs.wording import correlation_told
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 

@@ -37,7 +37,7 @@ from core.corpora.derived.kinds import (
 from core.corpora.sampling import shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
-from core.wording import counted
+from core.wording import plural
 
 # How much two labellings of the same words say about each other: adjusted mutual information.
 #
@@ -97,7 +97,7 @@ def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
     real = corpus.task(_real(corpus.name, [task.name for task in corpus.tasks], options))
     if len(real.labels) < 2:
         raise CorpusError(
-            f"{corpus.name}: {real.name} has {counted(len(real.labels), 'label')}, and artificial labels can "
+            f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels can "
             "be drawn from two or more."
         )
     names = _artificial(options)
@@ -170,9 +170,7 @@ def _sentences(
     own = order if tokens is None else until(order, tokens)
     if words_of(own) < (tokens or 1) or any(words_of(others[name]) < budgets[name] for name in others):
         asked = [f"{tokens:,} for {real}"] if tokens else []
-        asked += (
-            [f"{sum(budgets.values()):,} for {counted(len(names), 'artificial task')}"] if budgets else []
-        )
+        asked += [f"{sum(budgets.values()):,} for {plural(len(names), 'artificial task')}"] if budgets else []
         raise CorpusError(
             f"{corpus.name}: {words:,} training words are annotated for {real}, and more were asked for in "
             f"whole sentences ({' and '.join(asked)}); ask for fewer."
@@ -197,7 +195,7 @@ def _note(
         )
     shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
     return (
-        f"{real} has {words_of(own):,} training words; {counted(len(alphas), 'artificial task')} on {told}, "
+        f"{real} has {words_of(own):,} training words; {plural(len(alphas), 'artificial task')} on {told}, "
         f"their labels drawn with seed {seed} at α = {shown}."
     )
 

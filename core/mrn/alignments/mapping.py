@@ -24,7 +24,7 @@ from core.errors import ConfigError
 from core.mrn.alignments.base import Alignment, LabelCounts, stack_blocks
 from core.paths import may_read, upload_dir
 from core.plain_text import spreadsheet_cell, unguarded_cell
-from core.wording import counted, listed
+from core.wording import first_of, plural
 
 # A mapping of labels to general labels, as a CSV file has it.
 #
@@ -252,7 +252,7 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
         if one.label in known.get(one.task, ())
     }
     if not weights:
-        tasks = "; ".join(f"{task} has {listed(own)}" for task, own in known.items())
+        tasks = "; ".join(f"{task} has {first_of(own)}" for task, own in known.items())
         raise ConfigError(
             "alignment",
             f"{mapping.name}: no row, from row {mapping.rows[0].row} on, names a task and a label of this "
@@ -265,9 +265,9 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
     owners = {general: tuple(task for task in names if (task, general) in there) for _, _, general in weights}
     notes = [*_left_out(mapping, known)]
     if alone:
-        labels_told = listed([f"{task}:{label}" for task, label in alone])
+        labels_told = first_of([f"{task}:{label}" for task, label in alone])
         notes.append(
-            f"{mapping.name} does not name {counted(len(alone), 'label')} of this run, which keep general "
+            f"{mapping.name} does not name {plural(len(alone), 'label')} of this run, which keep general "
             f"rows of their own: {labels_told}."
         )
     if all(len(tasks) == 1 for tasks in owners.values()):
@@ -283,8 +283,8 @@ def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Itera
     others = dict.fromkeys(one.task for one in mapping.rows if one.task not in known)
     if others:
         yield (
-            f"{mapping.name} also has rows of {listed(list(others))}, not learned in this run; they are left "
-            "out."
+            f"{mapping.name} also has rows of {first_of(list(others))}, not learned in this run; "
+            "they are left out."
         )
     for task, own in known.items():
         absent = [
@@ -295,7 +295,7 @@ def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Itera
         if absent:
             yield (
                 f"{mapping.name} has rows of {task} labels that these training sentences do not have: "
-                f"{listed(absent)}; they are left out. Labels of {task} there are {listed(own)}."
+                f"{first_of(absent)}; they are left out. Labels of {task} there are {first_of(own)}."
             )
 
 
