@@ -1,6 +1,12 @@
-.PHONY: check test lint format
+.PHONY: check ci test lint format
 
 check: lint test
+
+# A fresh environment: the README's test command, then ruff and mypy.
+ci:
+	pip install -q -e '.[test]' && pytest
+	pip install -q -e '.[dev]'
+	$(MAKE) lint
 
 test:
 	pytest
