@@ -40,6 +40,14 @@ class TrainingError(MRNLabError):
     """Training cannot go on (a loss that is not a number, say); the message names step and task."""
 
 
+class NotFinite(TrainingError):
+    """A loss that is not a number."""
+
+
+class DataChanged(TrainingError):
+    """The data or the description of a run are not those of its saved training state."""
+
+
 class DeviceError(TrainingError):
     """A device that this machine does not have. `device` is its name, `gpus` how many GPUs there are."""
 
@@ -85,12 +93,24 @@ class StoreError(MRNLabError):
     """The store cannot be opened, read or written; the message says which store and what to do."""
 
 
+class StoreFull(StoreError):
+    """The disk of the store is full."""
+
+
+class StoreBusy(StoreError):
+    """Another program has locked the store for longer than it is waited for."""
+
+
+class StoreUnreachable(StoreError):
+    """The store's server does not answer, or the connection to it broke."""
+
+
 class ArtefactError(MRNLabError):
     """The shared artefacts cannot be reached, read or written; the message says where they are looked for."""
 
 
 class StoreReplaced(StoreError):
-    """Another file has taken the place of the store's while it was open; trying again is in vain."""
+    """The store's file or its tables were deleted or replaced while it was open."""
 
 
 class IllegalMove(MRNLabError):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from core.checkpoints.sealed import Damaged, Sealed, moved, opened, seal, verified
 from core.checkpoints.shared_storage import Artefacts, SharedFolders
-from core.errors import ArtefactError, TrainingError
+from core.errors import ArtefactError, DataChanged
 from core.settings import seconds
 
 _DEFAULT_S = 60.0
@@ -82,7 +82,7 @@ class Checkpoint:
         """The folder of the newest training state of the run `of` that is whole; None where there is none.
 
         Newer ones go. `tell` is told of states that are passed over, and later of what cannot be shared.
-        Raises TrainingError where the newest is of another run, ArtefactError where the shared place fails.
+        Raises DataChanged where the newest is of another run, ArtefactError where the shared place fails.
         """
         self._of, self._tell = of, tell
         found = self._newest_first()
@@ -105,7 +105,7 @@ class Checkpoint:
             self._fetch(folder.name)
             about = verified(folder).about
             if about["of"] != self._of:
-                raise TrainingError(
+                raise DataChanged(
                     "The data or the description of this run is not what it was when it was begun. Retry it, "
                     "to train it from its beginning."
                 )

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event,
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from core.errors import StoreError
+from core.errors import StoreBusy, StoreError, StoreFull, StoreReplaced, StoreUnreachable
 from core.paths import given_path
 from core.plain_text import without_passwords
 
@@ -204,36 +204,45 @@ def _begin_sqlite(connection: Connection) -> None:
 _LOCKED = "is busy: another program has held it for {timeout:g} s; try again when it is done"
 _FULL = "cannot be written, because the disk is full; free some space"
 _TOO_LATE = "refused a change that came at the same moment as another one; try again"
+_HELD = "is busy: another program holds it; try again when it is done"
+_FULL_SERVER = "cannot be written, because the disk of its server is full; free some space there"
+_NO_TABLES = "has lost its tables (was the file deleted or replaced?); start again to make a new one"
+_NO_TABLES_SERVER = "has lost its tables (was the database made anew?); start again to make new ones"
 _RESTARTING = "is starting or stopping; try again when its server is up"
+_SILENT = "does not answer; check that its server runs and can be reached from this machine"
+_BROKEN = "cannot be reached any more: the connection broke; check that its server runs"
+_TYPES = {
+    **dict.fromkeys((_LOCKED, _HELD), StoreBusy),
+    **dict.fromkeys((_FULL, _FULL_SERVER), StoreFull),
+    **dict.fromkeys((_NO_TABLES, _NO_TABLES_SERVER), StoreReplaced),
+    **dict.fromkeys((_RESTARTING, _SILENT, _BROKEN), StoreUnreachable),
+}
 
 # By words of SQLite's message, in lower case.
 _SQLITE = (
     ("database is locked", _LOCKED),
-    ("database table is locked", "is busy: another program holds it; try again when it is done"),
+    ("database table is locked", _HELD),
     ("not a database", "is not a store of MRN Lab; name another file, or move this one away"),
     ("malformed", "is damaged; move the file away, or put back a backup"),
     ("unable to open", "cannot be opened; check that its folder exists and that you may write there"),
     ("readonly", "cannot be written; check the rights on the file and its folder"),
     ("disk is full", _FULL),
     ("disk i/o", "cannot be read or written (disk error); check the disk and its free space"),
-    (
-        "no such table",
-        "has lost its tables (was the file deleted or replaced?); start again to make a new one",
-    ),
+    ("no such table", _NO_TABLES),
 )
 # By PostgreSQL's code of the error (postgresql.org/docs/current/errcodes-appendix.html).
 _POSTGRESQL = {
     "55P03": _LOCKED,
     "40P01": _TOO_LATE,
     "40001": _TOO_LATE,
-    "53100": "cannot be written, because the disk of its server is full; free some space there",
+    "53100": _FULL_SERVER,
     "53300": "has no connection left for this program; close some, or raise max_connections of its server",
     "57P01": _RESTARTING,
     "57P02": _RESTARTING,
     "57P03": _RESTARTING,
     "25006": "can only be read: its server is a standby, or was told to take no changes",
     "42501": "does not let this user do that; the user must own the database, or the tables in it",
-    "42P01": "has lost its tables (was the database made anew?); start again to make new ones",
+    "42P01": _NO_TABLES_SERVER,
     "22001": "cannot hold a text that long; shorten it",
 }
 # Where no connection is made there is no code, only the server's words.
@@ -247,10 +256,9 @@ _NO_CONNECTION = (
     ("shutting down", _RESTARTING),
     ("does not exist", "is not there: its server has no such database or user; make them first"),
     ("resolve", "is on a machine that cannot be found; check the name of the host"),
-    ("timeout", "does not answer; check that its server runs and can be reached from this machine"),
-    ("refused", "does not answer; check that its server runs and can be reached from this machine"),
+    ("timeout", _SILENT),
+    ("refused", _SILENT),
 )
-_BROKEN = "cannot be reached any more: the connection broke; check that its server runs"
 
 
 @contextmanager
@@ -263,12 +271,13 @@ def translated_errors(name: str, timeout_s: float) -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise StoreError(f"The store {name} is busy: no connection was free in {timeout_s:g} s.") from error
+        raise StoreBusy(f"The store {name} is busy: no connection was free in {timeout_s:g} s.") from error
     except DBAPIError as error:
         reason = _reason(error)
         if reason is None:
             raise
-        raise StoreError(f"The store {name} {reason.format(timeout=timeout_s)}.") from error
+        error_type = _TYPES.get(reason, StoreError)
+        raise error_type(f"The store {name} {reason.format(timeout=timeout_s)}.") from error
 
 
 def _reason(error: DBAPIError) -> str | None:

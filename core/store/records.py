@@ -80,6 +80,8 @@ class ErrorInfo:
         if not isinstance(error, MRNLabError):
             message = f"Training stopped with an unexpected error: {type(error).__name__}: {message}"
         data = error.data if isinstance(error, MRNLabError) else {}
+        if isinstance(error, OSError) and error.errno is not None:
+            data = {"errno": error.errno}
         return cls(type(error).__name__, message, "\n".join(lines[-_TRACEBACK_LINES:]), data=data)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from core.errors import TrainingError
+from core.errors import NotFinite
 from core.records import TOTAL, Sink, StepMetrics
 
 _TELL_S = 1.0
@@ -69,7 +69,7 @@ class StepLog:
     def flush(self) -> None:
         """Tell the sink what is pending.
 
-        Raises TrainingError with the step and the task where a loss is not a number.
+        Raises NotFinite with the step and the task where a loss is not a number.
         """
         if not self._pending:
             return
@@ -92,7 +92,7 @@ class StepLog:
         for (task, name), value in values.items():
             if not math.isfinite(value):
                 whose = f"The loss of task {task}" if task else f"The {'total ' * (name == 'loss')}{name}"
-                raise TrainingError(
+                raise NotFinite(
                     f"{whose} is not a number at step {step} ({value}). Lower the learning rates, or use "
                     "fp32 precision if this ran in bf16."
                 )

@@ -14,7 +14,7 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
-from core.errors import TrainingError
+from core.errors import NotFinite
 from core.records import (
     TOTAL,
     DevMetrics,
@@ -58,7 +58,7 @@ def train(
     The best epoch's model is kept in `checkpoint`, and now and then a training state, from which it goes on
     where it was interrupted. `should_stop` is asked at every step, and while a frozen encoder's features are
     computed.
-    Raises MRNLabError where training cannot begin, TrainingError where a loss is not a number, OutOfMemory
+    Raises MRNLabError where training cannot begin, NotFinite where a loss is not a number, OutOfMemory
     where a step finds no memory, NoRoom where the disk has none for the best model.
     """
     restart_process_peak()
@@ -121,9 +121,7 @@ def train(
         states.save(at, log)
     best = chosen(at.history)
     if best is None:
-        raise TrainingError(
-            "No epoch could be scored on the development sentences: its losses are not numbers."
-        )
+        raise NotFinite("No epoch could be scored on the development sentences: its losses are not numbers.")
     states.restore_best(at, best)
     if dev is not None:
         if best_on_dev is None:  # resumed after its best epoch

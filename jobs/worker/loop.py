@@ -196,10 +196,12 @@ class Worker:
         store = self._store
         with store.transaction():
             state = store.state(run_id, self._owner)
+            error = None
             if reason in _UNASKED and state is RunState.RUNNING:
-                store.add_event(run_id, "note", f"{_UNASKED[reason]} {_goes_on_from(store.run(run_id))}")
+                message = f"{_UNASKED[reason]} {_goes_on_from(store.run(run_id))}"
+                error = ErrorInfo("WorkerTerminated", message, "")
                 store.request_stop(run_id)
-            store.finish(run_id, RunState.CANCELLED, best_epoch=best_epoch, owner=self._owner)
+            store.finish(run_id, RunState.CANCELLED, error=error, best_epoch=best_epoch, owner=self._owner)
             if reason is StopReason.EVICTED and state is RunState.RUNNING:
                 store.requeue(run_id, resume=True)
         _log.info("Stopped.")

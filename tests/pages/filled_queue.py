@@ -55,9 +55,9 @@ def fill_queue(store: Store) -> Queue:
         store.mark_lost(lost, f"The worker of run {lost} stopped answering 70 s ago.")
         if store.state(lost) is RunState.QUEUED:
             assert store.claim(this_process(), due_in=3600, run_id=lost)
-    store.add_event(stopped, "note", "Its worker was told to end. It can be resumed from step 120.")
     store.request_stop(stopped)
-    store.finish(stopped, RunState.CANCELLED)
+    message = "Its worker was told to end. It can be resumed from step 120."
+    store.finish(stopped, RunState.CANCELLED, error=ErrorInfo("WorkerTerminated", message, ""))
     _fail(store, failed)
     waiting = tuple(ids[5:])
     store.set_priority(waiting[-2:], 3)
