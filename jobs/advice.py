@@ -3,7 +3,7 @@
 A kill, a full disk or a lost machine says nothing against the run: there Resume comes first, wherever a state
 is saved. What lies in the run itself would only happen again: there a changed clone comes first.
 
-The cause is found by the type of the stored error (of `core.errors`, Python or torch) and its fields, never by
+The cause is found by the type and the fields of the stored error (of `core.errors`, Python or torch), not by
 its sentence. An unknown type gets the general advice of the run's state.
 """
 

@@ -91,7 +91,7 @@ class FilterField:
         number = real_number(value.text)
         if number is None:
             raise MRNLabError(f"{self.name} is a number, not '{shortened(value.text)}'.")
-        compare = _ORDERS.get(comparison, operator.eq)
+        compare: Callable[[Any, Any], bool] = _ORDERS.get(comparison, operator.eq)
         return lambda known: isinstance(known, int | float) and compare(known, number)
 
     def _text_matcher(self, value: Value) -> Callable[[str], bool]:
