@@ -1,10 +1,11 @@
-"""`run.json` of an export: the run's description, facts and history."""
+"""The files of an export: `run.json` (description, facts, history), and tables of what was recorded."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -36,18 +37,22 @@ from core.store.snapshot_codec import check
 from core.store.transfer import RunRecord, StoredSnapshot
 
 FORMAT = 1
+CHECKPOINT = "checkpoint"
+"""The folder of an export that holds the run's own checkpoint."""
+MOST_BYTES = 4 * 1024**3
+"""Of one table, unpacked."""
 
 # What travels of a run as it stands.
 _SAME = (
     *("configuration_id", "sweep", "attempt", "created_at", "started_at", "finished_at", "progress_at"),
     *("step", "total_steps", "epoch", "best_epoch", "note", "tags"),
 )
-_FACTS = TypeAdapter(RunFacts)
 # Before and after these no run was trained; a clock that is wrong by up to a day is not held against a run.
 _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 _CLOCKS_DIFFER = timedelta(days=1)
 _LONGEST_TEXT = 100_000
 _LARGEST = 2**53  # every whole number up to here is a float too
+_MOST_SECONDS = 1e10
 
 
 def _of_our_time(moment: datetime) -> datetime:
@@ -56,7 +61,27 @@ def _of_our_time(moment: datetime) -> datetime:
     return moment
 
 
+def _without_zero(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a text in it holds the character 0, which no database keeps")
+    return text
+
+
 _Moment = Annotated[AwareDatetime, AfterValidator(_of_our_time)]
+_Text = Annotated[str, AfterValidator(_without_zero)]
+_Name = Annotated[_Text, Field(max_length=200)]
+_Label = Annotated[_Text, Field(max_length=1000)]
+_Count = Annotated[int, Field(ge=0, lt=2**31)]
+_Share = Annotated[float, Field(ge=0, le=1)]  # which NaN is not
+_Epoch = Annotated[float, Field(ge=0, le=_MOST_SECONDS)]
+_Split = Literal["train", "dev", "test"]
+
+
+def first_problem(error: ValidationError) -> str:
+    """Where the first thing is that is wrong, and what; in one line."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "it"
+    return f"{where[:200]}: {' '.join(first['msg'].split())[:300]}"
 
 
 class _Line(BaseModel):
@@ -68,9 +93,15 @@ class _Line(BaseModel):
     kind: str
     message: str = Field(max_length=_LONGEST_TEXT)
 
+    @model_validator(mode="after")
+    def _is_an_event(self) -> _Line:
+        if self.kind not in EVENT_KINDS:
+            raise ValueError(f"'{self.kind[:40]}' is no kind of event")
+        return self
+
 
 class RunFile(BaseModel):
-    """All of a run that is neither a table nor a weight."""
+    """`run.json`: all of a run that is neither a table nor a weight."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -86,10 +117,10 @@ class RunFile(BaseModel):
     started_at: _Moment | None
     finished_at: _Moment | None
     progress_at: _Moment | None
-    step: int = Field(ge=0, lt=2**31)
-    total_steps: int | None = Field(ge=0, lt=2**31)
+    step: _Count
+    total_steps: _Count | None
     epoch: float = Field(ge=0)
-    best_epoch: int | None = Field(ge=0, lt=2**31)
+    best_epoch: _Count | None
     note: str = Field(max_length=1_000_000)
     tags: tuple[str, ...] = Field(max_length=1000)
     facts: dict[str, Any]
@@ -113,21 +144,21 @@ class RunFile(BaseModel):
     ) -> RunFile:
         """Of a run that is exported now. Names of machines and processes stay behind."""
         run = record.run
-        running = RunState.RUNNING.value
+        history = tuple(
+            _Line(
+                time=line.time,
+                kind=line.kind,
+                message="Started." if line.kind == RunState.RUNNING else line.message,
+            )
+            for line in record.history
+        )
         return cls(
             made_by=f"mrnlab {__version__}",
             exported_at=at,
             run=run.id,
             config=json.loads(run.config.to_json()),
             facts=dict(run.facts),
-            history=tuple(
-                _Line(
-                    time=line.time,
-                    kind=line.kind,
-                    message="Started." if line.kind == running else line.message,
-                )
-                for line in record.history
-            ),
+            history=history,
             folders=dict(folders),
             no_folders_because=no_folders_because,
             **{name: getattr(run, name) for name in _SAME},
@@ -135,38 +166,34 @@ class RunFile(BaseModel):
 
     @classmethod
     def read(cls, text: bytes) -> RunFile:
-        """Raises ValueError, with the end of a sentence, where the text is no such file."""
+        """Raises ValueError where the text is no such file."""
         if b"\\u0000" in text:
             raise ValueError("a text in it holds the character 0, which no database keeps")
         try:
             read = cls.model_validate_json(text)
-            _check_values({"config": read.config, "facts": read.facts})
-            if read.facts:
-                # Strictly: what is kept is the JSON itself, in which a number must be one.
-                _FACTS.validate_json(json.dumps(read.facts, allow_nan=False), strict=True)
         except ValidationError as error:
-            first = error.errors()[0]
-            if first["loc"] == ("format",):
+            if error.errors()[0]["loc"] == ("format",):
                 raise ValueError("a newer MRN Lab made it; update this one") from error
-            raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from error
-        if odd := [line.kind for line in read.history if line.kind not in EVENT_KINDS]:
-            raise ValueError(f"'{odd[0][:40]}' is no kind of event")
+            raise
+        _check_values({"config": read.config, "facts": read.facts})
+        if read.facts:
+            # Strictly: what is kept is the JSON itself, in which a number must be one.
+            TypeAdapter(RunFacts).validate_json(json.dumps(read.facts, allow_nan=False), strict=True)
         return read
 
     def record(self, tables: Mapping[str, Any]) -> RunRecord:
-        """The run with what its tables hold. Raises ValueError where the description does not hold."""
+        """The run with what its tables hold. Raises ValueError where the description does not hold, or the
+        parts speak of different things.
+        """
         try:
             config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
         _check_facts(config, self.facts)
-        for name, most in (
-            ("step", self.total_steps),
-            ("epoch", config.epochs),
-            ("best_epoch", config.epochs),
-        ):
-            if most is not None and (getattr(self, name) or 0) > most:
-                raise ValueError(f"{name} {getattr(self, name)} is more than {most}")
+        most = {"step": self.total_steps, "epoch": config.epochs, "best_epoch": config.epochs}
+        for name, limit in most.items():
+            if limit is not None and (getattr(self, name) or 0) > limit:
+                raise ValueError(f"{name} {getattr(self, name)} is more than {limit}")
         values: dict[str, Any] = {name: getattr(self, name) for name in _SAME}
         # What belongs to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
@@ -180,12 +207,10 @@ class RunFile(BaseModel):
 def _check_values(value: Any) -> None:
     """Raises ValueError where a text is too long, or a number is not finite or too large."""
     if isinstance(value, Mapping):
-        for name, one in value.items():
-            _check_values(name)
-            _check_values(one)
+        _check_values([*value, *value.values()])
     elif isinstance(value, list):
-        for one in value:
-            _check_values(one)
+        for item in value:
+            _check_values(item)
     elif isinstance(value, str) and len(value) > _LONGEST_TEXT:
         raise ValueError(f"a text has {len(value):,} characters, and the most is {_LONGEST_TEXT:,}")
     elif isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST:  # NaN neither
@@ -227,37 +252,30 @@ def _check_references(record: RunRecord) -> None:
         raise ValueError("its covariances are of other tasks or labels than its run")
 
 
-# What a run recorded as Parquet files, which any program for data reads, and back.
+_STRING, _INTEGER, _REAL = pa.string(), pa.int64(), pa.float64()
+_KEY = {"task": _STRING, "split": _STRING, "name": _STRING}
+_TYPES = {"int": _INTEGER, "float": _REAL, "str": _STRING, "bytes": pa.binary(), "float | None": _REAL}
 
 
-MOST_BYTES = 4 * 1024**3
-"""Of one table, unpacked."""
-
-_TEXT, _WHOLE, _REAL = pa.string(), pa.int64(), pa.float64()
-_WORDS = pa.list_(_TEXT)
-_OF = {"int": _WHOLE, "float": _REAL, "str": _TEXT, "bytes": pa.binary(), "float | None": _REAL}
-
-
-def _columns(kind: Any, **others: pa.DataType) -> dict[str, pa.DataType]:
-    """A column per field of a dataclass; `others` replace what it says."""
-    fields = {field.name: _OF.get(str(field.type)) for field in dataclasses.fields(kind)}
-    return {name: type_ for name, type_ in (fields | others).items() if type_ is not None}
+def _columns(kind: Any) -> dict[str, pa.DataType]:
+    """A column for each field of a dataclass that a table can hold."""
+    fields = dataclasses.fields(kind)
+    return {field.name: _TYPES[str(field.type)] for field in fields if str(field.type) in _TYPES}
 
 
 TABLES: Mapping[str, pa.Schema] = {
-    "metrics.parquet": pa.schema(
-        {
-            **{"task": _TEXT, "split": _TEXT, "name": _TEXT},
-            **{"step": _WHOLE, "epoch": _REAL, "seconds": _REAL, "value": _REAL},
-        }
-    ),
+    "metrics.parquet": pa.schema(_KEY | {"step": _INTEGER, "epoch": _REAL, "seconds": _REAL, "value": _REAL}),
     # The report of labels is a JSON object.
     "scores.parquet": pa.schema(
-        {name: type_ for name, type_ in _columns(StoredScore, report=_TEXT).items() if name != "run_id"}
+        {name: type_ for name, type_ in _columns(StoredScore).items() if name != "run_id"}
+        | {"report": _STRING}
     ),
     # Labels only: the words belong to whoever made the corpus.
     "predictions.parquet": pa.schema(
-        {"split": _TEXT, "task": _TEXT, "sentence": _WHOLE, "gold": _WORDS, "predicted": _WORDS}
+        {
+            **{"split": _STRING, "task": _STRING, "sentence": _INTEGER},
+            **{"gold": pa.list_(_STRING), "predicted": pa.list_(_STRING)},
+        }
     ),
     "snapshots.parquet": pa.schema(_columns(StoredSnapshot)),
 }
@@ -265,44 +283,39 @@ TABLES: Mapping[str, pa.Schema] = {
 
 def write_tables(record: RunRecord, folder: Path) -> None:
     """Writes the tables of a run. Numbers that are not finite stay what they are."""
-    for (name, schema), rows in zip(TABLES.items(), _tables(record), strict=True):
-        # From numpy arrays, of which Arrow would make NaN a missing number unless told.
-        arrays = [pa.array(rows[field.name], type=field.type, from_pandas=False) for field in schema]
-        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), folder / name, compression="zstd")
+    for name, table in _tables(record):
+        pq.write_table(table, folder / name, compression="zstd")
 
 
-def _tables(record: RunRecord) -> Iterable[Mapping[str, Any]]:
-    """The columns of each table, in the order of TABLES."""
+def _tables(record: RunRecord) -> Iterator[tuple[str, pa.Table]]:
     curves = record.curves
-    repeated = {
-        part: [getattr(curve.key, part) for curve in curves for _ in curve.step]
-        for part in ("task", "split", "name")
+    columns: dict[str, Any] = {
+        part: [getattr(curve.key, part) for curve in curves for _ in curve.step] for part in _KEY
     }
-    numbers: dict[str, Any] = {
-        part: np.concatenate([getattr(curve, part) for curve in curves]) if curves else []
-        for part in ("step", "epoch", "seconds", "value")
+    for part in ("step", "epoch", "seconds", "value"):
+        columns[part] = np.concatenate([getattr(curve, part) for curve in curves]) if curves else []
+    yield "metrics.parquet", pa.table(columns, schema=TABLES["metrics.parquet"])
+    rows = {
+        "scores.parquet": [
+            dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
+            for score in record.scores
+        ],
+        "predictions.parquet": [
+            {"split": split, "task": task, "sentence": place, "gold": gold, "predicted": predicted}
+            for (split, task), labels in record.predictions.items()
+            for place, (gold, predicted) in enumerate(zip(*labels, strict=True))
+        ],
+        "snapshots.parquet": [dataclasses.asdict(snapshot) for snapshot in record.snapshots],
     }
-    yield repeated | numbers
-    scores = [dataclasses.asdict(score) for score in record.scores]
-    for score in scores:
-        score["report"] = json.dumps(score["report"], ensure_ascii=False)
-    yield _by_column(scores, TABLES["scores.parquet"].names)
-    labels = [
-        {"split": split, "task": task, "sentence": place, "gold": gold, "predicted": predicted}
-        for (split, task), both in record.predictions.items()
-        for place, (gold, predicted) in enumerate(zip(*both, strict=True))
-    ]
-    yield _by_column(labels, TABLES["predictions.parquet"].names)
-    shots = [dataclasses.asdict(shot) for shot in record.snapshots]
-    yield _by_column(shots, TABLES["snapshots.parquet"].names)
+    for name, of_table in rows.items():
+        yield name, pa.Table.from_pylist(of_table, schema=TABLES[name])
 
 
-def _by_column(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in names}
+def read_table(name: str, content: bytes) -> Any:
+    """What a RunRecord holds of that table, given its file's bytes.
 
-
-def read_table(name: str, content: bytes) -> pa.Table:
-    """The table in that file's bytes. Raises ValueError where it is not one of that name, or is too large."""
+    Raises ValueError where it is not a table of that name, is too large, or has a value that cannot be.
+    """
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
@@ -311,128 +324,102 @@ def read_table(name: str, content: bytes) -> pa.Table:
         # Compared before a row is read, so that no kind of value comes in that we do not write.
         if not file.schema_arrow.remove_metadata().equals(TABLES[name]):
             raise ValueError("its columns are not those of such a table")
-        return file.read()
+        table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
-
-
-def recorded(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
-    """The fields of a RunRecord that the tables hold. Raises ValueError where a value cannot be one."""
-    scores = [_score(row) for row in tables["scores.parquet"].to_pylist()]
-    if len({(score.split, score.task) for score in scores}) < len(scores):
-        raise ValueError("a task has two scores on one split")
-    snapshots = [_snapshot(row) for row in tables["snapshots.parquet"].to_pylist()]
-    if any(later.step <= one.step for one, later in pairwise(snapshots)):
-        raise ValueError("the steps of its covariances are not in order")
-    return {
-        "curves": _curves(tables["metrics.parquet"]),
-        "scores": scores,
-        "predictions": _predictions(tables["predictions.parquet"]),
-        "snapshots": snapshots,
+    readers = {
+        "metrics.parquet": _curves,
+        "scores.parquet": _scores,
+        "predictions.parquet": _predictions,
+        "snapshots.parquet": _snapshots,
     }
+    return readers[name](table)
 
 
 def _curves(table: pa.Table) -> list[MetricSeries]:
     if any(column.null_count for column in table.columns):
         raise ValueError("a value of a metric is missing")
-    values = {name: table[name].to_numpy() for name in ("step", "epoch", "seconds", "value")}
+    frame = table.to_pandas()
     for name in ("epoch", "seconds"):
-        # NaN is in no range.
-        if not ((values[name] >= 0) & (values[name] <= _MOST_SECONDS)).all():
+        if not frame[name].between(0, _MOST_SECONDS).all():  # NaN is in no range
             raise ValueError(f"a value of {name} of a metric is not possible")
-    places: dict[MetricKey, list[int]] = {}
-    keys = zip(*(table[name].to_pylist() for name in ("task", "split", "name")), strict=True)
-    for place, names in enumerate(keys):
-        places.setdefault(MetricKey(*names), []).append(place)
+    name_of = TypeAdapter(Annotated[_Text, Field(max_length=100)])
     curves = []
-    for key, own in places.items():
-        _check_name(key.task, 200)
-        _check_name(key.name, 100)
-        if key.split not in ("train", "dev"):
-            raise ValueError(f"'{key.name}' of '{key.split[:40]}' is no curve of a run")
-        step = values["step"][own]
-        if len(step) and not (step[0] >= 0 and step[-1] < 2**31 and (np.diff(step) > 0).all()):
-            raise ValueError(f"the steps of {key.name} are not in order")
-        others = (values[name][own] for name in ("epoch", "seconds", "value"))
-        curves.append(MetricSeries(0, key, step, *others))
+    for (task, split, name), rows in frame.groupby([*_KEY], sort=False):
+        key = MetricKey(TypeAdapter(_Name).validate_python(task), split, name_of.validate_python(name))
+        if split not in ("train", "dev"):
+            raise ValueError(f"'{name}' of '{split[:40]}' is no curve of a run")
+        step, *values = (rows[part].to_numpy() for part in ("step", "epoch", "seconds", "value"))
+        if not (step[0] >= 0 and step[-1] < 2**31 and (np.diff(step) > 0).all()):
+            raise ValueError(f"the steps of {name} are not in order")
+        curves.append(MetricSeries(0, key, step, *values))
     return curves
 
 
-_OPTIONAL = frozenset(
-    field.name for field in dataclasses.fields(StoredScore) if str(field.type) == "float | None"
-)
-_SPLITS = ("train", "dev", "test")
-_SHARES = ("score", "accuracy", *sorted(_OPTIONAL))
-_MOST_SECONDS = 1e10
-_MOST_LABEL = 1000
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
 
 
-class _ReportLine(BaseModel):
-    """One label of a report."""
-
-    precision: Annotated[float, Field(ge=0, le=1)]
-    recall: Annotated[float, Field(ge=0, le=1)]
-    f1: Annotated[float, Field(ge=0, le=1)]
+class _ReportLine(_Row):
+    precision: _Share
+    recall: _Share
+    f1: _Share
     support: Annotated[float, Field(ge=0, lt=2**31)]
 
 
-_REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=_MOST_LABEL)], _ReportLine])
+class _Score(_Row):
+    split: _Split
+    epoch: _Count
+    task: _Name
+    score_name: Annotated[_Text, Field(max_length=40)]
+    score: _Share
+    accuracy: _Share
+    precision: _Share | None
+    recall: _Share | None
+    f1_conll: _Share | None
+    f1_strict: _Share | None
+    seqeval_f1: _Share | None
+    tokens: _Count
+    report: str
 
 
-def _score(row: Mapping[str, Any]) -> StoredScore:
-    _whole(row, _OPTIONAL.__contains__)
-    shares = [row[name] for name in _SHARES if row[name] is not None]
-    whole = all(0 <= row[name] < 2**31 for name in ("epoch", "tokens"))
-    # NaN is in no range.
-    if not whole or row["split"] not in _SPLITS or not all(0 <= share <= 1 for share in shares):
-        raise ValueError(f"the scores of {row['task'][:40]} are not such")
-    try:
-        _REPORT.validate_json(row["report"], strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise ValueError(f"a report of {row['task'][:40]}: {where[:80]}: {first['msg']}") from error
-    report = json.loads(row["report"])
-    _check_name(row["task"], 200)
-    _check_name(row["score_name"], 40)
-    return StoredScore(run_id=0, **{**row, "report": report})
+class _Prediction(_Row):
+    split: _Split
+    task: _Name
+    sentence: _Count
+    gold: list[_Label]
+    predicted: list[_Label]
+
+
+def _scores(table: pa.Table) -> list[StoredScore]:
+    rows = TypeAdapter(list[_Score]).validate_python(table.to_pylist())
+    if len({(row.split, row.task) for row in rows}) < len(rows):
+        raise ValueError("a task has two scores on one split")
+    for row in rows:
+        TypeAdapter(dict[_Label, _ReportLine]).validate_json(row.report, strict=True)
+    return [StoredScore(run_id=0, **row.model_dump() | {"report": json.loads(row.report)}) for row in rows]
 
 
 def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]]:
-    found: dict[tuple[str, str], tuple[list[list[str]], list[list[str]]]] = {}
-    for row in table.to_pylist():
-        gold, predicted = found.setdefault((row["split"], row["task"]), ([], []))
-        labels = (row["gold"], row["predicted"])
-        if not gold:
-            _check_name(row["task"], 200)
-        if row["split"] not in _SPLITS or row["sentence"] != len(gold) or len(labels[0]) != len(labels[1]):
-            raise ValueError(f"sentence {row['sentence']} has not a predicted label for each gold one")
-        if not all(isinstance(label, str) for sentence in labels for label in sentence):
-            raise ValueError(f"a label of sentence {row['sentence']} is missing")
-        if any(len(label) > _MOST_LABEL or "\0" in label for sentence in labels for label in sentence):
-            raise ValueError(f"a label of sentence {row['sentence']} is none")
-        gold.append(labels[0])
-        predicted.append(labels[1])
-    return dict(found)
+    read: dict[tuple[str, str], tuple[list[list[str]], list[list[str]]]] = defaultdict(lambda: ([], []))
+    for row in TypeAdapter(list[_Prediction]).validate_python(table.to_pylist()):
+        gold, predicted = read[row.split, row.task]
+        if row.sentence != len(gold) or len(row.gold) != len(row.predicted):
+            raise ValueError(f"sentence {row.sentence} has not a predicted label for each gold one")
+        gold.append(row.gold)
+        predicted.append(row.predicted)
+    return dict(read)
 
 
-def _snapshot(row: Mapping[str, Any]) -> StoredSnapshot:
-    snapshot = StoredSnapshot(**_whole(row, lambda _name: False))
-    if not 0 <= snapshot.step < 2**31 or not 0 <= snapshot.epoch <= _MOST_SECONDS:
-        raise ValueError(f"covariances of step {snapshot.step}, epoch {snapshot.epoch}")
-    check(row)
-    return snapshot
-
-
-def _check_name(name: str, most: int) -> None:
-    """Raises ValueError where a database could not keep the name of a task (200 characters at most), of a
-    metric (100) or of a score (40).
-    """
-    if len(name) > most or "\0" in name:
-        raise ValueError(f"'{name[:40]}' is no name")
-
-
-def _whole(row: Mapping[str, Any], may_lack: Callable[[str], bool]) -> Mapping[str, Any]:
-    if lacking := [name for name, value in row.items() if value is None and not may_lack(name)]:
-        raise ValueError(f"a value of {lacking[0]} is missing")
-    return row
+def _snapshots(table: pa.Table) -> list[StoredSnapshot]:
+    rows = table.to_pylist()
+    snapshots = [StoredSnapshot(**row) for row in rows]
+    for row in rows:
+        TypeAdapter(_Count).validate_python(row["step"])
+        TypeAdapter(_Epoch).validate_python(row["epoch"])
+        if None in row.values():
+            raise ValueError("a value of its covariances is missing")
+        check(row)
+    if any(later.step <= earlier.step for earlier, later in pairwise(snapshots)):
+        raise ValueError("the steps of its covariances are not in order")
+    return snapshots
