@@ -24,6 +24,14 @@ class ConfigError(MRNLabError):
         self.field = field
 
 
+class SettingError(MRNLabError):
+    """An environment variable (`core.settings`) with a value that cannot be: `accepted` says which can."""
+
+    def __init__(self, variable: str, value: str, accepted: str) -> None:
+        super().__init__(f"{variable} is '{value}'; set it to {accepted}.")
+        self.variable, self.value, self.accepted = variable, value, accepted
+
+
 class CorpusError(MRNLabError):
     """A corpus that cannot be found or read; the message names file, line and what was expected."""
 
@@ -52,8 +60,8 @@ class DeviceError(TrainingError):
     """A device that this machine does not have. `device` is its name, `gpus` how many GPUs there are."""
 
     def __init__(self, device: str, gpus: int) -> None:
-        there = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-        super().__init__(f"device: {device} is not on this machine, which has {there} that CUDA can use.")
+        known = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        super().__init__(f"device: {device} is not on this machine, which has {known} that CUDA can use.")
         self.device = device
         self.gpus = gpus
 

@@ -33,9 +33,8 @@ def given_path(text: str | Path) -> Path:
 
 def home() -> Path:
     """The laboratory's folder: `MRNLAB_HOME`, else the project folder, else the current one."""
-    chosen = os.environ.get("MRNLAB_HOME")
-    if chosen:
-        return Path(os.path.expanduser(chosen)).resolve()
+    if chosen := _folder("MRNLAB_HOME"):
+        return chosen
     project = Path(__file__).resolve().parent.parent
     return project if (project / "pyproject.toml").is_file() else Path.cwd()
 
@@ -58,14 +57,17 @@ def database_url() -> str:
 
 def data_dir() -> Path | None:
     """The folder of local copies of the catalogue's corpora (`MRNLAB_DATA`), if one is set."""
-    chosen = os.environ.get("MRNLAB_DATA")
-    return Path(os.path.expanduser(chosen)).resolve() if chosen else None
+    return _folder("MRNLAB_DATA")
 
 
 def models_dir() -> Path | None:
     """The folder of local copies of the known encoders (`MRNLAB_MODELS`), if one is set."""
-    chosen = os.environ.get("MRNLAB_MODELS")
-    return Path(chosen).expanduser().resolve() if chosen else None
+    return _folder("MRNLAB_MODELS")
+
+
+def _folder(variable: str) -> Path | None:
+    chosen = os.environ.get(variable)
+    return Path(os.path.expanduser(chosen)).resolve() if chosen else None
 
 
 def may_read(path: str | Path) -> bool:
@@ -78,13 +80,13 @@ def may_read(path: str | Path) -> bool:
     roots = os.environ.get("MRNLAB_DATA_ROOTS")
     if roots is None:
         return True
-    named = [Path(os.path.expanduser(one)).resolve() for one in roots.split(os.pathsep) if one]
-    allowed = [*named, home(), *(folder for folder in (data_dir(), models_dir()) if folder is not None)]
+    folders = [Path(os.path.expanduser(root)).resolve() for root in roots.split(os.pathsep) if root]
+    folders += filter(None, (home(), data_dir(), models_dir()))
     try:
         place = Path(os.path.realpath(os.path.expanduser(path)))
     except ValueError:  # no path at all: it holds a zero byte, say
         return False
-    return any(place.is_relative_to(root) for root in allowed)
+    return any(place.is_relative_to(folder) for folder in folders)
 
 
 def cache_dir(kind: str) -> Path:

@@ -37,11 +37,7 @@ _log = logging.getLogger(__name__)
 
 def checkpoint_seconds() -> float:
     """`MRNLAB_CHECKPOINT_S`, else 60. Raises MRNLabError where the setting is no such number."""
-    return seconds(
-        "MRNLAB_CHECKPOINT_S",
-        _DEFAULT_S,
-        "least number of seconds between two training states (0 or more)",
-    )
+    return seconds("MRNLAB_CHECKPOINT_S")
 
 
 class Checkpoint:

@@ -1,11 +1,10 @@
-"""Named starting points. Each is a set of values for `RunConfig.build`."""
+"""Named starting points, and what follows from a description: its comparison key and its remarks."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from core.config.fields import CONDITIONS, CONTEXT_FIELDS
 from core.config.run_config import RunConfig
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -39,9 +38,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "update_timing": "epoch_start",
     },
 }
-
-
-# What kind of run a description is: asked by remarks, training and comparisons alike.
+"""Values for `RunConfig.build`, by name."""
 
 
 def trains_heads_alone(config: RunConfig) -> bool:
@@ -66,33 +63,18 @@ def kind_key(config: RunConfig) -> str:
     return json.dumps(kind_values(config), sort_keys=True)
 
 
-def applicable_fields(
-    paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
-) -> frozenset[str]:
-    """The names of the fields that a run of this kind has (λ is `lambda`). No prior named: the default."""
-    values = (paradigm, encoder, encoder_training, prior)
-    context = dict(zip(CONTEXT_FIELDS, values, strict=True))
-    hidden = {c.field for c in CONDITIONS if not c.applies(context)}
-    return frozenset(
-        "lambda" if name == "lambda_" else name for name in RunConfig.model_fields if name not in hidden
-    )
-
-
-# Remarks on a run that is legal but may surprise: shown before launch and kept with the run.
-
-
 def remarks(config: RunConfig) -> tuple[str, ...]:
-    """Sentences for the researcher about what this description implies."""
-    sentences = []
-    nothing_shared = trains_heads_alone(config)
-    if config.paradigm == "mtl" and nothing_shared:
-        sentences.append(
+    """Sentences about what is legal but may surprise: shown before launch and kept with the run."""
+    if not trains_heads_alone(config):
+        return ()
+    if config.paradigm == "mtl":
+        return (
             "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ "
-            "from STL's: batches and steps are those of all tasks together, the loss is the mean over tasks."
+            "from STL's: batches and steps are those of all tasks together, the loss is the mean over tasks.",
         )
-    if config.paradigm == "mrn" and nothing_shared:
-        sentences.append(
+    if config.paradigm == "mrn":
+        return (
             "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
-            "comes from the prior."
+            "comes from the prior.",
         )
-    return tuple(sentences)
+    return ()

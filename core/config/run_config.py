@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -24,8 +25,9 @@ from pydantic import (
     model_validator,
 )
 
-from core.config.fields import CONDITIONS, CONTEXT_FIELDS, FieldHelp, check, error_sentence, fill, read_schema
+from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, fill, public_name
 from core.errors import ConfigError
+from core.registry import PRIORS, parse_alignment
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]
@@ -46,350 +48,145 @@ LATER_FIELDS: Mapping[str, Any] = {
 _WHOLE: Mapping[str, Any] = {"whole": True}  # context of a serialisation that leaves nothing out
 
 
-def _unit(unit: str, symbol: str | None = None) -> dict[str, Any]:
-    return {"unit": unit} | ({"symbol": symbol} if symbol else {})
+def _field(default: Any, unit: str, *, symbol: str | None = None, **limits: Any) -> Any:
+    extra: dict[str, Any] = {"unit": unit} | ({"symbol": symbol} if symbol else {})
+    return Field(default, json_schema_extra=extra, **limits)
 
 
 class RunConfig(BaseModel):
-    """One training with one seed. Frozen; JSON in (`from_json`) and out (`to_json`)."""
+    """One training with one seed. Frozen; JSON in (`from_json`) and out (`to_json`).
+
+    The docstrings of the fields are what the form, the command line and the docs say of them.
+    """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        serialize_by_alias=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
-    corpus: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="The annotated sentences: a name of the catalogue, a folder of CoNLL or CoNLL-U "
-            "files, or a corpus derived from such, as 'apart:demo?tokens=300'.",
-            json_schema_extra=_unit("name or folder"),
-        ),
-    ]
-    columns: Annotated[
-        tuple[str, ...] | None,
-        Field(
-            description="The names of a CoNLL file's columns from left to right, one of them 'tokens'; "
-            "unset where the corpus knows them.",
-            json_schema_extra=_unit("names"),
-        ),
-    ] = None
-    tasks: Annotated[
-        tuple[str, ...],
-        Field(
-            min_length=1,
-            description="The columns of labels to learn. STL learns exactly one, MRN at least two.",
-            json_schema_extra=_unit("names"),
-        ),
-    ]
-    fraction: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=1,
-            description="The share of each corpus's training sentences to use, drawn at random by the seed.",
-            json_schema_extra=_unit("share"),
-        ),
-    ] = 1.0
-    fraction_draw: Annotated[
-        Literal["once", "each_epoch"],
-        Field(
-            description="When the share is drawn: 'once' fixes the sentences before training; 'each_epoch' "
-            "shuffles all sentences in every epoch and trains on that share of the batches, as the "
-            "dissertation's program does.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "once"
-    dev_sentences: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=1_000_000,
-            description="Training sentences to hold out as development sentences, for each corpus without a "
-            "dev split. Unset: a tenth. 0: none; all of them train, and without any dev split the last epoch "
-            "is kept.",
-            json_schema_extra=_unit("sentences"),
-        ),
-    ] = None
-    label_inventory: Annotated[
-        Literal["corpus", "train"],
-        Field(
-            description="The labels that each head has: 'corpus' takes the corpus's own tag list, or else "
-            "the labels of all its sentences; 'train' takes those of this run's training sentences.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "corpus"
-    truecase: Annotated[
-        bool,
-        Field(
-            description="Restore the case of sentences written all in capitals, before tokenisation.",
-            json_schema_extra=_unit("yes or no"),
-        ),
-    ] = False
-    encoder: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="The shared layers: a known name, a Hugging Face Hub id or a local folder; "
-            "add '+bilstm' for a BiLSTM on top.",
-            json_schema_extra=_unit("name"),
-        ),
-    ] = "minilm"
-    encoder_training: Annotated[
-        Literal["full", "frozen"],
-        Field(
-            description="'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and "
-            "trains only what stands on top, in seconds.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "full"
-    paradigm: Annotated[
-        Paradigm,
-        Field(
-            description="STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how "
-            "tasks, labels and features relate.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "mrn"
-    prior: Annotated[
-        str | None,
-        Field(
-            description="The regulariser of MRN: 'relational' learns relations at a fixed scale, 'map' "
-            "the scale too, 'paper' follows the published procedure.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = None
-    alignment: Annotated[
-        str | None,
-        Field(
-            description="How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' "
-            "joins equal names, 'cooccurrence' relates labels that stand on the same tokens, 'mapping:FILE' "
-            "follows a CSV file, 'auto' chooses.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = None
-    lambda_: Annotated[
-        float | None,
-        Field(
-            alias="lambda",
-            gt=0,
-            le=1e6,
-            description="The strength of the MRN prior (unset: relational 0.01, or 0.003 over a frozen "
-            "encoder; map 0.001; paper 0.05).",
-            json_schema_extra=_unit("factor", "λ"),
-        ),
-    ] = None
-    learn: Annotated[
-        tuple[Mode, ...] | None,
-        Field(
-            min_length=1,
-            description="Which covariances MRN learns; the others stay the identity (unset: relational over "
-            "a frozen encoder learns task alone, else all three).",
-            json_schema_extra=_unit("task, label, feature"),
-        ),
-    ] = None
-    shrinkage: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1e6,
-            description="How strongly each learned covariance is drawn towards the identity, in "
-            "pseudo-observations for each of its rows; it matters most to features.",
-            json_schema_extra=_unit("factor", "κ"),
-        ),
-    ] = None
-    update_every: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=100_000,
-            description="Training steps between two updates of the covariances.",
-            json_schema_extra=_unit("steps"),
-        ),
-    ] = None
-    update_timing: Annotated[
-        Literal["interval", "epoch_start"] | None,
-        Field(
-            description="Which steps update the covariances: 'interval' counts update_every steps over the "
-            "whole run; 'epoch_start' updates after the first batch of each epoch and every update_every "
-            "batches from there, as the dissertation's program does. The last step always updates them.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = None
-    snapshots: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=1000,
-            description="How many times during the run the three covariances are stored, evenly spaced, the "
-            "last step always.",
-            json_schema_extra=_unit("moments"),
-        ),
-    ] = None
-    seed: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=2**31 - 1,
-            description="The source of all randomness. Runs that differ only in it are seeds of one "
-            "configuration.",
-            json_schema_extra=_unit("number"),
-        ),
-    ] = 1
-    epochs: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=1000,
-            description="Passes over the training sentences.",
-            json_schema_extra=_unit("passes"),
-        ),
-    ] = 5
-    batch_size: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=4096,
-            description="Sentences in one step, where batch_tokens is not set.",
-            json_schema_extra=_unit("sentences"),
-        ),
-    ] = 16
-    batch_tokens: Annotated[
-        int | None,
-        Field(
-            ge=8,
-            le=1_000_000,
-            description="The most subwords in one step, of sentences of like length: many short or few long "
-            "ones. Unset: batch_size sentences.",
-            json_schema_extra=_unit("subwords"),
-        ),
-    ] = None
-    batching: Annotated[
-        Literal["by_length", "shuffled"],
-        Field(
-            description="Which sentences share a batch: 'by_length' puts sentences of like length together, "
-            "so that little is padded; 'shuffled' draws them at random.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "by_length"
-    corpus_order: Annotated[
-        Literal["mixed", "in_turn"],
-        Field(
-            description="How several corpora make an epoch: 'mixed' draws batches from all sentences and "
-            "averages losses over all tasks; 'in_turn' trains on one corpus after the other, and each batch "
-            "averages the losses of its own tasks.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "mixed"
-    max_length: Annotated[
-        int,
-        Field(
-            ge=8,
-            le=8192,
-            description="Longest piece the encoder sees at once; longer sentences are read in overlapping "
-            "windows.",
-            json_schema_extra=_unit("subwords"),
-        ),
-    ] = 256
-    lr_encoder: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1,
-            description="Learning rate of the encoder, falling linearly to zero (unset: the encoder's own).",
-            json_schema_extra=_unit("per step"),
-        ),
-    ] = None
-    lr_heads: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1,
-            description="Learning rate of the task heads, falling linearly to zero (unset: ten times the "
-            "encoder's, or 0.02 over a frozen encoder).",
-            json_schema_extra=_unit("per step"),
-        ),
-    ] = None
-    lr_bilstm: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1,
-            description="Learning rate of the BiLSTM, falling linearly to zero.",
-            json_schema_extra=_unit("per step"),
-        ),
-    ] = None
-    bilstm_hidden: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=4096,
-            description="Size of the BiLSTM in each direction.",
-            json_schema_extra=_unit("features"),
-        ),
-    ] = None
-    dropout: Annotated[
-        float,
-        Field(
-            ge=0,
-            lt=1,
-            description="Probability of dropout at the heads while training.",
-            json_schema_extra=_unit("share"),
-        ),
-    ] = 0.1
-    dropout_on: Annotated[
-        Literal["features", "logits"],
-        Field(
-            description="What dropout sets to zero: 'features', the inputs of the heads, or 'logits', their "
-            "outputs, as the dissertation's program does.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "features"
-    head_init: Annotated[
-        Literal["zeros", "default"],
-        Field(
-            description="What heads start from: zeros, or the random weights of a linear layer.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "zeros"
-    weight_decay: Annotated[
-        float,
-        Field(
-            ge=0, le=10, description="AdamW's decoupled weight decay.", json_schema_extra=_unit("per step")
-        ),
-    ] = 1e-2
-    select_by: Annotated[
-        Literal["score", "loss", "last"],
-        Field(
-            description="Which epoch's model is kept: the one with the highest mean score over tasks on the "
-            "development sentences, the one with the lowest mean cross-entropy over tasks there, or the "
-            "last.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "score"
-    pos_score: Annotated[
-        Literal["accuracy", "seqeval_f1"],
-        Field(
-            description="How tasks without spans are scored: token accuracy, or seqeval's F1 as in the "
-            "dissertation's tables.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "accuracy"
-    device: Annotated[
-        str,
-        Field(
-            pattern=r"^(auto|cpu|cuda(:\d+)?)$",
-            description="Where to train: auto, cpu, cuda or cuda:N.",
-            json_schema_extra=_unit("device"),
-        ),
-    ] = "auto"
-    precision: Annotated[
-        Literal["auto", "fp32", "bf16"],
-        Field(
-            description="Numbers in the encoder: 32-bit floats, or bfloat16 where the machine is fast at it.",
-            json_schema_extra=_unit("choice"),
-        ),
-    ] = "auto"
+    corpus: str = _field(..., "name or folder", min_length=1)
+    """The annotated sentences: a name of the catalogue, a folder of CoNLL or CoNLL-U files, or a corpus
+    derived from such, as 'apart:demo?tokens=300'.
+    """
+    columns: tuple[str, ...] | None = _field(None, "names")
+    """The names of a CoNLL file's columns from left to right, one of them 'tokens'; unset where the corpus
+    knows them.
+    """
+    tasks: tuple[str, ...] = _field(..., "names", min_length=1)
+    """The columns of labels to learn. STL learns exactly one, MRN at least two."""
+    fraction: float = _field(1.0, "share", gt=0, le=1)
+    """The share of each corpus's training sentences to use, drawn at random by the seed."""
+    fraction_draw: Literal["once", "each_epoch"] = _field("once", "choice")
+    """When the share is drawn: 'once' fixes the sentences before training; 'each_epoch' shuffles all
+    sentences in every epoch and trains on that share of the batches, as the dissertation's program does.
+    """
+    dev_sentences: int | None = _field(None, "sentences", ge=0, le=1_000_000)
+    """Training sentences to hold out as development sentences, for each corpus without a dev split. Unset: a
+    tenth. 0: none; all of them train, and without any dev split the last epoch is kept.
+    """
+    label_inventory: Literal["corpus", "train"] = _field("corpus", "choice")
+    """The labels that each head has: 'corpus' takes the corpus's own tag list, or else the labels of all its
+    sentences; 'train' takes those of this run's training sentences.
+    """
+    truecase: bool = _field(False, "yes or no")
+    """Restore the case of sentences written all in capitals, before tokenisation."""
+    encoder: str = _field("minilm", "name", min_length=1)
+    """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
+    top.
+    """
+    encoder_training: Literal["full", "frozen"] = _field("full", "choice")
+    """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what
+    stands on top, in seconds.
+    """
+    paradigm: Paradigm = _field("mrn", "choice")
+    """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
+    features relate.
+    """
+    prior: str | None = _field(None, "choice")
+    """The regulariser of MRN: 'relational' learns relations at a fixed scale, 'map' the scale too, 'paper'
+    follows the published procedure.
+    """
+    alignment: str | None = _field(None, "choice")
+    """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,
+    'cooccurrence' relates labels that stand on the same tokens, 'mapping:FILE' follows a CSV file, 'auto'
+    chooses.
+    """
+    lambda_: float | None = _field(None, "factor", symbol="λ", alias="lambda", gt=0, le=1e6)
+    """The strength of the MRN prior (unset: relational 0.01, or 0.003 over a frozen encoder; map 0.001; paper
+    0.05).
+    """
+    learn: tuple[Mode, ...] | None = _field(None, "task, label, feature", min_length=1)
+    """Which covariances MRN learns; the others stay the identity (unset: relational over a frozen encoder
+    learns task alone, else all three).
+    """
+    shrinkage: float | None = _field(None, "factor", symbol="κ", gt=0, le=1e6)
+    """How strongly each learned covariance is drawn towards the identity, in pseudo-observations for each of
+    its rows; it matters most to features.
+    """
+    update_every: int | None = _field(None, "steps", ge=1, le=100_000)
+    """Training steps between two updates of the covariances."""
+    update_timing: Literal["interval", "epoch_start"] | None = _field(None, "choice")
+    """Which steps update the covariances: 'interval' counts update_every steps over the whole run;
+    'epoch_start' updates after the first batch of each epoch and every update_every batches from there, as
+    the dissertation's program does. The last step always updates them.
+    """
+    snapshots: int | None = _field(None, "moments", ge=1, le=1000)
+    """How many times during the run the three covariances are stored, evenly spaced, the last step always."""
+    seed: int = _field(1, "number", ge=0, le=2**31 - 1)
+    """The source of all randomness. Runs that differ only in it are seeds of one configuration."""
+    epochs: int = _field(5, "passes", ge=1, le=1000)
+    """Passes over the training sentences."""
+    batch_size: int = _field(16, "sentences", ge=1, le=4096)
+    """Sentences in one step, where batch_tokens is not set."""
+    batch_tokens: int | None = _field(None, "subwords", ge=8, le=1_000_000)
+    """The most subwords in one step, of sentences of like length: many short or few long ones. Unset:
+    batch_size sentences.
+    """
+    batching: Literal["by_length", "shuffled"] = _field("by_length", "choice")
+    """Which sentences share a batch: 'by_length' puts sentences of like length together, so that little is
+    padded; 'shuffled' draws them at random.
+    """
+    corpus_order: Literal["mixed", "in_turn"] = _field("mixed", "choice")
+    """How several corpora make an epoch: 'mixed' draws batches from all sentences and averages losses over
+    all tasks; 'in_turn' trains on one corpus after the other, and each batch averages the losses of its own
+    tasks.
+    """
+    max_length: int = _field(256, "subwords", ge=8, le=8192)
+    """Longest piece the encoder sees at once; longer sentences are read in overlapping windows."""
+    lr_encoder: float | None = _field(None, "per step", gt=0, le=1)
+    """Learning rate of the encoder, falling linearly to zero (unset: the encoder's own)."""
+    lr_heads: float | None = _field(None, "per step", gt=0, le=1)
+    """Learning rate of the task heads, falling linearly to zero (unset: ten times the encoder's, or 0.02 over
+    a frozen encoder).
+    """
+    lr_bilstm: float | None = _field(None, "per step", gt=0, le=1)
+    """Learning rate of the BiLSTM, falling linearly to zero."""
+    bilstm_hidden: int | None = _field(None, "features", ge=1, le=4096)
+    """Size of the BiLSTM in each direction."""
+    dropout: float = _field(0.1, "share", ge=0, lt=1)
+    """Probability of dropout at the heads while training."""
+    dropout_on: Literal["features", "logits"] = _field("features", "choice")
+    """What dropout sets to zero: 'features', the inputs of the heads, or 'logits', their outputs, as the
+    dissertation's program does.
+    """
+    head_init: Literal["zeros", "default"] = _field("zeros", "choice")
+    """What heads start from: zeros, or the random weights of a linear layer."""
+    weight_decay: float = _field(1e-2, "per step", ge=0, le=10)
+    """AdamW's decoupled weight decay."""
+    select_by: Literal["score", "loss", "last"] = _field("score", "choice")
+    """Which epoch's model is kept: the one with the highest mean score over tasks on the development
+    sentences, the one with the lowest mean cross-entropy over tasks there, or the last.
+    """
+    pos_score: Literal["accuracy", "seqeval_f1"] = _field("accuracy", "choice")
+    """How tasks without spans are scored: token accuracy, or seqeval's F1 as in the dissertation's tables."""
+    device: str = _field("auto", "device", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    """Where to train: auto, cpu, cuda or cuda:N."""
+    precision: Literal["auto", "fp32", "bf16"] = _field("auto", "choice")
+    """Numbers in the encoder: 32-bit floats, or bfloat16 where the machine is fast at it."""
 
     @field_validator("columns", "tasks", "learn", mode="before")
     @classmethod
@@ -416,13 +213,46 @@ class RunConfig(BaseModel):
     def _fill_conditional_fields(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        values = {("lambda_" if key == "lambda" else key): value for key, value in data.items()}
+        values = {attribute_name(key): value for key, value in data.items()}
         return fill(values, {name: cls.model_fields[name].default for name in CONTEXT_FIELDS})
 
     @model_validator(mode="after")
     def _fields_fit_each_other(self) -> RunConfig:
-        check(self)
+        self._check_tasks()
+        if self.batch_tokens is not None:
+            if self.batch_size != type(self).model_fields["batch_size"].default:
+                raise ConfigError(
+                    "batch_size",
+                    "batch_size must be left unset here: batch_tokens says how much a step reads.",
+                )
+            if self.batching == "shuffled":
+                raise ConfigError(
+                    "batching",
+                    "batching: batch_tokens fills each batch with sentences of like length; leave it unset "
+                    "to use 'shuffled', or set batching to 'by_length'.",
+                )
+        if self.columns is not None and "tokens" not in self.columns:
+            raise ConfigError(
+                "columns", "columns: one of the names must be 'tokens', the column of the words."
+            )
+        if self.prior is not None and self.prior not in PRIORS:
+            raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
+        if self.alignment is not None:
+            parse_alignment(self.alignment)
         return self
+
+    def _check_tasks(self) -> None:
+        number = len(self.tasks)
+        if self.paradigm == "stl" and number != 1:
+            raise ConfigError(
+                "tasks", f"tasks: STL learns exactly one task, not {number} ({', '.join(self.tasks)})."
+            )
+        if self.paradigm != "stl" and number < 2:
+            aim = {"mtl": "share", "mrn": "relate"}[self.paradigm]
+            raise ConfigError(
+                "tasks",
+                f"tasks: {self.paradigm.upper()} needs at least two tasks to {aim}; name another or use STL.",
+            )
 
     @model_serializer(mode="wrap")
     def _without_later_fields(
@@ -448,9 +278,8 @@ class RunConfig(BaseModel):
             return cls(**values)
         except ValidationError as error:
             first = error.errors()[0]
-            field = str(first["loc"][0]) if first["loc"] else "configuration"
-            field = "lambda" if field == "lambda_" else field
-            raise ConfigError(field, error_sentence(field, first, FIELD_HELP)) from None
+            field = public_name(str(first["loc"][0])) if first["loc"] else "configuration"
+            raise ConfigError(field, _error_sentence(field, first)) from None
 
     @classmethod
     def stored(cls, values: Mapping[str, Any]) -> RunConfig:
@@ -458,11 +287,13 @@ class RunConfig(BaseModel):
 
         Raises ConfigError with one sentence.
         """
-        # The others are filled in as for any description: their defaults are the old values.
-        changed = (
-            name for name in LATER_FIELDS if cls.model_fields[name].default not in (None, LATER_FIELDS[name])
-        )
-        return cls.build(**{name: LATER_FIELDS[name] for name in changed} | dict(values))
+        # The other later fields are filled in as for any description: their defaults are the old values.
+        changed = {
+            name: old
+            for name, old in LATER_FIELDS.items()
+            if cls.model_fields[name].default not in (None, old)
+        }
+        return cls.build(**changed | dict(values))
 
     @classmethod
     def from_json(cls, text: str) -> RunConfig:
@@ -500,4 +331,66 @@ class RunConfig(BaseModel):
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-FIELD_HELP: dict[str, FieldHelp] = read_schema(RunConfig.model_json_schema(by_alias=True)["properties"])
+def applicable_fields(
+    paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
+) -> frozenset[str]:
+    """The public names of the fields that such a run has. `prior` None: the default one."""
+    context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, encoder_training, prior), strict=True))
+    hidden = {condition.field for condition in CONDITIONS if not condition.applies(context)}
+    return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
+
+
+@dataclass(frozen=True)
+class FieldHelp:
+    """What the form, the command line and the docs say of a field."""
+
+    name: str
+    description: str
+    unit: str
+    range: str
+    symbol: str | None
+
+    @property
+    def sentence(self) -> str:
+        """Description, range and unit in one line."""
+        details = ", ".join(part for part in (self.range, self.unit) if part)
+        return f"{self.description} ({details})" if details else self.description
+
+
+_SIGNS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    """The choices or the limits of a field, from its JSON schema."""
+    options = [schema, *schema.get("anyOf", [])]
+    choices = next((option["enum"] for option in options if "enum" in option), None)
+    if choices:
+        return " | ".join(map(str, choices))
+    limits = (
+        [f"{sign} {option[key]:g}" for key, sign in _SIGNS.items() if key in option] for option in options
+    )
+    return next((", ".join(found) for found in limits if found), "")
+
+
+def _help(name: str, schema: Mapping[str, Any]) -> FieldHelp:
+    description = " ".join(schema["description"].split())
+    return FieldHelp(name, description, schema["unit"], _range(schema), schema.get("symbol"))
+
+
+FIELD_HELP: dict[str, FieldHelp] = {
+    name: _help(name, schema)
+    for name, schema in RunConfig.model_json_schema(by_alias=True)["properties"].items()
+}
+"""By public name."""
+
+
+def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
+    """One sentence for pydantic's `error` on `field`: what was given and what is accepted."""
+    help_ = FIELD_HELP.get(field)
+    if error["type"] == "extra_forbidden":
+        return f"{field}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
+    if error["type"] == "missing":
+        return f"{field}: is missing ({help_.sentence if help_ else 'required'})."
+    problem = str(error["msg"]).removeprefix("Value error, ")
+    accepted = f" Accepted: {help_.range} ({help_.unit})." if help_ and help_.range else ""
+    return f"{field}: {error.get('input')!r} is not possible: {problem[0].lower()}{problem[1:]}.{accepted}"

@@ -1,4 +1,4 @@
-"""Lists of values to runs: every combination once."""
+"""Lists of values to runs (every combination once), and lists as people type them (`0.01, 0.1`; `1-5, 7`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields
-from core.config.fields import CONTEXT_FIELDS
+from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.errors import ConfigError
 from core.plain_text import shortened
 
@@ -38,8 +38,8 @@ def expand(
     Raises ConfigError naming the field: an empty list, a value that is not possible, a field that none of the
     runs has, or more than MOST_RUNS runs.
     """
-    base = {_name(field): value for field, value in base.items()}
-    lists = {_name(field): list(values) for field, values in lists.items()}
+    base = {public_name(field): value for field, value in base.items()}
+    lists = {public_name(field): list(values) for field, values in lists.items()}
     for field, values in lists.items():
         if not values:
             raise ConfigError(field, f"{field}: the list is empty; name at least one value.")
@@ -49,7 +49,7 @@ def expand(
     combinations = [
         base | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())
     ]
-    preset = {_name(field): value for field, value in preset.items()}
+    preset = {public_name(field): value for field, value in preset.items()}
     used = frozenset[str]().union(*(_applicable(preset | values) for values in combinations))
     runs: dict[RunConfig, None] = {}
     for combination in combinations:
@@ -85,10 +85,6 @@ def _check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
         )
 
 
-def _name(field: str) -> str:
-    return "lambda" if field == "lambda_" else field
-
-
 def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
     defaults = RunConfig.model_fields
     return applicable_fields(*(values.get(name, defaults[name].default) for name in CONTEXT_FIELDS))
@@ -105,16 +101,11 @@ def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**values, "tasks": (task,)}
 
 
-# Numbers and lists of them as one types them: `0.01, 0.1` and `1-5, 7`. The form, the command line, links
-# and filters read the same.
-#
-# Digits are those of ASCII. What only Python takes for a number (`1_0`, `inf`, other digits) is refused.
-
-
 MOST_SEEDS = 10_000
 """The most seeds of one list."""
 
-# At most 18 digits, which fit 64 bits: no database, array or file takes a longer one.
+# Digits are those of ASCII: what only Python takes for a number (`1_0`, `inf`, other digits) is refused. At
+# most 18 of them, which fit 64 bits: no database, array or file takes a longer one.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _LONGEST_REAL = 100
@@ -135,12 +126,12 @@ def real_number(text: str) -> float | None:
 
 def is_whole(field: str) -> bool:
     """Whether the field holds a whole number."""
-    return "int" in str(RunConfig.model_fields[_attribute(field)].annotation)
+    return "int" in str(RunConfig.model_fields[attribute_name(field)].annotation)
 
 
 def is_number(field: str) -> bool:
     """Whether the field holds a number, whole or not."""
-    return is_whole(field) or "float" in str(RunConfig.model_fields[_attribute(field)].annotation)
+    return is_whole(field) or "float" in str(RunConfig.model_fields[attribute_name(field)].annotation)
 
 
 def numbers(text: str, field: str) -> list[float]:
@@ -148,12 +139,11 @@ def numbers(text: str, field: str) -> list[float]:
 
     Raises ConfigError for that field, naming what is not a number.
     """
-    read = whole_number if is_whole(field) else real_number
+    read, kind = (whole_number, "a whole number") if is_whole(field) else (real_number, "a number")
     values: dict[float, None] = {}
     for part in _parts(text, field):
         value = read(part)
         if value is None:
-            kind = "a whole number" if is_whole(field) else "a number"
             raise ConfigError(
                 field, f"{field}: '{shortened(part)}' is not {kind}; write numbers separated by commas."
             )
@@ -206,7 +196,3 @@ def _parts(text: str, field: str) -> list[str]:
     if not parts:
         raise ConfigError(field, "Write at least one number.")
     return parts
-
-
-def _attribute(field: str) -> str:
-    return "lambda_" if field == "lambda" else field

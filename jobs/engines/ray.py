@@ -25,6 +25,7 @@ import ray
 from core.errors import MRNLabError
 from core.paths import home
 from core.recording.owner import this_process
+from core.settings import count
 from core.store import RunState, Store
 from jobs.worker.logs import set_up_logging
 
@@ -149,21 +150,14 @@ class Settings:
     @classmethod
     def here(cls, worker: str) -> Settings:
         """As the environment of this process says. Raises MRNLabError where a number is none."""
-        cpus = _number("MRNLAB_RAY_CPUS", "how many cores a run takes")
-        shared_by = _number("MRNLAB_RUNS_PER_GPU", "how many runs may share a GPU")
+        cpus = count("MRNLAB_RAY_CPUS") or 1
+        shared_by = count("MRNLAB_RUNS_PER_GPU") or 1
         return cls(cpus, shared_by, worker, handed_on())
 
     def apply(self) -> None:
         """Sets in this process what its machine does not set."""
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
-
-
-def _number(name: str, meaning: str) -> int:
-    chosen = os.environ.get(name) or "1"
-    if not chosen.isdecimal() or int(chosen) < 1:
-        raise MRNLabError(f"{name} is '{chosen}'; set it to {meaning} (1 or more).")
-    return int(chosen)
 
 
 def train_run(url: str, run_id: int, settings: Settings) -> bool:

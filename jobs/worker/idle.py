@@ -53,7 +53,6 @@ def collect_after_run() -> None:
         keep_what_is_there()
 
 
-_LINGER_S = 300.0
 # A worker that would end before its imports have paid for themselves is not started ahead of a run.
 _LEAST_AHEAD_S = 30.0
 _LOOK_S = 1.0
@@ -66,7 +65,7 @@ def linger_seconds() -> float:
 
     Raises MRNLabError where the setting is no such number.
     """
-    return seconds("MRNLAB_LINGER_S", _LINGER_S, "seconds that a worker waits for another run (0 or more)")
+    return seconds("MRNLAB_LINGER_S")
 
 
 def starts_ahead() -> bool:

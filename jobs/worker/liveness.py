@@ -19,8 +19,6 @@ from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.process import Fate, fate_of, kill
 
-_HANG_S = 900.0
-_SHORTEST_HANG_S = 1.0
 # What one look adds to a silence at most.
 _LONGEST_GAP_S = 15.0
 
@@ -30,12 +28,7 @@ def hang_limit() -> float:
 
     Raises MRNLabError where the setting is no such number.
     """
-    return seconds(
-        "MRNLAB_HANG_S",
-        _HANG_S,
-        "seconds without progress after which a worker is taken for hung (several minutes; 900 by default)",
-        least=_SHORTEST_HANG_S,
-    )
+    return seconds("MRNLAB_HANG_S")
 
 
 @dataclass

@@ -10,6 +10,7 @@ import typer
 
 from core.config import FIELD_HELP
 from core.config.docs import lines
+from core.settings import SETTINGS
 from jobs.cli import app
 from jobs.run_filter import FIELDS
 
@@ -64,12 +65,16 @@ def test_the_environment_is_documented() -> None:
     root = DOCS.parent
     used = {
         name
-        for package in ("core", "jobs")
+        for package in ("core", "jobs", "dashboard")
         for path in (root / package).rglob("*.py")
-        for name in re.findall(r"MRNLAB_[A-Z_]+", path.read_text(encoding="utf-8"))
+        for name in re.findall(r"MRNLAB_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
     }
+    assert used - {"MRNLAB_TEST_DATA"} == set(SETTINGS)
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    assert {name for name in used if f"| `{name}` |" not in text} == set()
+    assert re.findall(r"\n\| `(MRNLAB_\w+)` \|", text) == list(SETTINGS)
+    for name, setting in SETTINGS.items():
+        assert f"| `{name}` | {setting.meaning}" in text
+        assert setting.default is None or f"(default {setting.default:g}" in setting.meaning
 
 
 _ROOT = DOCS.parent
