@@ -438,7 +438,7 @@ _CONFIG = "checkpoint/encoder/config.json"
         (_edited(_CONFIG, lambda config: config.update(auto_map={"AutoModel": "x.Y"})), "Python code of its"),
         (_edited(_CONFIG, lambda config: config.update(num_attention_heads=0)), "cannot be loaded"),
         (_other_encoder, "lacks the encoder someone/else"),
-        (_edited("checkpoint/run.json", lambda run: run["tasks"][0]["labels"].reverse()), "other tasks or la"),
+        (_edited("checkpoint/run.json", lambda run: run["tasks"][0]["labels"].reverse()), "other tasks or"),
         (_run(format=2), "a newer MRN Lab made it"),
         (_edited("run.json", lambda run: run["config"].update(epochs=-3)), "epochs"),
         (_run(note="a\0b"), "the character 0"),
