@@ -20,6 +20,7 @@ UNKNOWN = Conditions()
 
 _Of = Callable[[Conditions], str | None]
 
+_TEXT: _Of = attrgetter("text")
 RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
 """By field, what `auto` stood for in a run."""
 
@@ -53,7 +54,7 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     kept: set[int] = set()
     for same in configurations.values():
         newest = max(same, key=_rank)
-        for of in (attrgetter("text"), *RESOLVED.values()):
+        for of in (_TEXT, *RESOLVED.values()):
             same = next(group for group in alike(same, known, of).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
@@ -179,7 +180,7 @@ def settings(
             parts.append(field_text("fraction", fraction))
         if ways[corpus, fraction] > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
-        texts = alike(same, known, attrgetter("text"))
+        texts = alike(same, known, _TEXT)
         note = _text_note(texts, known)
         for text, runs_of_text in texts.items():
             name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
