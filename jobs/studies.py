@@ -40,7 +40,7 @@ from jobs.engines import Engine
 from jobs.engines.local import slot_count
 from jobs.estimates import cost
 from jobs.submit import check, up_to_date
-from jobs.worker.maintenance import Tender
+from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 1.0
 # The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
@@ -241,17 +241,17 @@ def follow(
     ended = runs.look().failed.values()
     control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
     queue = _StudyQueue(store, runs, layouts, tell)
-    tender = Tender(store, engine)
+    maintenance = QueueMaintenance(store, engine)
     seen: Progress | None = None
     while True:
         progress = runs.look()
         if progress is not seen:
             seen = progress
-            tender.moved()
+            maintenance.progressed()
             if queue.at_end(progress):
                 return queue.well and not progress.failed
-        tender.look()
-        tender.check()
+        maintenance.look()
+        maintenance.check_starts()
         sleep(_POLL_S)
 
 

@@ -16,7 +16,7 @@ from jobs import control
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, say, tell
 from jobs.control import PRIORITIES, Answer
-from jobs.worker.maintenance import tend
+from jobs.worker.maintenance import resume_lost
 
 
 def _answer(answers: Sequence[Answer]) -> None:
@@ -151,7 +151,7 @@ def queue(
     if ctx.invoked_subcommand is not None:
         return
     with opened_store(ctx) as store:
-        tend(store)
+        resume_lost(store)
         training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
         waiting = store.runs(states={RunState.QUEUED}, with_facts=False)
         paused_since, drained = store.paused_since(), store.drained()

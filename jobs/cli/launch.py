@@ -19,7 +19,7 @@ from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
 from jobs.estimates import eta
-from jobs.worker.maintenance import Tender
+from jobs.worker.maintenance import QueueMaintenance
 
 # Follows runs from the terminal until they end.
 
@@ -38,21 +38,21 @@ def wait_for_runs(
     Ctrl-C ends the waiting, not the runs, and says so (exit code 130). Raises MRNLabError where one worker
     after another ends before it has claimed a run (torch cannot be imported, say).
     """
-    tender = Tender(store, engine)
+    maintenance = QueueMaintenance(store, engine)
     told: dict[int, tuple[RunState, int]] = {}
     try:
         while True:
-            tender.look()
+            maintenance.look()
             runs = store.runs(ids=ids, with_facts=False)
             for run in reversed(runs):
                 moment = (run.state, int(run.epoch))
                 if told.get(run.id) != moment and run.state is not RunState.QUEUED:
                     say(_progress(run, eta(store, [run]).get(run.id)))
-                    tender.moved()
+                    maintenance.progressed()
                 told[run.id] = moment
             if all(run.state in ENDED for run in runs):
                 return
-            tender.check()
+            maintenance.check_starts()
             sleep(_POLL_S)
     except KeyboardInterrupt:
         say(

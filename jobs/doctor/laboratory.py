@@ -25,8 +25,8 @@ from jobs.doctor import machine as installation
 from jobs.doctor.machine import Finding, Fix, problem, remark, size_of
 from jobs.engines import Engine, default_engine
 from jobs.engines.local import clear_slots, gpu_count, slot_count, stale_slots
-from jobs.worker.maintenance import tend
-from jobs.worker.process import Fate, fate_of
+from jobs.worker.maintenance import resume_lost
+from jobs.worker.process import ProcessStatus, process_status
 
 # What lies in the laboratory's folder and belongs to no run, or was left half-written by a worker that
 # died.
@@ -174,7 +174,7 @@ def abandoned(store: Store, engine: Engine) -> Iterator[Finding]:
         ids = [run.id for run in gone]
 
         def mark() -> str:
-            lost = tend(store, engine)
+            lost = resume_lost(store, engine)
             return f"Marked as lost: {_numbers(lost)}." if lost else "No run was lost any more."
 
         yield problem(
@@ -187,9 +187,11 @@ def abandoned(store: Store, engine: Engine) -> Iterator[Finding]:
 def _is_gone(store: Store, run: Run) -> bool:
     if run.owner is None:
         return False
-    fate = fate_of(run.owner)
+    fate = process_status(run.owner)
     silent = run.heartbeat_at is not None and store.now() - run.heartbeat_at.timestamp() > _SILENT_S
-    return fate in (Fate.GONE, Fate.REBOOTED) or (fate is Fate.ELSEWHERE and silent)
+    return fate in (ProcessStatus.GONE, ProcessStatus.REBOOTED) or (
+        fate is ProcessStatus.ELSEWHERE and silent
+    )
 
 
 def held_back(store: Store) -> Iterator[Finding]:

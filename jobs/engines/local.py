@@ -26,8 +26,8 @@ from core.settings import count
 from core.store import Owner, RunState, Store
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
-from jobs.worker.process import Fate, fate_of, is_alive
-from jobs.worker.supervisor import APART
+from jobs.worker.process import ProcessStatus, is_alive, process_status
+from jobs.worker.supervisor import DETACHED
 
 # Slots: how many workers may train at once on this machine, and which of them are taken.
 #
@@ -133,8 +133,8 @@ def taken_slots(store_url: str) -> dict[int, Owner]:
 
 def stale_slots(store_url: str) -> list[int]:
     """The slots whose worker died without taking its name away. They are free all the same."""
-    gone = (Fate.GONE, Fate.REBOOTED)
-    return [number for number, owner in _cards(store_url).items() if fate_of(owner) in gone]
+    gone = (ProcessStatus.GONE, ProcessStatus.REBOOTED)
+    return [number for number, owner in _cards(store_url).items() if process_status(owner) in gone]
 
 
 def clear_slots(store_url: str, numbers: Iterable[int]) -> int:
@@ -281,7 +281,7 @@ def start(command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
     try:
         with (logs / "workers.log").open("ab") as log:
             return subprocess.Popen(
-                command, stdout=log, stderr=log, env=os.environ | environment, cwd=_ROOT, **APART
+                command, stdout=log, stderr=log, env=os.environ | environment, cwd=_ROOT, **DETACHED
             )
     except OSError as error:
         raise MRNLabError(

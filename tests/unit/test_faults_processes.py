@@ -13,7 +13,7 @@ import pytest
 
 from core.store import MetricKey, Run, RunState, Store
 from jobs.engines.local import LocalEngine
-from jobs.worker.process import fate_of, is_alive
+from jobs.worker.process import is_alive, process_status
 from tests.faulty_training import HANGS
 from tests.making import config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for, watchers
@@ -154,7 +154,7 @@ def test_a_hung_worker_is_ended(
     run = lost(store, first)
     assert run.error is not None
     assert run.error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
-    assert not is_alive(owner), fate_of(owner)
+    assert not is_alive(owner), process_status(owner)
     wait_for(lambda: store.state(second) is RunState.SUCCEEDED)
 
 

@@ -21,7 +21,7 @@ from core.store import ENDED, RunState, Store
 from jobs.engines import default_engine, local
 from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
 from jobs.worker.liveness import reap
-from jobs.worker.process import Fate, ending, fate_of, is_alive, is_here
+from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.supervised import (
@@ -216,21 +216,19 @@ _TELL_SLOTS = (
 
 def test_processes_are_told_apart() -> None:
     mine = this_process()
-    assert is_here(mine)
     assert is_alive(mine)
-    assert not is_here(dataclasses.replace(mine, host="elsewhere"))
     assert not is_alive(dataclasses.replace(mine, boot_id="another boot"))
     boot, namespaces, machine = mine.boot_id.split("/")
     seen = {
-        f"another/{namespaces}/{machine}": Fate.REBOOTED,
-        f"another//{machine}": Fate.REBOOTED,
+        f"another/{namespaces}/{machine}": ProcessStatus.REBOOTED,
+        f"another//{machine}": ProcessStatus.REBOOTED,
         # A container with its host's name, and a machine with ours: our process numbers say nothing of them.
-        f"{boot}/01234567/{machine}": Fate.ELSEWHERE,
-        f"another/{namespaces}/01234567": Fate.ELSEWHERE if machine else Fate.REBOOTED,
-        boot: Fate.ALIVE,
+        f"{boot}/01234567/{machine}": ProcessStatus.ELSEWHERE,
+        f"another/{namespaces}/01234567": ProcessStatus.ELSEWHERE if machine else ProcessStatus.REBOOTED,
+        boot: ProcessStatus.ALIVE,
     }
     for boot_id, fate in seen.items():
-        assert fate_of(dataclasses.replace(mine, boot_id=boot_id)) is fate, boot_id
+        assert process_status(dataclasses.replace(mine, boot_id=boot_id)) is fate, boot_id
     assert not is_alive(dataclasses.replace(mine, process_started=mine.process_started - 100))
     child = subprocess.Popen([sys.executable, "-c", ""])
     wait_for(lambda: psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE)
@@ -239,12 +237,15 @@ def test_processes_are_told_apart() -> None:
     assert not is_alive(dataclasses.replace(mine, pid=child.pid))
 
 
-def test_endings_in_words() -> None:
-    assert ending(-9) == "was ended by SIGKILL (the system kills the largest process when memory runs out)"
-    assert ending(-15) == "was ended by SIGTERM"
-    assert ending(-64 - 1) == "was ended by signal 65"
-    assert ending(3) == "ended with exit code 3"
-    assert ending(None) == "ended without a word"
+def test_exits_in_words() -> None:
+    words = {
+        -9: "was ended by SIGKILL (the system kills the largest process when memory runs out)",
+        -15: "was ended by SIGTERM",
+        -65: "was ended by signal 65",
+        3: "ended with exit code 3",
+        None: "ended without a word",
+    }
+    assert {code: describe_exit(code) for code in words} == words
 
 
 def test_an_engine_that_cannot_start_workers_says_so(store: Store, tmp_path: Path) -> None:
