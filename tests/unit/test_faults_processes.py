@@ -110,8 +110,7 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     wait_for(lambda: store.state(third) is RunState.SUCCEEDED)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("whom", ["supervisor", "worker"])
+@pytest.mark.parametrize(("number", "whom"), [(signal.SIGTERM, "supervisor"), (signal.SIGINT, "worker")])
 def test_told_to_end(store: Store, engine: LocalEngine, number: signal.Signals, whom: str) -> None:
     first, second = store.add_runs([config(epochs=FOREVER), config(seed=2)])
     worker = psutil.Process(training(store, engine, first))
