@@ -40,6 +40,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     """While the server runs. At its start it says who can reach it, where that is more than this machine, and
     what every page needs is imported and read, in the background.
     """
+    gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
     keep_private()
     address = st.get_option("server.address")
     if not is_local(address) and not security.demanded():

@@ -29,6 +29,7 @@ from jobs.doctor import Finding, Severity, examine, of_store
 from jobs.engines.local import LocalEngine
 from tests.assets.make_store import ASSETS
 from tests.making import OWNER, claimed, config
+from tests.supervised import wait_for
 
 _ROOT = Path(__file__).resolve().parents[2]
 # This SQLite's own weakness may be told on any machine, and another test's server that others can reach; what
@@ -294,6 +295,7 @@ class TestQueue:
             for child in psutil.Process().children():
                 if child.cmdline()[-1:] == idle[-1:]:
                     child.kill()
+            wait_for(lambda: engine.live_workers(store) == 0)
 
     def test_a_pause_and_a_drained_machine_stay(self, store: Store) -> None:
         store.add_runs([config()])
