@@ -231,8 +231,7 @@ _CAUSES: Mapping[str, _Cause] = {
     "StoreReplaced": _Cause(
         "the store was taken away",
         (
-            "Put back the store that you want: what it held is saved beside its place, in a file whose name "
-            "has `rescued` in it; else a backup.",
+            "Put the store's file back, or a backup in its place.",
             "then {again}",
         ),
     ),

@@ -31,11 +31,9 @@ FOREVER = 1000
 SMALL_WORKER = (sys.executable, "-m", "jobs.worker.supervisor", "tests.small_training")
 
 
-def small_engine(
-    module: str = "tests.small_training", clock: Callable[[], float] = time.monotonic
-) -> LocalEngine:
+def small_engine(module: str = "tests.small_training") -> LocalEngine:
     """Starts supervisors whose workers train so."""
-    return LocalEngine((*SMALL_WORKER[:-1], module), clock)
+    return LocalEngine((*SMALL_WORKER[:-1], module))
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
@@ -79,11 +77,9 @@ def end_all(store: Store) -> None:
 
 
 @contextmanager
-def supervised(
-    module: str = "tests.small_training", clock: Callable[[], float] = time.monotonic
-) -> Iterator[tuple[Store, LocalEngine]]:
+def supervised(module: str = "tests.small_training") -> Iterator[tuple[Store, LocalEngine]]:
     """The laboratory's own store, which workers open too, and their engine; all are ended with the block."""
-    store, engine = Store.open(), small_engine(module, clock)
+    store, engine = Store.open(), small_engine(module)
     try:
         yield store, engine
     finally:

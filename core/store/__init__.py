@@ -1,6 +1,6 @@
 """The store: runs and what they record. The only place with SQL."""
 
-from core.store.copies import Backup
+from core.store.backup import Backup, back_up
 from core.store.records import (
     ACTIVE,
     ENDED,
@@ -38,5 +38,6 @@ __all__ = [
     "Store",
     "StoreHealth",
     "StoredScore",
+    "back_up",
     "normal_tag",
 ]

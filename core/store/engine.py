@@ -1,4 +1,4 @@
-"""The engine: what many processes on one SQLite file, or on one PostgreSQL, need to be set.
+"""URLs, engines and database errors: what many processes on one SQLite file, or on PostgreSQL, need.
 
 SQLite before 3.51.3 can lose commits in WAL mode when two connections write and checkpoint at the same
 moment (sqlite.org/wal.html#walresetbug), so WAL is used only where the library has the fix.
@@ -23,11 +23,11 @@ from core.paths import given_path
 from core.plain_text import without_passwords
 
 BUSY_TIMEOUT_S = 30.0
-# A file or a word, but no part of a URL.
+# A file name or a word, but no part of a URL.
 _PLAIN_NAME = re.compile(r"[\w./~ -]{1,200}")
 _MEMORY = (None, "", ":memory:")
-# Two connections are kept by each process (its workers number hundreds), more are opened for a moment.
-_KEPT, _MOMENTARY = 2, 10
+# Each process keeps two connections, as its workers may number hundreds, and opens more for a moment.
+_POOL = {"pool_pre_ping": True, "pool_size": 2, "max_overflow": 10}
 _POSTGRES = {
     "application_name": "mrnlab",
     "connect_timeout": "10",
@@ -47,18 +47,18 @@ def wal_is_safe(version: tuple[int, int, int]) -> bool:
 def parse_url(text: str) -> URL:
     """The URL with a relative SQLite path made absolute, so that a worker elsewhere opens the same file.
 
-    Raises StoreError where it is none, or names a database whose driver is not installed.
+    Raises StoreError where the text is no URL, or names a database whose driver is not installed.
     """
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        # Without its cause, and of a URL no more than the database's name: any other part may be a password.
-        scheme, there, _ = text.partition("://")
-        named = f"{scheme}://…" if there else text if _PLAIN_NAME.fullmatch(text) else "…"
+        # Only the database's name is quoted, and the cause is dropped: any other part may be a password.
+        scheme, separator, _ = text.partition("://")
+        named = f"{scheme}://…" if separator else text if _PLAIN_NAME.fullmatch(text) else "…"
         raise StoreError(
             f"The store '{named}' is not a database URL; write it like sqlite:///runs.db."
         ) from None
-    if url.drivername == "postgres":  # as other programs of PostgreSQL have it
+    if url.drivername == "postgres":  # the name that other PostgreSQL programs use
         url = url.set(drivername="postgresql")
     if "password" in url.query:
         url = url.set(password=str(url.query["password"])).difference_update_query(["password"])
@@ -71,7 +71,7 @@ def parse_url(text: str) -> URL:
 
 
 def store_file(url: URL) -> Path | None:
-    """The file that a store of that URL is kept in; None for one in memory, or on a server."""
+    """The file of a SQLite store; None for a store in memory or on a server."""
     name = url.database
     if url.get_backend_name() != "sqlite" or name is None or name in _MEMORY or name.startswith("file:"):
         return None
@@ -79,9 +79,29 @@ def store_file(url: URL) -> Path | None:
 
 
 def shown(url: URL) -> str:
-    """The URL as it may stand in a log, on a page, in an error: without its passwords."""
+    """The URL without its passwords, for logs, pages and errors."""
     secret = {name: "***" for name in url.query if "password" in name}
     return url.update_query_dict(secret).render_as_string(hide_password=True)
+
+
+def connect(url: URL, patience_s: float) -> Engine:
+    """An engine that has connected once and waits `patience_s` for a busy database.
+
+    Raises StoreError where the driver is not installed or an option of the URL has no such name or value. A
+    database that does not answer, or refuses, raises DBAPIError (see `translated_errors`).
+    """
+    make = _sqlite_engine if url.get_backend_name() == "sqlite" else _server_engine
+    try:
+        engine = make(url, patience_s)
+        engine.connect().close()
+    except ImportError as error:
+        raise _no_driver(url, error) from error
+    except (ArgumentError, ProgrammingError, ValueError, TypeError) as error:
+        # The driver's own words name the odd part.
+        reason = str(getattr(error, "orig", None) or error).partition("\n")[0].rstrip(".")
+        reason = without_passwords(reason, url.render_as_string(hide_password=False))
+        raise StoreError(f"The store {shown(url)} cannot be opened ({reason}); check its URL.") from None
+    return engine
 
 
 def _no_driver(url: URL, error: Exception) -> StoreError:
@@ -92,78 +112,31 @@ def _no_driver(url: URL, error: Exception) -> StoreError:
     )
 
 
-def make_engine(url: URL, patience_s: float) -> Engine:
-    """An engine with the settings that many processes on one file need. Nothing is opened yet.
-
-    A busy database is waited for so long. Raises StoreError where the database's driver is not installed.
-    """
-    make = _sqlite_engine if url.get_backend_name() == "sqlite" else _server_engine
-    try:
-        return make(url, patience_s)
-    except ImportError as error:
-        raise _no_driver(url, error) from error
-    except (ArgumentError, ValueError, TypeError) as error:
-        raise _odd_url(url, error) from None
-
-
-def check_connection(engine: Engine, url: URL) -> None:
-    """Connects once. Raises StoreError where an option of the URL is no such option or has an odd value.
-
-    A database that does not answer, or refuses, raises DBAPIError (`core.store.engine` has words for it).
-    """
-    try:
-        engine.connect().close()
-    except (ProgrammingError, ValueError, TypeError) as error:
-        raise _odd_url(url, error) from None
-
-
-def _odd_url(url: URL, error: Exception) -> StoreError:
-    """In the driver's own words, which speak of the part that is odd."""
-    reason = str(getattr(error, "orig", None) or error).partition("\n")[0].rstrip(".")
-    reason = without_passwords(reason, url.render_as_string(hide_password=False))
-    return StoreError(f"The store {shown(url)} cannot be opened ({reason}); check its URL.")
-
-
 def _sqlite_engine(url: URL, patience_s: float) -> Engine:
+    options: dict[str, Any] = {}
     if url.database in _MEMORY:
-        # One connection for all threads, lent to one at a time: the pool is then the lock.
-        engine = create_engine(
-            url,
-            poolclass=QueuePool,
-            pool_size=1,
-            max_overflow=0,
-            pool_timeout=patience_s,
-            connect_args={"check_same_thread": False},
-        )
-    else:
-        engine = create_engine(url, poolclass=QueuePool)
+        # One connection, lent to one thread at a time: the pool is the lock.
+        options = {"pool_size": 1, "max_overflow": 0, "pool_timeout": patience_s}
+        options["connect_args"] = {"check_same_thread": False}
+    engine = create_engine(url, poolclass=QueuePool, **options)
     event.listen(engine, "connect", partial(_configure_sqlite, patience_s))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def _server_engine(url: URL, patience_s: float) -> Engine:
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if url.get_backend_name() == "postgresql":
-        given = {name: value for name, value in _POSTGRES.items() if name not in url.query}
-        # As long as SQLite waits for another writer.
-        given["options"] = f"{url.query.get('options', '')} -c lock_timeout={patience_s * 1000:.0f}".strip()
-    # Asked first whether it still lives, a connection survives a restart of its server.
-    engine = create_engine(
-        url,
-        pool_pre_ping=True,
-        pool_size=_KEPT,
-        max_overflow=_MOMENTARY,
-        pool_timeout=patience_s,
-        connect_args=given,
-    )
+        options = {name: value for name, value in _POSTGRES.items() if name not in url.query}
+        options["options"] = f"{url.query.get('options', '')} -c lock_timeout={patience_s * 1000:.0f}".strip()
+    engine = create_engine(url, pool_timeout=patience_s, connect_args=options, **_POOL)
     if engine.driver == "psycopg":
         event.listen(engine, "connect", _replace_nul)
     return engine
 
 
 def _replace_nul(connection: Any, _record: Any) -> None:
-    """PostgreSQL refuses U+0000 in a text, and a traceback must never keep a run from being told failed."""
+    """PostgreSQL refuses U+0000 in a text, and a traceback must never keep a run from being marked failed."""
     from psycopg.types.string import StrDumper
 
     class WithoutNul(StrDumper):
@@ -176,29 +149,20 @@ def _replace_nul(connection: Any, _record: Any) -> None:
 def _configure_sqlite(patience_s: float, connection: Any, _record: Any) -> None:
     # Transactions are begun by `_begin_sqlite`, not by the driver, which would begin them too late.
     connection.isolation_level = None
-    cursor = connection.cursor()
-    try:
-        cursor.execute(f"PRAGMA busy_timeout = {patience_s * 1000:.0f}")
-        wanted, synchronous = (
-            ("wal", "NORMAL") if wal_is_safe(sqlite3.sqlite_version_info) else ("delete", "FULL")
-        )
-        present = cursor.execute("PRAGMA journal_mode").fetchone()[0]
-        if present not in (wanted, "memory"):
-            cursor.execute(f"PRAGMA journal_mode = {wanted}")
-        cursor.execute(f"PRAGMA synchronous = {synchronous}")
-        cursor.execute("PRAGMA foreign_keys = ON")
-    finally:
-        cursor.close()
+    safe = wal_is_safe(sqlite3.sqlite_version_info)
+    connection.execute(f"PRAGMA busy_timeout = {patience_s * 1000:.0f}")
+    journal_mode, synchronous = ("wal", "NORMAL") if safe else ("delete", "FULL")
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] not in (journal_mode, "memory"):
+        connection.execute(f"PRAGMA journal_mode = {journal_mode}")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A deferred transaction that reads and then writes fails at once where another wrote between;
+    # A deferred transaction that reads and then writes fails at once where another wrote in between;
     # busy_timeout does not help it. IMMEDIATE waits its turn.
     write = connection.get_execution_options().get("write")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-# Database errors, told in one sentence about the store.
 
 
 _LOCKED = "is busy: another program has held it for {timeout:g} s; try again when it is done"
@@ -218,7 +182,7 @@ _TYPES = {
     **dict.fromkeys((_RESTARTING, _SILENT, _BROKEN), StoreUnreachable),
 }
 
-# By words of SQLite's message, in lower case.
+# Reasons by words of SQLite's message, in lower case.
 _SQLITE = (
     ("database is locked", _LOCKED),
     ("database table is locked", _HELD),
@@ -230,7 +194,7 @@ _SQLITE = (
     ("disk i/o", "cannot be read or written (disk error); check the disk and its free space"),
     ("no such table", _NO_TABLES),
 )
-# By PostgreSQL's code of the error (postgresql.org/docs/current/errcodes-appendix.html).
+# Reasons by PostgreSQL's error code (postgresql.org/docs/current/errcodes-appendix.html).
 _POSTGRESQL = {
     "55P03": _LOCKED,
     "40P01": _TOO_LATE,
@@ -245,7 +209,7 @@ _POSTGRESQL = {
     "42P01": _NO_TABLES_SERVER,
     "22001": "cannot hold a text that long; shorten it",
 }
-# Where no connection is made there is no code, only the server's words.
+# Before a connection is made there is no code, only the server's words.
 _NO_CONNECTION = (
     ("password authentication failed", "refused the user's name or password"),
     ("no password supplied", "wants a password; write it into the URL, or into ~/.pgpass"),
@@ -263,9 +227,9 @@ _NO_CONNECTION = (
 
 @contextmanager
 def translated_errors(name: str, timeout_s: float) -> Iterator[None]:
-    """Tells database errors as a StoreError of one sentence about the store of that name.
+    """Turns database errors into a StoreError of one sentence about the store of that name.
 
-    `timeout_s` is how long a busy store is waited for. Errors that only a fault of ours can cause (a violated
+    `timeout_s` is how long a busy store is waited for. Errors that only a bug can cause (a violated
     constraint, bad SQL) pass unchanged.
     """
     try:
@@ -282,13 +246,14 @@ def translated_errors(name: str, timeout_s: float) -> Iterator[None]:
 
 def _reason(error: DBAPIError) -> str | None:
     original: Any = error.orig
-    told = str(original).lower()
+    message = str(original).lower()
+    broken = error.connection_invalidated
+    marks: tuple[tuple[str, str], ...] = _SQLITE
     if type(original).__module__.startswith("psycopg"):
-        code = getattr(original, "sqlstate", None)
-        if code is not None:
-            return _POSTGRESQL.get(code, _BROKEN if error.connection_invalidated else None)
-        known = next((reason for mark, reason in _NO_CONNECTION if mark in told), None)
-        # Without a code it is the connection's fault, or ours: the driver tells them by the class.
-        return known or (_BROKEN if type(original).__name__ == "OperationalError" else None)
-    known = next((reason for mark, reason in _SQLITE if mark in told), None)
-    return known or (_BROKEN if error.connection_invalidated else None)
+        if original.sqlstate is not None:
+            return _POSTGRESQL.get(original.sqlstate, _BROKEN if broken else None)
+        marks = _NO_CONNECTION
+        # Without a code, an OperationalError is the connection's fault; other errors are bugs.
+        broken = broken or type(original).__name__ == "OperationalError"
+    known = next((reason for mark, reason in marks if mark in message), None)
+    return known or (_BROKEN if broken else None)

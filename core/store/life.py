@@ -4,166 +4,113 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from core.errors import IllegalMove, LossCause, RunNotFound
-from core.paths import log_path
 from core.records import RunFacts
-from core.store.base import RUN_COLUMNS, run_of
-from core.store.queue import QueuePart
-from core.store.records import ENDED, MOVES, ErrorInfo, Owner, Run, RunState
+from core.store.database import Database
+from core.store.records import ENDED, MOVES, ErrorInfo, Owner, RunState
 from core.store.schema import events, facts, metrics, predictions, runs, scores, snapshots
 
-# What a queued run has not got yet.
-_UNTOUCHED: dict[str, Any] = {
-    "started_at": None,
-    "finished_at": None,
-    "owner_host": None,
-    "owner_pid": None,
-    "owner_started": None,
-    "owner_boot": None,
-    "heartbeat_at": None,
-    "heartbeat_due": None,
-    "stop_requested_at": None,
+# The columns of a run that is queued again.
+_RESTARTED: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            *("started_at", "finished_at", "heartbeat_at", "heartbeat_due", "stop_requested_at"),
+            *("owner_host", "owner_pid", "owner_started", "owner_boot"),
+            *("error_type", "error_message", "error_traceback", "error_exit_code"),
+            *("progress_at", "checkpoint", "archived_at", "waiting_for", "engine_job"),
+            *("total_steps", "best_epoch", "saved_step"),
+        )
+    ),
     "step": 0,
-    "total_steps": None,
     "epoch": 0.0,
-    "progress_at": None,
-    "best_epoch": None,
-    "checkpoint": None,
-    "error_type": None,
-    "error_message": None,
-    "error_traceback": None,
-    "error_exit_code": None,
-    "archived_at": None,
-    "waiting_for": None,
-    "engine_job": None,
-    "saved_step": None,
+    "attempt": runs.c.attempt + 1,
 }
-# What a run that is resumed keeps of its former attempt besides all that was recorded.
-_KEPT_BY_RESUME = ("total_steps", "best_epoch", "saved_step")
-# A resumed run goes on from its saved state, behind the last step that it had made.
-_AT_SAVED_STEP: dict[str, Any] = {
+# Resumed, it goes on from its saved state, behind the last step that it had made.
+_RESUMED = {
+    **_RESTARTED,
+    **{name: runs.c[name] for name in ("total_steps", "best_epoch", "saved_step")},
     "step": func.coalesce(runs.c.saved_step, 0),
     "epoch": func.coalesce(runs.c.epoch * runs.c.saved_step / func.nullif(runs.c.step, 0), 0.0),
 }
-# Made once, as it is long; what else changes comes with its parameters.
-_TAKE = (
-    update(runs)
-    .where(runs.c.id == bindparam("queued_id"), runs.c.state == RunState.QUEUED.value)
-    .values(revision=runs.c.revision + 1)
-    .returning(*RUN_COLUMNS)
+_STOPS = (
+    (RunState.QUEUED, RunState.CANCELLED, "Stopped before it began."),
+    (RunState.RUNNING, RunState.CANCELLING, "Asked to stop."),
 )
+_ENDINGS = {
+    RunState.SUCCEEDED: "Succeeded.",
+    RunState.FAILED: "Failed.",
+    RunState.CANCELLED: "Stopped.",
+    RunState.LOST: "Its worker died.",
+}
 
 
-class LifePart(QueuePart):
-    """How runs are claimed, kept alive, ended and started again."""
+class Life(Database):
+    """How runs are kept alive, ended and started again. `Queue.claim` starts them."""
 
     def _move(
-        self, connection: Connection, run_id: int, to: RunState, message: str, values: dict[str, Any]
+        self, connection: Connection, run_id: int, to: RunState, message: str, values: Mapping[str, Any]
     ) -> None:
-        """Moves a run and tells it in its history. Raises RunNotFound, IllegalMove where MOVES forbids it."""
+        """Moves a run and adds the move to its history. Raises RunNotFound, and IllegalMove where MOVES
+        forbids it.
+        """
         sources = [state.value for state, moves in MOVES.items() if to in moves]
-        if not self._change(connection, run_id, {"state": to.value, **values}, runs.c.state.in_(sources)):
+        values = {"state": to.value, **values}
+        if not self.update_run(connection, run_id, values, runs.c.state.in_(sources)):
             state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
             if state is None:
                 raise RunNotFound(f"There is no run {run_id}.")
             raise IllegalMove(f"Run {run_id} is {state}; it cannot become {to}.")
-        self._tell(connection, run_id, to.value, message)
+        self.insert_event(connection, run_id, to.value, message)
 
-    def claim(
-        self, owner: Owner, due_in: float, *, run_id: int | None = None, engine_job: str | None = None
-    ) -> Run | None:
-        """Takes the queued run of the highest priority, the oldest of equals, for this worker.
-
-        None where none waits, the queue is paused or this machine drained. With `run_id`, that run or none.
-        The first heartbeat is given with the claim: the next is promised in `due_in` seconds. `engine_job`
-        is what the scheduler that placed the worker calls it.
-        """
-        first = select(runs.c.id).where(runs.c.state == RunState.QUEUED.value, ~self._held_back(owner.host))
-        first = first.order_by(runs.c.priority.desc(), runs.c.id).limit(1)
-        if run_id is not None:
-            first = first.where(runs.c.id == run_id)
-        # Where the database locks rows, those that another worker is claiming are passed over.
-        locked = first.with_for_update(skip_locked=True)
-        # Where it has one lock for all, idle workers look in a read first, and never take it.
-        if self._file is not None:
-            with self.transaction(write=False) as connection:
-                if connection.scalar(first) is None:
-                    return None
+    def _record(self, run_id: int, owner: Owner | None, values: Mapping[str, Any]) -> RunState:
+        """Sets columns of a run; its state. Raises RunNotFound, and NotOwner as `guard` does."""
         with self.transaction() as connection:
-            run_id = connection.scalar(locked)
-            if run_id is None:
-                return None
-            now = self._clock()
-            values = {
-                "state": RunState.RUNNING.value,
-                "owner_host": owner.host,
-                "owner_pid": owner.pid,
-                "owner_started": owner.process_started,
-                "owner_boot": owner.boot_id,
-                "started_at": now,
-                "heartbeat_at": now,
-                "heartbeat_due": now + due_in,
-                "log": str(log_path(run_id)),
-                "waiting_for": None,
-                "engine_job": engine_job,
-            }
-            row = connection.execute(_TAKE, {"queued_id": run_id, **values}).one_or_none()
-            if row is None:
-                return None  # another worker was faster, on a database that locks no rows
-            message = f"Started by process {owner.pid} on {owner.host}."
-            self._tell(connection, run_id, RunState.RUNNING.value, message)
-            return run_of(row)
+            state = self.guard(connection, run_id, owner)
+            self.update_run(connection, run_id, values)
+            return state
 
     def heartbeat(self, run_id: int, owner: Owner, due_in: float, *, moved: bool = False) -> RunState:
-        """Says that the worker lives and will say so again within `due_in` seconds; returns the run's state.
+        """Promises another sign of life within `due_in` seconds; returns the run's state.
 
-        `moved`: its training has got on since the last beat, also where it has no step to show for it (it
-        reads its corpus, say). Raises NotOwner where the run is no longer this worker's, and changes nothing
-        then.
+        `moved`: training has progressed since the last heartbeat, even where it has no step to show for it
+        (it reads its corpus, say). Raises NotOwner where the run is no longer this worker's.
         """
-        now = self._clock()
-        values = {"heartbeat_at": now, "heartbeat_due": now + due_in} | (
-            {"progress_at": now} if moved else {}
-        )
-        with self.transaction() as connection:
-            state = self._guard(connection, run_id, owner)
-            self._change(connection, run_id, values)
-        return state
+        now = self.now()
+        progress = {"progress_at": now} if moved else {}
+        return self._record(run_id, owner, {"heartbeat_at": now, "heartbeat_due": now + due_in, **progress})
 
     def set_progress(
         self, run_id: int, step: int, epoch: float, total_steps: int | None, owner: Owner | None = None
     ) -> RunState:
         """How far training is (`epoch` with its fraction); returns the run's state.
 
-        Raises RunNotFound, and NotOwner where an owner is named that no longer trains it.
+        Raises RunNotFound, and NotOwner where `owner` is given and no longer trains it.
         """
-        values: dict[str, Any] = {"step": step, "epoch": epoch, "progress_at": self._clock()}
+        values: dict[str, Any] = {"step": step, "epoch": epoch, "progress_at": self.now()}
         if total_steps is not None:
             values["total_steps"] = total_steps
-        with self.transaction() as connection:
-            state = self._guard(connection, run_id, owner)
-            self._change(connection, run_id, values)
-        return state
+        return self._record(run_id, owner, values)
 
     def set_saved_step(self, run_id: int, step: int, owner: Owner | None = None) -> None:
         """The step of the newest training state on disk. Raises as `set_progress`."""
-        with self.transaction() as connection:
-            self._guard(connection, run_id, owner)
-            self._change(connection, run_id, {"saved_step": step})
+        self._record(run_id, owner, {"saved_step": step})
+
+    def place_checkpoint(self, run_id: int, checkpoint: str) -> None:
+        """The folder of the checkpoint of a run that was imported. Raises RunNotFound."""
+        self._record(run_id, None, {"checkpoint": checkpoint})
 
     def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
         """What is known when training begins. Raises as `set_progress`."""
         text = json.dumps(dataclasses.asdict(known), ensure_ascii=False)
         with self.transaction() as connection:
-            self._guard(connection, run_id, owner)
-            self._upsert(connection, facts, [{"run_id": run_id, "facts": text}], replace=True)
-            self._change(connection, run_id, {"total_steps": known.total_steps})
+            self._record(run_id, owner, {"total_steps": known.total_steps})
+            self.insert(connection, facts, [{"run_id": run_id, "facts": text}], replace=True)
 
     def finish(
         self,
@@ -181,22 +128,17 @@ class LifePart(QueuePart):
         """
         if state not in ENDED:
             raise IllegalMove(f"Run {run_id} cannot end as {state}.")
-        values: dict[str, Any] = {"finished_at": self._clock()}
+        values: dict[str, Any] = {"finished_at": self.now()}
         if best_epoch is not None:
             values["best_epoch"] = best_epoch
         if checkpoint is not None:
             values["checkpoint"] = checkpoint
         if error is not None:
-            values |= {
-                "error_type": error.type,
-                "error_message": error.message,
-                "error_traceback": error.traceback,
-                "error_exit_code": error.exit_code,
-            }
+            values |= _error_columns(error)
         message = error.message if error is not None else _ENDINGS[state]
         with self.transaction() as connection:
             if owner is not None:
-                self._guard(connection, run_id, owner)
+                self.guard(connection, run_id, owner)
             self._move(connection, run_id, state, message, values)
             if error is not None and error.data:
                 stored = connection.scalar(select(facts.c.facts).where(facts.c.run_id == run_id))
@@ -211,58 +153,53 @@ class LifePart(QueuePart):
         Returns the new state; asking twice is no error. Raises IllegalMove where the run has ended.
         """
         with self.transaction() as connection:
-            state = self._guard(connection, run_id, None)
+            state = self.guard(connection, run_id, None)
             if state in ENDED:
                 raise IllegalMove(f"Run {run_id} has already ended ({state}); there is nothing to stop.")
             return self.request_stops([run_id])[run_id]
 
     def request_stops(self, ids: Collection[int]) -> dict[int, RunState]:
-        """The same for many runs, all in one transaction: the new state of each.
+        """The same for many runs in one transaction: the new state of each.
 
-        Those that have ended, and those that there are not, are left out.
+        Runs that have ended and unknown ids are left out.
         """
-        now = self._clock()
+        now = self.now()
         asked: dict[int, RunState] = {}
         with self.transaction() as connection:
-            for some in self._held(connection, ids):
-                found = select(runs.c.id, runs.c.state).where(runs.c.id.in_(some))
-                states = {row[0]: RunState(row[1]) for row in connection.execute(found)}
-                asked |= {one: state for one, state in states.items() if state is RunState.CANCELLING}
+            for chunk in self.locked_chunks(connection, ids):
+                rows = connection.execute(select(runs.c.id, runs.c.state).where(runs.c.id.in_(chunk)))
+                states = {run_id: RunState(state) for run_id, state in rows}
+                asked |= {id_: state for id_, state in states.items() if state is RunState.CANCELLING}
                 for before, after, message in _STOPS:
-                    those = [run_id for run_id, state in states.items() if state is before]
-                    if not those:
+                    stopped = [run_id for run_id, state in states.items() if state is before]
+                    if not stopped:
                         continue
                     values: dict[str, Any] = {"state": after.value, "stop_requested_at": now}
                     if after in ENDED:
                         values["finished_at"] = now
-                    changed = update(runs).where(runs.c.id.in_(those))
+                    changed = update(runs).where(runs.c.id.in_(stopped))
                     connection.execute(changed.values(**values, revision=runs.c.revision + 1))
-                    told = {"time": now, "kind": after.value, "message": message}
-                    connection.execute(events.insert(), [{"run_id": one, **told} for one in those])
-                    asked |= dict.fromkeys(those, after)
+                    line = {"time": now, "kind": after.value, "message": message}
+                    connection.execute(events.insert(), [{"run_id": run_id, **line} for run_id in stopped])
+                    asked |= dict.fromkeys(stopped, after)
         return asked
 
     def requeue(self, run_id: int, *, resume: bool = False) -> None:
-        """Queues a failed, lost or cancelled run again.
+        """Queues a failed, lost or cancelled run again, from its beginning or to be resumed.
 
-        From its beginning: what the former attempt recorded (metrics, scores, snapshots, predictions, facts)
-        is cleared; its history stays. To resume it, all of that stays too, for the worker takes up the
-        newest training state, and steps that it makes again are on record already; its progress is that of
-        the saved state.
-        Raises IllegalMove in any other state.
+        From its beginning, what the former attempt recorded (metrics, scores, snapshots, predictions, facts)
+        is deleted; its history stays. To be resumed, all of that stays too: the worker loads the newest
+        training state, steps that it repeats are on record already, and the run's progress is that of the
+        saved state. Raises IllegalMove in any other state.
         """
         with self.transaction() as connection:
-            state = self._guard(connection, run_id, None)
-            values = {**_UNTOUCHED, "attempt": runs.c.attempt + 1}
-            if resume:
-                values = {name: value for name, value in values.items() if name not in _KEPT_BY_RESUME}
-                values |= _AT_SAVED_STEP
-                message = f"Queued again after it was {state}, to be resumed."
-            else:
+            state = self.guard(connection, run_id, None)
+            message = f"Queued again after it was {state}, to be resumed."
+            if not resume:
                 message = (
                     f"Queued again after it was {state}: a clean restart, what it had recorded is cleared."
                 )
-            self._move(connection, run_id, RunState.QUEUED, message, values)
+            self._move(connection, run_id, RunState.QUEUED, message, _RESUMED if resume else _RESTARTED)
             for table in () if resume else (metrics, scores, predictions, snapshots, facts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
 
@@ -275,46 +212,31 @@ class LifePart(QueuePart):
         exit_code: int | None = None,
         cause: LossCause = LossCause.PROCESS_ENDED,
     ) -> bool:
-        """Says that the run's worker has died; returns whether the run was moved.
+        """Records that the run's worker has died; returns whether the run was moved.
 
         A run that has retries left is queued again at once, to be resumed. `exit_code` is that of the
-        worker's process, the negative number of the signal that ended it.
+        worker's process: the negative number of the signal that ended it.
 
         With `overdue_at`, only where the promised heartbeat is still older than that moment: a worker that
-        spoke in the meantime keeps its run. Raises IllegalMove where the run is not being trained.
+        gave a sign of life in the meantime keeps its run. Raises IllegalMove where the run is not being
+        trained.
         """
         with self.transaction() as connection:
-            state = self._guard(connection, run_id, None)
+            state = self.guard(connection, run_id, None)
             if overdue_at is not None:
                 due = connection.scalar(select(runs.c.heartbeat_due).where(runs.c.id == run_id))
                 if state in ENDED or due is None or due >= overdue_at.timestamp():
                     return False
-            values = {
-                "finished_at": self._clock(),
-                "error_type": cause.value,
-                "error_message": message,
-                "error_traceback": "",
-                "error_exit_code": exit_code,
-            }
+            error = ErrorInfo(cause.value, message, "", exit_code)
+            values = {"finished_at": self.now(), **_error_columns(error)}
             self._move(connection, run_id, RunState.LOST, message, values)
-            # One whose stop was asked for stays where it is: nobody wants it back.
-            if state is RunState.RUNNING and self._spend_retry(connection, run_id):
+            # A run that was being stopped stays lost: nobody wants it back.
+            spent = {"retries": runs.c.retries - 1}
+            if state is RunState.RUNNING and self.update_run(connection, run_id, spent, runs.c.retries > 0):
                 self.requeue(run_id, resume=True)
             return True
 
-    def _spend_retry(self, connection: Connection, run_id: int) -> bool:
-        """Takes one of the run's retries; False where none is left."""
-        left = {"retries": runs.c.retries - 1}
-        return self._change(connection, run_id, left, runs.c.retries > 0) > 0
 
-
-_STOPS = (
-    (RunState.QUEUED, RunState.CANCELLED, "Stopped before it began."),
-    (RunState.RUNNING, RunState.CANCELLING, "Asked to stop."),
-)
-_ENDINGS = {
-    RunState.SUCCEEDED: "Succeeded.",
-    RunState.FAILED: "Failed.",
-    RunState.CANCELLED: "Stopped.",
-    RunState.LOST: "Its worker died.",
-}
+def _error_columns(error: ErrorInfo) -> dict[str, Any]:
+    names = ("type", "message", "traceback", "exit_code")
+    return {f"error_{name}": getattr(error, name) for name in names}

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import func, literal, select
@@ -14,8 +14,8 @@ from sqlalchemy import func, literal, select
 from core.errors import StoreError
 from core.evaluation.scores import REPORT_NUMBERS
 from core.mrn.relations import Relations
-from core.records import Snapshot, SplitResult
-from core.store.base import StoreBase, in_chunks
+from core.records import Snapshot, SplitResult, TaskScore
+from core.store.database import Database, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
 from core.store.schema import predictions, scores, snapshots
 from core.store.snapshot_codec import decode, encode
@@ -23,44 +23,31 @@ from core.store.snapshot_codec import decode, encode
 Labels = Sequence[Sequence[str]]
 
 _SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
+_NUMBERS = ("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1")
 
 
-_SHARES = ("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1")
-
-
-class ArtefactsPart(StoreBase):
+class Results(Database):
     """Scores, predictions and snapshots of runs."""
 
     def add_result(self, run_id: int, result: SplitResult, owner: Owner | None = None) -> None:
         """The scores and predictions of one split, replacing former ones of that split.
 
-        Raises RunNotFound, and NotOwner where an owner is named that no longer trains the run.
+        Raises RunNotFound, and NotOwner where `owner` is given and no longer trains the run.
         """
-        scored = [
-            dataclasses.asdict(score)
-            | {"run_id": run_id, "split": result.split, "epoch": result.epoch}
-            | {"report": json.dumps(score.report, ensure_ascii=False)}
-            for score in result.scores
-        ]
-        predicted = [
-            {
-                "run_id": run_id,
-                "split": result.split,
-                "task": task,
-                "gold": packed_labels(result.gold[task]),
-                "predicted": packed_labels(labels),
-            }
-            for task, labels in result.predictions.items()
-        ]
+        split = {"run_id": run_id, "split": result.split, "epoch": result.epoch}
+        labels = {
+            (result.split, task): (result.gold[task], labels) for task, labels in result.predictions.items()
+        }
         with self.transaction() as connection:
-            self._guard(connection, run_id, owner)
-            self._upsert(connection, scores, scored, replace=True)
-            self._upsert(connection, predictions, predicted, replace=True)
+            self.guard(connection, run_id, owner)
+            scored = [score_row(score) | split for score in result.scores]
+            self.insert(connection, scores, scored, replace=True)
+            self.insert(connection, predictions, prediction_rows(run_id, labels), replace=True)
 
     def scores(
         self, run_ids: Collection[int] | None = None, split: str | None = None, *, with_reports: bool = True
     ) -> list[StoredScore]:
-        """Scores of these runs (of all), on one split (on all), by run, split and task.
+        """Scores of these runs (default: of all) on one split (default: on all), by run, split and task.
 
         `with_reports`: whether `StoredScore.report` is filled; those of thousands of runs are megabytes.
         """
@@ -68,15 +55,12 @@ class ArtefactsPart(StoreBase):
         statement = select(*(report if name == "report" else scores.c[name] for name in _SCORE_FIELDS))
         if split is not None:
             statement = statement.where(scores.c.split == split)
+        parts: Iterable[Any] = [statement]
+        if run_ids is not None:
+            parts = (statement.where(scores.c.run_id.in_(chunk)) for chunk in in_chunks(run_ids))
         with self.transaction(write=False) as connection:
-            if run_ids is None:
-                rows = list(connection.execute(statement))
-            else:
-                pieces = [
-                    connection.execute(statement.where(scores.c.run_id.in_(i))) for i in in_chunks(run_ids)
-                ]
-                rows = [row for piece in pieces for row in piece]
-        found = [score for row in rows if (score := _score(row._mapping)) is not None]
+            rows = [row._mapping for part in parts for row in connection.execute(part)]
+        found = [score for row in rows if (score := _score(row)) is not None]
         return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
@@ -85,35 +69,33 @@ class ArtefactsPart(StoreBase):
         if task is not None:
             statement = statement.where(scores.c.task == task)
         with self.transaction(write=False) as connection:
-            found = connection.execute(statement.group_by(scores.c.run_id))
-            return {run_id: float(mean) for run_id, mean in found if mean is not None}
+            rows = connection.execute(statement.group_by(scores.c.run_id))
+            return {run_id: float(mean) for run_id, mean in rows if mean is not None}
 
     def recorded(self, run_ids: Collection[int]) -> tuple[int, int]:
         """How many scores and how many snapshots these runs have in all."""
-        counted = [0, 0]
+        counts = [0, 0]
         with self.transaction(write=False) as connection:
-            for some in in_chunks(run_ids):
+            for chunk in in_chunks(run_ids):
                 for place, table in enumerate((scores, snapshots)):
-                    statement = select(func.count()).where(table.c.run_id.in_(some))
-                    counted[place] += connection.execute(statement).scalar_one()
-        return counted[0], counted[1]
+                    statement = select(func.count()).where(table.c.run_id.in_(chunk))
+                    counts[place] += connection.execute(statement).scalar_one()
+        return counts[0], counts[1]
 
     def predictions(
         self, run_id: int, split: str, task: str | None = None
     ) -> dict[str, tuple[Labels, Labels]]:
-        """Per task (or of that task alone) the gold and the predicted labels of every sentence of a split;
-        empty where none are.
-        """
+        """Per task (or of that task alone) the gold and the predicted labels of every sentence of a split."""
         statement = select(predictions.c.task, predictions.c.gold, predictions.c.predicted)
         statement = statement.where(predictions.c.run_id == run_id, predictions.c.split == split)
         if task is not None:
             statement = statement.where(predictions.c.task == task)
         with self.transaction(write=False) as connection:
             rows = connection.execute(statement.order_by(predictions.c.task)).all()
-        read = {task: (_unpacked(gold), _unpacked(predicted)) for task, gold, predicted in rows}
+        labels = {name: (_unpacked(gold), _unpacked(predicted)) for name, gold, predicted in rows}
         return {
-            task: (gold, predicted)
-            for task, (gold, predicted) in read.items()
+            name: (gold, predicted)
+            for name, (gold, predicted) in labels.items()
             if gold is not None and predicted is not None and len(gold) == len(predicted)
         }
 
@@ -122,18 +104,14 @@ class ArtefactsPart(StoreBase):
         row = {"run_id": run_id, "step": snapshot.step, "epoch": float(snapshot.epoch)}
         row |= encode(snapshot.relations)
         with self.transaction() as connection:
-            self._guard(connection, run_id, owner)
-            self._upsert(connection, snapshots, [row], replace=True)
+            self.guard(connection, run_id, owner)
+            self.insert(connection, snapshots, [row], replace=True)
 
     def snapshots(self, run_id: int) -> list[SnapshotKey]:
-        """The moments at which this run's covariances were stored, in order."""
+        """The steps at which this run's covariances were stored, in order."""
+        columns = select(snapshots.c.step, snapshots.c.epoch).where(snapshots.c.run_id == run_id)
         with self.transaction(write=False) as connection:
-            rows = connection.execute(
-                select(snapshots.c.step, snapshots.c.epoch)
-                .where(snapshots.c.run_id == run_id)
-                .order_by(snapshots.c.step)
-            ).all()
-        return [SnapshotKey(step, epoch) for step, epoch in rows]
+            return [SnapshotKey(*row) for row in connection.execute(columns.order_by(snapshots.c.step))]
 
     def relations(self, run_id: int, step: int | None = None) -> tuple[SnapshotKey, Relations]:
         """The covariances at that step, or the last stored. Raises StoreError where there are none."""
@@ -156,7 +134,28 @@ class ArtefactsPart(StoreBase):
             ) from error
 
 
-def packed_labels(labels: Labels) -> bytes:
+def score_row(score: TaskScore | StoredScore) -> dict[str, Any]:
+    """The columns of a score."""
+    return dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
+
+
+def prediction_rows(
+    run_id: int, labels: Mapping[tuple[str, str], tuple[Labels, Labels]]
+) -> list[dict[str, Any]]:
+    """The rows of gold and predicted labels by (split, task)."""
+    return [
+        {
+            "run_id": run_id,
+            "split": split,
+            "task": task,
+            "gold": _packed(gold),
+            "predicted": _packed(predicted),
+        }
+        for (split, task), (gold, predicted) in labels.items()
+    ]
+
+
+def _packed(labels: Labels) -> bytes:
     """The labels of a split's sentences as one blob."""
     text = json.dumps([list(sentence) for sentence in labels], ensure_ascii=False, separators=(",", ":"))
     return zlib.compress(text.encode(), level=6)
@@ -173,8 +172,8 @@ def _unpacked(blob: bytes) -> Labels | None:
 
 
 def _score(row: Mapping[Any, Any]) -> StoredScore | None:
-    """The score in a row; None where it is no number. Of the others those that are numbers are kept."""
-    numbers = {name: row[name] if _is_number(row[name]) else None for name in _SHARES}
+    """The score in a row; None where score, accuracy or tokens is no number. SQLite keeps any type."""
+    numbers = {name: row[name] if _is_number(row[name]) else None for name in _NUMBERS}
     if numbers["score"] is None or numbers["accuracy"] is None or not _is_number(row["tokens"]):
         return None
     return StoredScore(**{**row, **numbers, "report": _report(row["report"])})
@@ -186,11 +185,9 @@ def _report(text: str) -> dict[str, dict[str, float]]:
         stored = json.loads(text)
     except (TypeError, ValueError):
         return {}
-    if not isinstance(stored, dict):
-        return {}
     return {
         label: line
-        for label, line in stored.items()
+        for label, line in (stored.items() if isinstance(stored, dict) else ())
         if isinstance(line, dict) and all(isinstance(line.get(name), int | float) for name in REPORT_NUMBERS)
     }
 

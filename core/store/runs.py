@@ -1,17 +1,22 @@
-"""The runs themselves: adding, reading, counting, deleting; and the events of each."""
+"""The runs: adding, reading, counting, deleting, archiving, tagging; and the events of each."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import (
     JSON,
     ColumnElement,
     Connection,
+    Row,
     bindparam,
     case,
     cast,
@@ -24,24 +29,51 @@ from sqlalchemy import (
 )
 
 from core.config import RunConfig
-from core.errors import IllegalMove, MRNLabError, RunNotFound
-from core.store.base import NO_TIME, RUN_COLUMNS, StoreBase, facts_of, in_chunks, moment, run_of
-from core.store.records import ENDED, Conditions, Owner, Run, RunEvent, RunState
+from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
+from core.records import RunFacts
+from core.store.database import Database, in_chunks
+from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState
 from core.store.schema import events, facts, runs
 
-
-def _fact(connection: Connection, name: str) -> ColumnElement[str]:
-    """One text among a run's facts, taken out by the database: facts may be megabytes."""
-    if connection.dialect.name == "postgresql":
-        found: ColumnElement[str] = cast(facts.c.facts, JSON)[name].as_string()
-        return found
-    # SQLite keeps JSON as text and would make a number of a cast to it. One that is none would end the whole.
-    extracted = type_coerce(facts.c.facts, JSON)[name].as_string()
-    return case((func.json_valid(facts.c.facts) == 1, extracted), else_=None)
+NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for a required time that cannot be read."""
+_END = datetime(9999, 1, 1, tzinfo=UTC).timestamp()  # another time zone may already be in the next year
+_FACTS = TypeAdapter(RunFacts)
+_NO_FACTS: Mapping[str, Any] = {}
+_LARGEST_SEED = 2**31 - 1
+_LONGEST_TAG = 50
 
 
-class RunsPart(StoreBase):
-    """Which runs there are."""
+def datetime_of(seconds: float | None) -> datetime | None:
+    """Seconds since 1970 as a timezone-aware UTC time; None where they are no time that a page can show."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < _END else None  # type: ignore[operator, arg-type]
+    except TypeError:  # None, or text, which SQLite keeps in any column
+        return None
+
+
+def normal_tag(text: str) -> str:
+    """The one spelling of a tag: lower case, with a hyphen for spaces and commas.
+
+    Raises MRNLabError where nothing is left, or too much.
+    """
+    tag = re.sub(r"[\s,]+", "-", text).strip("-").lower()
+    if not tag:
+        raise MRNLabError("A tag needs at least one letter or digit.")
+    if len(tag) > _LONGEST_TAG:
+        raise MRNLabError(f"The tag '{tag[:20]}…' is longer than {_LONGEST_TAG} characters.")
+    return tag
+
+
+class Runs(Database):
+    """The runs in the store. Methods that take many ids pass over unknown ones."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        # Runs as last read, with the revision of their row. Ids are never reused.
+        self._read_runs: dict[int, tuple[int, Run]] = {}
+        # By run and attempt, of runs that have ended: their facts do not change.
+        self._conditions: dict[tuple[int, int], Conditions] = {}
 
     def add_runs(
         self, configs: Sequence[RunConfig], sweep: str | None = None, *, priority: int = 0, retries: int = 0
@@ -53,7 +85,7 @@ class RunsPart(StoreBase):
         """
         if not configs:
             return []
-        now = self._clock()
+        now = self.now()
         rows = [
             {
                 "config": config.to_json(),
@@ -67,11 +99,11 @@ class RunsPart(StoreBase):
             for config in configs
         ]
         with self.transaction() as connection:
-            added = connection.execute(insert(runs).returning(runs.c.id, sort_by_parameter_order=True), rows)
-            return [row.id for row in added]
+            added = insert(runs).returning(runs.c.id, sort_by_parameter_order=True)
+            return list(connection.scalars(added, rows))
 
     def run(self, run_id: int) -> Run:
-        """The run of that number, with its facts. Raises RunNotFound."""
+        """The run with its facts. Raises RunNotFound."""
         found = self.runs(ids=[run_id])
         if not found:
             raise RunNotFound(f"There is no run {run_id}; `mrnlab runs` lists those there are.")
@@ -86,68 +118,59 @@ class RunsPart(StoreBase):
         archived: bool | None = False,
         with_facts: bool | None = None,
     ) -> list[Run]:
-        """Runs, newest first. Unknown ids are left out.
+        """Runs, newest first.
 
-        `archived`: whether lists of all runs hold those out of sight (False), only those (True), or both
-        (None). A run named by its id is always found.
+        `archived`: whether lists of all runs hold those not archived (False), only archived ones (True), or
+        both (None). A run named by its id is always found.
 
-        `with_facts`: whether `Run.facts` is filled. By default it is where runs are named by id; in lists of
-        all runs it stays empty, for the facts of thousands of runs are megabytes that no list shows.
+        `with_facts`: whether `Run.facts` is filled. The default is yes for runs named by id, no for lists of
+        all runs: the facts of thousands of runs are megabytes.
         """
-        if with_facts is None:
-            with_facts = ids is not None
-        heads = select(runs.c.id, runs.c.revision).order_by(runs.c.id.desc())
-        if states is not None:
-            heads = heads.where(runs.c.state.in_([state.value for state in states]))
+        heads = _heads(states)
         if ids is None and archived is not None:
             heads = heads.where((runs.c.archived_at.is_not if archived else runs.c.archived_at.is_)(None))
-        if limit is not None:
-            heads = heads.limit(limit)
+        parts = [heads] if ids is None else [heads.where(runs.c.id.in_(chunk)) for chunk in in_chunks(ids)]
         with self.transaction(write=False) as connection:
-            if ids is None:
-                found = [(row[0], row[1]) for row in connection.execute(heads)]
-            else:
-                pieces = [connection.execute(heads.where(runs.c.id.in_(some))) for some in in_chunks(ids)]
-                found = sorted(((row[0], row[1]) for piece in pieces for row in piece), reverse=True)[:limit]
-            listed = self._read(connection, found)
-            return self._with_facts(connection, listed) if with_facts else listed
+            listed = self._read(connection, [part.limit(limit) for part in parts], limit)
+            if with_facts or (with_facts is None and ids is not None):
+                return self._with_facts(connection, listed)
+            return listed
 
     def runs_of(
         self, configurations: Collection[str], states: Collection[RunState] | None = None
     ) -> list[Run]:
-        """The runs of these configurations (by `configuration_id`), newest first, without their facts.
-
-        Archived ones are left out.
+        """The runs of these configurations (by `configuration_id`) that are not archived, newest first,
+        without their facts.
         """
-        heads = select(runs.c.id, runs.c.revision).where(runs.c.archived_at.is_(None))
-        if states is not None:
-            heads = heads.where(runs.c.state.in_([state.value for state in states]))
+        heads = _heads(states).where(runs.c.archived_at.is_(None))
+        parts = [heads.where(runs.c.configuration_id.in_(chunk)) for chunk in in_chunks(configurations)]
         with self.transaction(write=False) as connection:
-            pieces = [
-                connection.execute(heads.where(runs.c.configuration_id.in_(some)))
-                for some in in_chunks(configurations)
-            ]
-            found = sorted(((row[0], row[1]) for piece in pieces for row in piece), reverse=True)
-            return self._read(connection, found)
+            return self._read(connection, parts)
 
-    def _read(self, connection: Connection, heads: Sequence[tuple[int, int]]) -> list[Run]:
-        """The runs of those (id, revision), fetching only rows that were not seen before."""
-        seen = self._seen
-        unseen = [run_id for run_id, revision in heads if run_id not in seen or seen[run_id][0] != revision]
-        for some in in_chunks(unseen):
-            for row in connection.execute(select(*RUN_COLUMNS).where(runs.c.id.in_(some))):
-                seen[row[0]] = (row[-1], run_of(row))
-        return [seen[run_id][1] for run_id, _ in heads]
+    def _read(self, connection: Connection, parts: Sequence[Any], limit: int | None = None) -> list[Run]:
+        """The runs whose (id, revision) these statements select. Only rows not read before are fetched."""
+        heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)
+        heads = heads[:limit]
+        known = self._read_runs
+        found = {head[0]: known[head[0]] for head in heads if known.get(head[0], (None,))[0] == head[1]}
+        for chunk in in_chunks(run_id for run_id, _ in heads if run_id not in found):
+            for row in connection.execute(select(runs).where(runs.c.id.in_(chunk))):
+                found[row.id] = (row.revision, run_of(row))
+        if not connection.get_execution_options().get("write"):
+            known.update(found)  # what a write transaction reads may be rolled back
+        return [found[run_id][1] for run_id, _ in heads]
 
     def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[Run]:
         known: dict[int, Mapping[str, Any]] = {}
-        for some in in_chunks(run.id for run in listed):
-            rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(some)))
-            known |= {run_id: facts_of(text) for run_id, text in rows}
+        for chunk in in_chunks(run.id for run in listed):
+            rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(chunk)))
+            known |= {run_id: _facts_of(text) for run_id, text in rows}
         return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
-        """What the facts of these runs say of text, precision and alignment, by run; none without facts."""
+        """What the facts of these runs say of text, precision and alignment, by run; runs without facts are
+        left out.
+        """
         by_id = {run.id: run for run in listed}
         found = {
             run.id: self._conditions[run.id, run.attempt]
@@ -157,9 +180,9 @@ class RunsPart(StoreBase):
         if len(found) == len(by_id):
             return found
         with self.transaction(write=False) as connection:
-            for some in in_chunks(run_id for run_id in by_id if run_id not in found):
+            for chunk in in_chunks(run_id for run_id in by_id if run_id not in found):
                 names = (_fact(connection, name) for name in ("text_hash", "precision", "alignment"))
-                rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(some))
+                rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(chunk))
                 for run_id, *values in connection.execute(rows):
                     found[run_id] = Conditions(*(value or None for value in values))
         for run in by_id.values():
@@ -168,96 +191,63 @@ class RunsPart(StoreBase):
         return found
 
     def state(self, run_id: int, owner: Owner | None = None) -> RunState:
-        """Where the run is in its life: the cheapest read there is.
+        """The run's state: the cheapest read there is.
 
-        Raises RunNotFound, and NotOwner where an owner is named that does not (or no longer) train it.
+        Raises RunNotFound, and NotOwner where `owner` is given and does not (or no longer) train the run.
         """
         with self.transaction(write=False) as connection:
-            return self._guard(connection, run_id, owner)
+            return self.guard(connection, run_id, owner)
 
     def counts(self) -> dict[RunState, int]:
-        """How many runs are in each state, archived ones too; every state is there."""
+        """How many runs are in each state, archived ones too; every state is a key."""
         with self.transaction(write=False) as connection:
-            found = connection.execute(select(runs.c.state, func.count()).group_by(runs.c.state)).all()
-        counted = {RunState(state): count for state, count in found}
-        return {state: counted.get(state, 0) for state in RunState}
+            rows = connection.execute(select(runs.c.state, func.count()).group_by(runs.c.state))
+            return dict.fromkeys(RunState, 0) | {RunState(state): count for state, count in rows}
 
     def delete_runs(self, ids: Collection[int]) -> None:
-        """Deletes runs with all that was recorded of them, all or none. Unknown ids are passed over.
+        """Deletes runs with all that was recorded of them, all or none.
 
         Raises IllegalMove where one is being trained. Checkpoints and logs are the caller's to remove.
         """
         deletable = [state.value for state in (*ENDED, RunState.QUEUED)]
         with self.transaction() as connection:
-            for some in self._held(connection, ids):
-                connection.execute(delete(runs).where(runs.c.id.in_(some), runs.c.state.in_(deletable)))
-                left = connection.scalar(select(runs.c.id).where(runs.c.id.in_(some)).limit(1))
+            for chunk in self.locked_chunks(connection, ids):
+                connection.execute(delete(runs).where(runs.c.id.in_(chunk), runs.c.state.in_(deletable)))
+                left = connection.scalar(select(runs.c.id).where(runs.c.id.in_(chunk)).limit(1))
                 if left is not None:
                     raise IllegalMove(f"Run {left} is being trained; stop it before deleting it.")
 
     def add_event(self, run_id: int, kind: str, message: str, *, at: float | None = None) -> None:
         """Adds a line to the run's history. `kind` is a state, `note` or `warning`. Raises RunNotFound.
 
-        `at`: when it happened; the same line of the same moment is there once, however often it is added.
+        `at`: when it happened; the same line of the same moment is kept once, however often it is added.
         """
         with self.transaction() as connection:
-            self._guard(connection, run_id, None)
-            if at is not None:
-                same = (events.c.run_id == run_id, events.c.time == at, events.c.message == message)
-                if connection.scalar(select(events.c.id).where(*same, events.c.kind == kind).limit(1)):
-                    return
-            self._tell(connection, run_id, kind, message, at)
+            self.guard(connection, run_id, None)
+            same = (events.c.run_id == run_id, events.c.time == at, events.c.message == message)
+            known = select(events.c.id).where(*same, events.c.kind == kind).limit(1)
+            if at is None or connection.scalar(known) is None:
+                self.insert_event(connection, run_id, kind, message, at)
 
     def events(self, run_id: int, after_id: int = 0) -> list[RunEvent]:
         """The run's history in order, from the event after that id on."""
-        statement = (
-            select(events.c.id, events.c.run_id, events.c.time, events.c.kind, events.c.message)
-            .where(events.c.run_id == run_id, events.c.id > after_id)
-            .order_by(events.c.id)
-        )
+        statement = select(events.c.id, events.c.run_id, events.c.time, events.c.kind, events.c.message)
+        statement = statement.where(events.c.run_id == run_id, events.c.id > after_id).order_by(events.c.id)
         with self.transaction(write=False) as connection:
-            rows = connection.execute(statement).all()
-        return [
-            RunEvent(id_, owner, moment(time) or NO_TIME, kind, message)
-            for id_, owner, time, kind, message in rows
-        ]
-
-
-# What researchers add to runs: archived or not, a note, tags.
-
-
-_APART = re.compile(r"[\s,]+")
-_LONGEST_TAG = 50
-
-
-def normal_tag(text: str) -> str:
-    """The one spelling of a tag: lower case, with a hyphen for spaces and commas.
-
-    Raises MRNLabError where nothing is left, or too much.
-    """
-    tag = _APART.sub("-", text).strip("-").lower()
-    if not tag:
-        raise MRNLabError("A tag needs at least one letter or digit.")
-    if len(tag) > _LONGEST_TAG:
-        raise MRNLabError(f"The tag '{tag[:20]}…' is longer than {_LONGEST_TAG} characters.")
-    return tag
-
-
-class CurationPart(StoreBase):
-    """How runs are put out of sight and taken back, noted and tagged. Unknown ids are passed over."""
+            return [
+                RunEvent(id_, run, datetime_of(time) or NO_TIME, kind, message)
+                for id_, run, time, kind, message in connection.execute(statement)
+            ]
 
     def archive(self, ids: Collection[int]) -> None:
         """Leaves runs out of lists of all runs, all or none. Raises IllegalMove where one has not ended."""
         ended = [state.value for state in ENDED]
+        values = {"archived_at": self.now(), "revision": runs.c.revision + 1}
         with self.transaction() as connection:
-            for some in self._held(connection, ids):
-                seen = (runs.c.id.in_(some), runs.c.archived_at.is_(None))
-                connection.execute(
-                    update(runs)
-                    .where(*seen, runs.c.state.in_(ended))
-                    .values(archived_at=self._clock(), revision=runs.c.revision + 1)
-                )
-                left = connection.execute(select(runs.c.id, runs.c.state).where(*seen).limit(1)).first()
+            for chunk in self.locked_chunks(connection, ids):
+                shown = (runs.c.id.in_(chunk), runs.c.archived_at.is_(None))
+                connection.execute(update(runs).where(*shown, runs.c.state.in_(ended)).values(**values))
+                left = connection.execute(select(runs.c.id, runs.c.state).where(*shown).limit(1)).first()
                 if left is not None:
                     raise IllegalMove(
                         f"Run {left.id} is {left.state}; only runs that have ended are archived."
@@ -265,18 +255,16 @@ class CurationPart(StoreBase):
 
     def restore(self, ids: Collection[int]) -> None:
         """Takes archived runs back into the lists."""
+        values = {"archived_at": None, "revision": runs.c.revision + 1}
         with self.transaction() as connection:
-            for some in self._held(connection, ids):
-                connection.execute(
-                    update(runs)
-                    .where(runs.c.id.in_(some), runs.c.archived_at.is_not(None))
-                    .values(archived_at=None, revision=runs.c.revision + 1)
-                )
+            for chunk in self.locked_chunks(connection, ids):
+                archived = (runs.c.id.in_(chunk), runs.c.archived_at.is_not(None))
+                connection.execute(update(runs).where(*archived).values(**values))
 
     def set_note(self, run_id: int, text: str) -> None:
         """Replaces the run's note; the empty text removes it. Raises RunNotFound."""
         with self.transaction() as connection:
-            if not self._change(connection, run_id, {"note": text.strip()}):
+            if not self.update_run(connection, run_id, {"note": text.strip()}):
                 raise RunNotFound(f"There is no run {run_id}.")
 
     def add_tags(self, ids: Collection[int], tags: Iterable[str]) -> None:
@@ -288,19 +276,157 @@ class CurationPart(StoreBase):
         self._retag(ids, added=set(), removed={normal_tag(tag) for tag in tags})
 
     def _retag(self, ids: Collection[int], *, added: set[str], removed: set[str]) -> None:
-        statement = (
-            update(runs)
-            .where(runs.c.id == bindparam("run"))
-            .values(tags=bindparam("new"), revision=runs.c.revision + 1)
-        )
+        statement = update(runs).where(runs.c.id == bindparam("run"))
+        statement = statement.values(tags=bindparam("new"), revision=runs.c.revision + 1)
         with self.transaction() as connection:
-            for some in self._held(connection, ids):
-                found = connection.execute(select(runs.c.id, runs.c.tags).where(runs.c.id.in_(some)))
+            for chunk in self.locked_chunks(connection, ids):
+                rows = connection.execute(select(runs.c.id, runs.c.tags).where(runs.c.id.in_(chunk)))
                 changed = []
-                for run_id, text in found:
+                for run_id, text in rows:
                     old = set(json.loads(text))
                     new = (old | added) - removed
                     if new != old:
                         changed.append({"run": run_id, "new": json.dumps(sorted(new), ensure_ascii=False)})
                 if changed:
                     connection.execute(statement, changed)
+
+
+def _heads(states: Collection[RunState] | None) -> Any:
+    """Selects id and revision of runs, newest first."""
+    heads = select(runs.c.id, runs.c.revision).order_by(runs.c.id.desc())
+    return heads if states is None else heads.where(runs.c.state.in_([state.value for state in states]))
+
+
+def _fact(connection: Connection, name: str) -> ColumnElement[str]:
+    """One text among a run's facts, extracted by the database, for facts may be megabytes."""
+    if connection.dialect.name == "postgresql":
+        text: ColumnElement[str] = cast(facts.c.facts, JSON)[name].as_string()
+        return text
+    # SQLite keeps JSON as text; a cast would make a number of it. Invalid JSON would fail the statement.
+    extracted = type_coerce(facts.c.facts, JSON)[name].as_string()
+    return case((func.json_valid(facts.c.facts) == 1, extracted), else_=None)
+
+
+def _facts_of(text: str) -> Mapping[str, Any]:
+    """The stored facts of a run; none where they cannot be read.
+
+    Facts of an earlier version, which lack some, are taken as they are.
+    """
+    try:
+        stored = json.loads(text)
+        _FACTS.validate_python(stored)
+    except ValidationError as error:
+        only_missing = isinstance(stored, dict) and {e["type"] for e in error.errors()} == {"missing"}
+        return stored if only_missing else _NO_FACTS
+    except (TypeError, ValueError):
+        return _NO_FACTS
+    return stored if isinstance(stored, dict) else _NO_FACTS
+
+
+@lru_cache(maxsize=20_000)
+def parse_config(text: str) -> tuple[RunConfig, str | None]:
+    """The stored description, and why it is invalid if so.
+
+    A run that cannot be read must not hide all others: what can be read of it is then shown unchecked.
+    """
+    try:
+        stored = json.loads(text)
+    except (TypeError, ValueError):
+        return _checked(text if isinstance(text, str) else "")
+    seed = stored.get("seed") if isinstance(stored, dict) else None
+    if type(seed) is not int or not 0 <= seed <= _LARGEST_SEED:
+        return _checked(text)
+    # Checking a description costs far more than parsing it, and the seeds of a configuration differ in
+    # nothing else.
+    config, problem = _checked(json.dumps(stored | {"seed": 0}))
+    return config.model_copy(update={"seed": seed}), problem
+
+
+@lru_cache(maxsize=20_000)
+def _checked(text: str) -> tuple[RunConfig, str | None]:
+    try:
+        return RunConfig.from_json(text), None
+    except (ConfigError, ValueError) as error:
+        return _unchecked(text), f"The stored description of this run cannot be read: {error}"
+
+
+def _unchecked(text: str) -> RunConfig:
+    """The fields of a description whose values have the type of their field."""
+    values: dict[str, Any] = {"corpus": "unreadable", "tasks": ()}
+    try:
+        stored = json.loads(text)
+    except ValueError:
+        stored = {}
+    for key, value in stored.items() if isinstance(stored, dict) else ():
+        name = "lambda_" if key == "lambda" else key
+        if name in RunConfig.model_fields and _has_type_of(name, value):
+            values[name] = tuple(value) if isinstance(value, list) else value
+    return RunConfig.model_construct(None, **values)
+
+
+def _has_type_of(field: str, value: Any) -> bool:
+    annotation = str(RunConfig.model_fields[field].annotation)
+    if value is None:
+        return "None" in annotation
+    if "tuple" in annotation:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if "int" in annotation or "float" in annotation:
+        return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, bool if "bool" in annotation else str)
+
+
+def _tags_of(text: str) -> tuple[str, ...]:
+    try:
+        stored = json.loads(text)
+    except (TypeError, ValueError):
+        return ()
+    return tuple(map(str, stored)) if isinstance(stored, list) else ()
+
+
+def _int(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def run_of(row: Row[Any]) -> Run:
+    """The Run of a row of `runs`, without its facts. SQLite keeps any type in any column."""
+    config, problem = parse_config(row.config)
+    error = None
+    if row.error_type is not None:
+        message, traceback = row.error_message or "", row.error_traceback or ""
+        error = ErrorInfo(row.error_type, message, traceback, row.error_exit_code)
+    owner = None
+    if row.owner_pid is not None:
+        owner = Owner(row.owner_host, row.owner_pid, row.owner_started, row.owner_boot)
+    return Run(
+        id=row.id,
+        config=config,
+        configuration_id=row.configuration_id,
+        sweep=row.sweep,
+        state=RunState(row.state),
+        created_at=datetime_of(row.created_at) or NO_TIME,
+        started_at=datetime_of(row.started_at),
+        finished_at=datetime_of(row.finished_at),
+        owner=owner,
+        heartbeat_at=datetime_of(row.heartbeat_at),
+        heartbeat_due=datetime_of(row.heartbeat_due),
+        step=_int(row.step) or 0,
+        total_steps=_int(row.total_steps),
+        epoch=row.epoch if type(row.epoch) is float and math.isfinite(row.epoch) else 0.0,
+        progress_at=datetime_of(row.progress_at),
+        best_epoch=_int(row.best_epoch),
+        checkpoint=row.checkpoint,
+        log=row.log,
+        error=error,
+        facts=_NO_FACTS,
+        attempt=row.attempt,
+        stop_requested_at=datetime_of(row.stop_requested_at),
+        archived_at=datetime_of(row.archived_at),
+        note=row.note,
+        tags=_tags_of(row.tags),
+        config_problem=problem,
+        priority=row.priority,
+        retries=row.retries,
+        waiting_for=row.waiting_for,
+        engine_job=row.engine_job,
+        saved_step=_int(row.saved_step),
+    )

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     SmallInteger,
     String,
     Table,
@@ -194,6 +195,14 @@ snapshots = Table(
     Column("factor_scale", Double, nullable=False),
     Column("feature_diagonal", Double, nullable=False),
     _one_of("factor_type", FACTOR_TYPES, "factor_type"),
+)
+
+# The revision of the tables (`core.store.migrations`), under the name that Alembic gave it.
+versions = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
 # What holds for the whole laboratory: whether the queue is paused, which machines are drained.

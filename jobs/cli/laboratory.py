@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
+from core.store import back_up
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
 from jobs.cli.output import print_json, say, tell
 from jobs.doctor import Examination, Finding, Severity, examine
@@ -98,7 +99,7 @@ def backup(
 ) -> None:
     """Copy the store as it is at this moment, while runs go on writing to it."""
     with opened_store(ctx) as store:
-        made = store.backup(target, replace=force)
+        made = back_up(store, target, replace=force)
     if json_:
         print_json({"place": made.place, "runs": made.runs, "rows": made.rows, "bytes": made.size})
     else:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import Any, Protocol
+from typing import Protocol
 
 from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
@@ -28,13 +28,15 @@ from core.paths import checkpoint_dir, keep_private, own_log
 from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.sink import StoreSink
+from core.records import Sink
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from jobs.engines.local import Slot, free_slot
 from jobs.wording import description_lines
-from jobs.worker.idle import IdlePolicy, linger_seconds, release_memory, starts_ahead
+from jobs.worker.idle import Lingering, Program, collect_seldom, linger_seconds, starts_ahead
+from jobs.worker.liveness import reap
 from jobs.worker.logs import set_up_logging, to_log_file
+from jobs.worker.maintenance import Guardian
 from jobs.worker.narration import narrated
-from jobs.worker.supervisor import SupervisorWatchdog
 
 _POLL_S = 0.2
 
@@ -52,8 +54,18 @@ class Outcome(Protocol):
     def steps(self) -> int: ...
 
 
-Train = Callable[..., Outcome]
-"""`core.training.trainer.train`."""
+class Train(Protocol):
+    """`core.training.trainer.train`."""
+
+    def __call__(
+        self,
+        config: RunConfig,
+        corpus: Corpus,
+        *,
+        sink: Sink,
+        should_stop: Callable[[], bool],
+        checkpoint: Checkpoint,
+    ) -> Outcome: ...
 
 
 def _prepare(config: RunConfig) -> Corpus:
@@ -62,17 +74,18 @@ def _prepare(config: RunConfig) -> Corpus:
     return prepare(config)
 
 
-def _train(*args: Any, **options: Any) -> Outcome:
-    from core.training.trainer import train  # imports torch
+def _train(
+    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
+) -> Outcome:
+    from core.training.trainer import train
 
-    return train(*args, **options)
+    return train(config, corpus, sink=sink, should_stop=should_stop, checkpoint=checkpoint)
 
 
 class Worker:
-    """Trains the store's runs one after another. The functions it calls can be replaced, for tests.
+    """Trains the store's runs one after another. What it calls can be given, for tests.
 
-    `engine_job` is the name that the scheduler which placed it has for it. `idle` is called while no run
-    waits; the worker ends where it returns False.
+    `engine_job` is what the scheduler that placed it calls it.
     """
 
     def __init__(
@@ -86,41 +99,48 @@ class Worker:
         train: Train = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
         beat_s: float = BEAT_S,
-        idle: Callable[[], bool] = lambda: True,
+        lingering: Lingering | None = None,
     ) -> None:
         self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
-        self._idle = idle
+        self._lingering = lingering
         self._terminating: StopReason | None = None
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the program has changed since: another process has to train what waits."""
+        return self._lingering is not None and self._lingering.is_outdated
+
     def terminate(self, *, hand_back: bool = False) -> None:
-        """Stop the run being trained, its state saved, and claim no other. Safe in a signal handler.
+        """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler.
 
         `hand_back`: the run is queued again, to be resumed; else it ends as stopped.
         """
         self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
 
     def work(self, linger_s: float | None = None) -> int:
-        """Train until no run has been queued for that long, or `terminate`; the number of runs it took.
+        """Trains until no run has been queued for that long, or `terminate`; how many runs it took.
 
-        `linger_s` is that of MRNLAB_LINGER_S by default. Raises StoreError, and MRNLabError where that is
-        invalid.
+        Unsaid it lingers as `MRNLAB_LINGER_S` has it. Raises StoreError, and MRNLabError where that is no
+        number.
         """
         linger_s = linger_seconds() if linger_s is None else linger_s
-        runs = 0
+        taken = 0
         idle_since = time.monotonic()
         while not self._terminating:
             if self.train_next():
-                runs += 1
+                taken += 1
                 idle_since = time.monotonic()
                 continue
-            if time.monotonic() - idle_since >= linger_s or not self._idle():
+            if time.monotonic() - idle_since >= linger_s or not (
+                self._lingering is None or self._lingering()
+            ):
                 break
             time.sleep(_POLL_S)
-        return runs
+        return taken
 
     def train_next(self, run_id: int | None = None) -> bool:
-        """Claim and train the first queued run, or the run of that number; False where there is none.
+        """Claims and trains the queued run that is first, or that one; False where none is to be had.
 
         Raises StoreError only.
         """
@@ -132,7 +152,9 @@ class Worker:
                 self._train_run(run)
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s What this worker still had is dropped.", error)
-        release_memory()
+        reap(self._store)
+        if self._lingering is not None:
+            self._lingering.trained()
         return True
 
     def _train_run(self, run: Run) -> None:
@@ -151,8 +173,7 @@ class Worker:
         except (NotOwner, RunNotFound):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a training raises is the run's failure, stored and shown
-            _log.error("Failed.", exc_info=error)
-            self._store.finish(run.id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
+            self._fail(run.id, error)
             return
         if outcome is not None and not outcome.stopped:
             self._store.finish(
@@ -186,7 +207,7 @@ class Worker:
         _log.info("Stopped.")
 
     def _attempt(self, run: Run, stop: StopSignal, should_stop: Callable[[], bool]) -> Outcome | None:
-        """Train one run; None where it was stopped before training began."""
+        """The training of one run, or None where it was stopped before it began."""
         if run.config_problem is not None:
             raise ConfigError("configuration", run.config_problem)
         config = run.config
@@ -198,17 +219,27 @@ class Worker:
         if should_stop():
             return None
         with StoreSink(self._store, run.id, self._owner, stop) as sink:
-            checkpoint = Checkpoint(
-                checkpoint_dir(run.id),
-                # A saved state is of use only where every step before it is on record.
-                recorded=self._store.last_metric_steps([run.id]).get(run.id, 0),
-                every_s=checkpoint_seconds(),
-                settle=sink.settle,
-                shared=shared_artefacts(),
-            )
             return self._train(
-                config, corpus, sink=narrated(sink), should_stop=should_stop, checkpoint=checkpoint
+                config,
+                corpus,
+                sink=narrated(sink),
+                should_stop=should_stop,
+                checkpoint=self._checkpoint(run.id, sink),
             )
+
+    def _checkpoint(self, run_id: int, sink: StoreSink) -> Checkpoint:
+        """The run's folders. A state is of use only where every step before it is on record."""
+        return Checkpoint(
+            checkpoint_dir(run_id),
+            recorded=self._store.last_metric_steps([run_id]).get(run_id, 0),
+            every_s=checkpoint_seconds(),
+            settle=sink.settle,
+            shared=shared_artefacts(),
+        )
+
+    def _fail(self, run_id: int, error: Exception) -> None:
+        _log.error("Failed.", exc_info=error)
+        self._store.finish(run_id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
 
 
 _UNASKED: dict[StopReason | None, str] = {
@@ -226,49 +257,54 @@ def _goes_on_from(run: Run) -> str:
 
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
-    idle = IdlePolicy(store, preload=starts_ahead())
-    return Worker(store, this_process(), device=slot.device, idle=idle)
+    lingering = Lingering(store, Program(), ahead=starts_ahead())
+    return Worker(store, this_process(), device=slot.device, lingering=lingering)
 
 
 def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
-    """Take a slot and work in it until no run waits. 0, or 1 where the store failed or a new process has to
-    go on.
+    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed, or another
+    process has to go on.
 
     `make` makes the worker (tests give one that trains something small); `url` is the store's.
     """
     faulthandler.enable()
+    collect_seldom()
     keep_private()
     set_up_logging()
-    worker: Worker | None = None
+    current: Worker | None = None
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:
         nonlocal ended
-        if ended:  # the second signal ends it at once
+        if ended:  # the second signal is not polite any more
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         ended = True
-        if worker is not None:
-            worker.terminate()
+        if current is not None:
+            current.terminate()
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
-        with contextlib.closing(Store.open(url)) as store, SupervisorWatchdog(store):
-            with free_slot(store.url) as slot:
-                if slot is None:
-                    _log.info("As many workers as may train here do so already.")
+        with contextlib.closing(Store.open(url)) as store, Guardian(store):
+            while not ended:
+                with free_slot(store.url) as slot:
+                    if slot is None:
+                        _log.info("As many workers as may train here do so already.")
+                        return 0
+                    current = make(store, slot)
+                    if ended:
+                        current.terminate()
+                    current.work()
+                # Whoever queued a run while this worker let go of its slot saw the slot taken.
+                if not store.claimable(hostname()):
                     return 0
-                worker = make(store, slot)
-                if ended:
-                    worker.terminate()
-                worker.work()
-            # Whoever queued a run while this worker let go of its slot saw the slot taken. A new process
-            # takes it: this one may have ended because its program changed.
-            return int(not ended and store.claimable(hostname()) > 0)
+                if current.is_outdated:
+                    return 1
     except MRNLabError as error:
         _log.error("%s", error)
         return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from core.errors import StoreError
-from core.store import MetricKey, RunState, Store
+from core.store import MetricKey, RunState, Store, back_up
 from tests.making import (
     OWNER,
     claimed,
@@ -61,7 +61,7 @@ def same(one: Store, other: Store) -> None:
 def test_a_backup_is_the_store(store: Store, tmp_path: Path) -> None:
     run_id = filled(store)
     file = tmp_path / "copy.db"
-    made = store.backup(str(file))
+    made = back_up(store, str(file))
     assert (made.runs, made.size) == (1, file.stat().st_size)
     copy = Store.open(f"sqlite:///{file}")
     with copy.transaction(write=False) as connection:
@@ -78,18 +78,18 @@ def test_a_laboratory_moves_to_a_server_and_back(postgres_url: str, tmp_path: Pa
     run_id = filled(store)
     with store.transaction() as connection:  # as an older version may have written it
         connection.execute(text("UPDATE runs SET note = :note"), {"note": "half\0whole"})
-    made = store.backup(postgres_url)
+    made = back_up(store, postgres_url)
     assert "sesame" not in made.place
     server = Store.open(postgres_url)
     assert server.run(run_id).note == "half�whole"
     store.set_note(run_id, "half�whole")
     server.set_note(run_id, "half�whole")
     same(store, server)
-    server.backup(str(tmp_path / "back.db"))
+    back_up(server, str(tmp_path / "back.db"))
     back = Store.open(f"sqlite:///{tmp_path / 'back.db'}")
     same(server, back)
     with pytest.raises(StoreError, match="rows already; name an empty one"):
-        store.backup(postgres_url)
+        back_up(store, postgres_url)
     for one in (store, server, back):
         one.close()
 
@@ -100,15 +100,15 @@ def test_nothing_is_overwritten_by_accident(tmp_path: Path) -> None:
     precious = tmp_path / "precious.db"
     precious.write_text("Not yours.")
     with pytest.raises(StoreError, match="there already"):
-        store.backup(str(precious))
+        back_up(store, str(precious))
     assert precious.read_text() == "Not yours."
     for own in ("runs.db", "../" + tmp_path.name + "/runs.db"):
         with pytest.raises(StoreError, match="the store itself"):
-            store.backup(str(tmp_path / own), replace=True)
-    store.backup(f"sqlite:///{precious}", replace=True)
+            back_up(store, str(tmp_path / own), replace=True)
+    back_up(store, f"sqlite:///{precious}", replace=True)
     assert sqlite3.connect(precious).execute("SELECT count(*) FROM runs").fetchone() == (1,)
     with pytest.raises(StoreError, match="cannot be written"):
-        store.backup(str(tmp_path / "no" / "folder.db"))
+        back_up(store, str(tmp_path / "no" / "folder.db"))
     store.close()
 
 
@@ -136,7 +136,7 @@ def test_four_writers_keep_writing(url: str, tmp_path: Path) -> None:
             before = {run_id: int(path.read_text()) for run_id, path in told.items()}
             wait(lambda before=before: all(int(told[i].read_text()) > before[i] for i in ids))
             before = {run_id: int(path.read_text()) for run_id, path in told.items()}
-            store.backup(str(tmp_path / f"{number}.db"))
+            back_up(store, str(tmp_path / f"{number}.db"))
             copy = Store.open(f"sqlite:///{tmp_path / f'{number}.db'}")
             for curve in copy.metrics(ids, LOSS):
                 assert len(curve.step) >= before[curve.run_id]

@@ -21,4 +21,3 @@ def test_a_store_is_examined(store: Store, clock: Clock) -> None:
     rows = store.rows()
     assert (rows["runs"], rows["metrics"]) == (2, 0)
     assert rows["events"] >= 4
-    assert store.rescued() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
+import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from core.errors import RunNotFound
 from core.store import RunState, Store
-from core.store.snapshot_codec import check
+from core.store.snapshot_codec import check, encode
 from core.store.transfer import RunRecord, StoredSnapshot
 from tests.assets.make_store import ASSETS
 from tests.making import (
@@ -129,8 +130,6 @@ def test_a_run_of_an_old_store(revision: str, other: Store, tmp_path: Path) -> N
 
 
 def _stored() -> StoredSnapshot:
-    from core.store.snapshot_codec import encode
-
     return StoredSnapshot(3, 0.3, **encode(snapshot(3).relations))
 
 
@@ -153,8 +152,6 @@ def test_a_snapshot_of_anothers_making_is_checked(change: dict[str, Any]) -> Non
 
 
 def test_a_snapshot_that_unpacks_to_more_than_it_says_is_refused() -> None:
-    import zlib
-
     bomb = zlib.compress(bytes(50_000_000))
     with pytest.raises(ValueError, match="another size"):
         check(dataclasses.asdict(dataclasses.replace(_stored(), factor=bomb)))

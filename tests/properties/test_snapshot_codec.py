@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def worst_case() -> Relations:
     return Relations(np.eye(1), np.eye(1), factor, 0.5)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(covariances())
 @example(worst_case())
 def test_correlations_are_kept(relations: Relations) -> None:
@@ -85,15 +86,6 @@ def test_variances_are_kept(relations: Relations) -> None:
     deviations, _ = relations.unit_rows()
     difference = stored.unit_rows()[0] - deviations
     np.testing.assert_array_less(np.abs(difference), 1e-3 * deviations + 1e-300)
-
-
-def test_directions_that_carry_nothing_are_left_out() -> None:
-    random = np.random.default_rng(4)
-    low = random.normal(size=(200, 5)) @ random.normal(size=(5, 80))
-    relations = Relations(np.eye(2), np.eye(3), low + 1e-4 * random.normal(size=low.shape), 0.01)
-    assert encode(relations)["rank"] == 5
-    full = Relations(np.eye(2), np.eye(3), random.normal(size=(200, 80)), 0.01)
-    assert encode(full)["rank"] == 80
 
 
 @pytest.mark.parametrize(("tasks", "labels", "features"), [(3, 78, 768), (2, 47, 1536)])
@@ -133,19 +125,6 @@ def test_nothing_learned_stays_nothing() -> None:
         np.testing.assert_array_equal(decode(encode(identity)).covariance(mode), identity.covariance(mode))
 
 
-def test_no_length_is_taken_for_another() -> None:
-    """A compressed factor may happen to be as long as a plain one of its size."""
-    random = np.random.default_rng(3)
-    for features in range(1, 13):
-        for rank in range(1, 13):
-            factor = np.rint(3 * random.normal(size=(features, rank)))
-            relations = Relations(np.eye(1), np.eye(1), factor, 1.0)
-            stored = decode(encode(relations))
-            np.testing.assert_allclose(
-                stored.correlation("feature"), relations.correlation("feature"), rtol=0, atol=1e-3
-            )
-
-
 def earlier(blob: bytes, dtype: str, scale: float = 1.0) -> Relations:
     """A snapshot of six features and a factor of rank 2 as an earlier version wrote it."""
     row = {
@@ -168,3 +147,17 @@ def test_snapshots_of_earlier_versions(dtype: str, scale: float) -> None:
     deviations = np.linspace(1, 6, 6)
     stored = earlier(deviations.astype("<f8").tobytes() + factor.tobytes(), dtype)
     np.testing.assert_allclose(stored.feature_factor, factor.astype(float) * deviations[:, None], rtol=1e-6)
+
+
+def test_compressed_snapshots_of_earlier_versions() -> None:
+    """Bytes in planes, integers folded onto 0, 1, 2, ..., direction after direction."""
+    deviations = np.linspace(1, 6, 6)
+    whole = np.array([[3, 0], [-4, 1], [70_000, -1], [0, 0], [5, -300], [-1, 2]])
+    folded = np.where(whole >= 0, 2 * whole, -2 * whole - 1).T.astype("<i4")
+    planes = [
+        np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8).T.tobytes()
+        for part in (deviations.astype("<f8"), folded)
+    ]
+    for padding in (b"", b"\0"):
+        stored = earlier(zlib.compress(b"".join(planes)) + padding, "<f4", 0.25)
+        np.testing.assert_allclose(stored.feature_factor, 0.25 * whole * deviations[:, None], rtol=1e-6)

@@ -159,7 +159,6 @@ def test_rates_and_suffixes() -> None:
 _BLOCKED = (
     "seqeval",
     "sqlalchemy",
-    "alembic",
     "streamlit",
     "datasets",
     "plotly",

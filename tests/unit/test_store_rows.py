@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store.base import parse_config
+from core.store.runs import parse_config
 from tests.making import config
 
 

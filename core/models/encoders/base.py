@@ -1,4 +1,4 @@
-"""The interface of encoders."""
+"""What every encoder is."""
 
 from __future__ import annotations
 

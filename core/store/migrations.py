@@ -1,0 +1,68 @@
+"""Brings a store's tables up to date when it is opened."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Engine, func, inspect, select, text
+
+from core.errors import StoreError
+from core.store.schema import metadata, versions
+
+HEAD = "0003"
+"""The present revision. A new store is made at it; `_STEPS` bring older ones to it."""
+
+# Columns are added, tables never rebuilt: SQLite would first drop the rows, and all that depend on them.
+# SQL that SQLite and PostgreSQL both take.
+_STEPS: dict[str, tuple[str, ...]] = {
+    "0002": (
+        "ALTER TABLE runs ADD COLUMN archived_at DOUBLE PRECISION",
+        "ALTER TABLE runs ADD COLUMN note TEXT DEFAULT '' NOT NULL",
+        "ALTER TABLE runs ADD COLUMN tags TEXT DEFAULT '[]' NOT NULL",
+    ),
+    "0003": (
+        "ALTER TABLE runs ADD COLUMN priority INTEGER DEFAULT '0' NOT NULL",
+        "ALTER TABLE runs ADD COLUMN retries INTEGER DEFAULT '0' NOT NULL",
+        "ALTER TABLE runs ADD COLUMN waiting_for TEXT",
+        "ALTER TABLE runs ADD COLUMN engine_job VARCHAR(200)",
+        "ALTER TABLE runs ADD COLUMN saved_step INTEGER",
+        "CREATE INDEX ix_runs_queue ON runs (state, priority DESC, id)",
+        "CREATE TABLE settings (name VARCHAR(300) NOT NULL, value TEXT NOT NULL, "
+        "changed_at DOUBLE PRECISION NOT NULL, CONSTRAINT pk_settings PRIMARY KEY (name))",
+    ),
+}
+# Any number that no other program on the same database would use.
+_LOCK = 0x4D524E4C  # "MRNL"
+
+
+def upgrade(engine: Engine, name: str) -> None:
+    """Creates or upgrades the tables. Processes that race on a new store wait for one another.
+
+    `name` is the store's name for errors. Raises StoreError where a newer MRN Lab made the store.
+    """
+    with engine.connect() as connection:
+        if _revision(connection, name) == HEAD:
+            return
+    with engine.connect().execution_options(write=True) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        revision = _revision(connection, name)
+        if revision is None:
+            metadata.create_all(connection)
+            versions.create(connection, checkfirst=True)
+            connection.execute(versions.insert(), {"version_num": HEAD})
+            return
+        for step in sorted(step for step in _STEPS if step > revision):
+            for statement in _STEPS[step]:
+                connection.execute(text(statement))
+        connection.execute(versions.update().values(version_num=HEAD))
+
+
+def _revision(connection: Connection, name: str) -> str | None:
+    """The revision of the tables; None where there are none. Raises StoreError for one of a newer version."""
+    if not inspect(connection).has_table(versions.name):
+        return None
+    revision = connection.scalar(select(versions.c.version_num))
+    if revision is not None and revision > HEAD:
+        raise StoreError(
+            f"The store {name} was made by a newer MRN Lab (revision {revision}); update this one."
+        )
+    return revision
