@@ -1,4 +1,4 @@
-"""From sentences as read to a Corpus: schemes found, spans in IOB2, labels gathered, findings told."""
+"""From sentences as read to a Corpus: schemes detected, spans in IOB2, labels gathered; and its hash."""
 
 from __future__ import annotations
 
@@ -34,35 +34,32 @@ def assemble(
     names = list(dict.fromkeys(task for part in splits.values() for one in part for task in one.labels))
     if not names:
         raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
-    columns: dict[str, dict[Split, list[tuple[str, ...]]]] = {}
-    said = list(notes)
-    schemes: dict[str, Scheme] = {}
-    others: dict[Split, list[str]] = {split: [] for split in splits}  # tasks written in other schemes
+    notes = list(notes)
+    tasks = []
+    converted = {split: [dict(one.labels) for one in sentences] for split, sentences in splits.items()}
     for task in names:
-        columns[task] = {}
-        for split, sentences in splits.items():
-            column = [sentence.labels[task] for sentence in sentences if task in sentence.labels]
+        columns: dict[Split, list[tuple[str, ...]]] = {}
+        for split, rows in converted.items():
+            annotated = [labels for labels in rows if task in labels]
+            column = [labels[task] for labels in annotated]
             written = notation(column)
+            columns[split] = convert(column, written)
             if written not in ("IOB2", "plain"):
-                said.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
-                others[split].append(task)
-            columns[task][split] = convert(column, written)
-        schemes[task] = _common_scheme(name, task, columns[task])
-        _check_number(name, task, columns[task])
-    converted = {
-        split: _with_labels(sentences, {task: columns[task][split] for task in others[split]})
+                notes.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
+                for labels, tags in zip(annotated, columns[split], strict=True):
+                    labels[task] = tags
+        scheme = _common_scheme(name, task, columns)
+        _check_number(name, task, columns)
+        tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
+    made = {
+        split: tuple(
+            replace(one, labels=labels) for one, labels in zip(sentences, converted[split], strict=True)
+        )
         for split, sentences in splits.items()
     }
     return describe(
         Corpus(
-            name=name,
-            tasks=tuple(
-                Task(task, schemes[task], (), inventory=tuple(tag_lists.get(task, ()))) for task in names
-            ),
-            train=converted.get("train", ()),
-            dev=converted.get("dev", ()),
-            test=converted.get("test", ()),
-            notes=tuple(said),
+            name, tuple(tasks), made.get("train", ()), made.get("dev", ()), made.get("test", ()), tuple(notes)
         )
     )
 
@@ -83,18 +80,18 @@ def describe(corpus: Corpus) -> Corpus:
 
 def findings(corpus: Corpus) -> tuple[str, ...]:
     """Sentences on what a researcher should know of the labels: unseen ones, and forbidden sequences."""
-    said = []
+    notes = []
     for task in corpus.tasks:
         for split, labels in task.unseen.items():
-            said.append(
+            notes.append(
                 f"{task.name}: the {split} split has {plural(len(labels), 'label')} that training never "
                 f"shows ({first_of(labels)}): none is learned."
             )
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
-            said.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
-    return tuple(said)
+            notes.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
+    return tuple(notes)
 
 
 def _described(corpus: Corpus, task: Task) -> Task:
@@ -103,19 +100,14 @@ def _described(corpus: Corpus, task: Task) -> Task:
         for split in SPLITS
     }
     labels = {split: set(chain.from_iterable(column)) for split, column in columns.items()}
-    illegal: dict[str, int] = {}
-    if task.scheme == "iob2":
-        illegal = {split: violations(column) for split, column in columns.items() if column}
+    is_spans = task.scheme == "iob2"
+    unseen = {split: label_order(labels[split] - labels["train"], task.scheme) for split in SPLITS}
     return replace(
         task,
         labels=label_order(labels["train"], task.scheme),
         inventory=label_order({*task.inventory, *chain.from_iterable(labels.values())}, task.scheme),
-        unseen={
-            split: label_order(labels[split] - labels["train"], task.scheme)
-            for split in SPLITS
-            if labels[split] - labels["train"]
-        },
-        illegal=illegal,
+        unseen={split: names for split, names in unseen.items() if names},
+        illegal={split: violations(column) for split, column in columns.items() if column and is_spans},
     )
 
 
@@ -124,10 +116,8 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str,
 
     Where training has spans, no other split may have plain labels.
     """
-    training = set(chain.from_iterable(columns.get("train", ())))
-    everything = set(chain.from_iterable(chain.from_iterable(columns.values())))
-    scheme = scheme_of(everything)
-    if scheme == "plain" and scheme_of(training) == "iob2":
+    scheme = scheme_of(chain.from_iterable(chain.from_iterable(columns.values())))
+    if scheme == "plain" and scheme_of(chain.from_iterable(columns.get("train", ()))) == "iob2":
         for split, column in columns.items():
             for number, labels in enumerate(column, start=1):
                 for label in labels:
@@ -137,30 +127,6 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str,
                             "O, B- or I- and a type, as the labels of the training split are."
                         )
     return scheme
-
-
-def _with_labels(
-    sentences: Sequence[Sentence], columns: Mapping[str, Sequence[tuple[str, ...]]]
-) -> tuple[Sentence, ...]:
-    """The sentences with these converted labels, which stand in the order of those that have the task."""
-    if not columns:
-        return tuple(sentences)
-    rest = {task: iter(column) for task, column in columns.items()}
-    return tuple(
-        replace(
-            sentence,
-            labels={
-                task: next(rest[task]) if task in rest else labels for task, labels in sentence.labels.items()
-            },
-        )
-        for sentence in sentences
-    )
-
-
-# A hash of a corpus's text: whether two runs saw the same words with the same labels.
-
-
-_LENGTH = 16
 
 
 def text_hash(corpus: Corpus) -> str:
@@ -177,4 +143,4 @@ def text_hash(corpus: Corpus) -> str:
             for task, labels in sorted(sentence.labels.items()):
                 columns += (task, "\x1f".join(labels))
             digest.update("\x1e".join(("", *columns)).encode(errors="surrogatepass"))
-    return digest.hexdigest()[:_LENGTH]
+    return digest.hexdigest()[:16]

@@ -1,4 +1,7 @@
-"""The corpora known by name. A new one is one file that reads it and one line here."""
+"""The corpora known by name: how each is read, where its files are, and several joined as one.
+
+A new corpus is a function that reads it and an entry of CATALOGUE.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,8 @@ if TYPE_CHECKING:
     from datasets import DatasetDict
 
 
-# Corpora of the Hugging Face Hub, in the shape of the shared tasks: words and a ClassLabel column per task.
-#
-# The bare names are script repositories, which `datasets` refuses since version 4; the parquet revision
-# holds
-# the same data without code.
-
-
+# The bare names on the Hub are script repositories, which `datasets` refuses since version 4; the parquet
+# revision holds the same data without code.
 _REVISION = "refs/convert/parquet"
 _SPLITS: dict[str, Split] = {"train": "train", "validation": "dev", "test": "test"}
 _TASK_SUFFIX = "_tags"
@@ -104,9 +102,6 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
     return assemble(name, splits, tag_lists=tag_lists)
 
 
-# The shared-task corpora, from a folder of that name under MRNLAB_DATA or else from the Hub.
-
-
 CONLL2003_COLUMNS = ("tokens", "pos", "chunk", "ner")
 CONLL2000_COLUMNS = ("tokens", "pos", "chunk")
 
@@ -148,16 +143,11 @@ def _read(name: str, columns: tuple[str, ...]) -> Corpus:
     return read_hub(name, f"eriktks/{name}")
 
 
-# Several corpora as one, each with sentences of its own.
-
-
-def both_pos() -> Corpus:
-    """The POS tags of CoNLL-2003 and of CoNLL-2000 as two tasks."""
+def _both_pos() -> Corpus:
     return join("both-pos", {"pos-2003": (conll2003(), "pos"), "pos-2000": (conll2000(), "pos")})
 
 
-def demo_both_pos() -> Corpus:
-    """The two demo POS corpora as two tasks."""
+def _demo_both_pos() -> Corpus:
     return join("demo-both-pos", {"pos-a": (demo_pos_a(), "pos"), "pos-b": (demo_pos_b(), "pos")})
 
 
@@ -187,21 +177,16 @@ def join(name: str, parts: Mapping[str, tuple[Corpus, str]]) -> Corpus:
     tasks, and remembers the corpus as its `part`.
     """
     corpora = {corpus.name: corpus for corpus, _ in parts.values()}
-    renamed: dict[str, list[tuple[str, str]]] = {}
-    for new, (corpus, old) in parts.items():
-        renamed.setdefault(corpus.name, []).append((new, old))
 
     def sentences(split: Split) -> tuple[Sentence, ...]:
-        kept = (
-            Sentence(
-                one.tokens,
-                {new: one.labels[old] for new, old in renamed[part] if old in one.labels},
-                part,
-            )
-            for part, corpus in corpora.items()
-            for one in corpus.split(split)
-        )
-        return tuple(one for one in kept if one.labels)
+        kept = []
+        for part, corpus in corpora.items():
+            new_names = {new: old for new, (owner, old) in parts.items() if owner.name == part}
+            for one in corpus.split(split):
+                labels = {new: one.labels[old] for new, old in new_names.items() if old in one.labels}
+                if labels:
+                    kept.append(Sentence(one.tokens, labels, part))
+        return tuple(kept)
 
     return describe(
         Corpus(
@@ -265,7 +250,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-pos-a and demo-pos-b together: two tasks, each on sentences of its own.",
             None,
             tasks=("pos-a", "pos-b"),
-            read=demo_both_pos,
+            read=_demo_both_pos,
         ),
         CorpusSpec(
             "conll2003",
@@ -289,13 +274,10 @@ CATALOGUE: dict[str, CorpusSpec] = {
             None,
             hub_folders=("conll2003", "conll2000"),
             tasks=("pos-2003", "pos-2000"),
-            read=both_pos,
+            read=_both_pos,
         ),
     )
 }
-
-
-# Where the files of a corpus are, and whether they are still the same.
 
 
 def locate(name: str) -> Path:
@@ -303,16 +285,15 @@ def locate(name: str) -> Path:
 
     Raises CorpusError where there is none.
     """
-    folder = find_folder(name)
-    if folder is None and not may_read(name):
+    if (folder := find_folder(name)) is not None:
+        return folder
+    if not may_read(name):
         raise CorpusError(
             f"'{name}' lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
         )
-    if folder is None:
-        raise CorpusError(
-            f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
-        )
-    return folder
+    raise CorpusError(
+        f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
+    )
 
 
 def find_folder(name: str) -> Path | None:
@@ -343,9 +324,5 @@ def fingerprint(name: str) -> tuple[str, ...]:
     None of them for one that is made here or comes from the Hub. Raises CorpusError as `locate` does.
     """
     folders = local_folders(name) if name in CATALOGUE else [locate(name)]
-    found = []
-    for folder in folders:
-        for path in find_splits(folder).values():
-            stat = path.stat()
-            found.append(f"{path}:{stat.st_size}:{stat.st_mtime_ns}")
-    return tuple(found)
+    files = [path for folder in folders for path in find_splits(folder).values()]
+    return tuple(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files)

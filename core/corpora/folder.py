@@ -1,4 +1,4 @@
-"""Which files of a folder are its train, dev and test splits."""
+"""A folder as a corpus: which of its files are its splits, and what their columns hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,17 +22,9 @@ EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col"
 """The endings by which a file is taken for annotated text."""
 
 _SPLIT_WORDS: dict[str, Split] = {
-    "train": "train",
-    "training": "train",
-    "dev": "dev",
-    "devel": "dev",
-    "development": "dev",
-    "valid": "dev",
-    "val": "dev",
-    "validation": "dev",
-    "testa": "dev",
-    "test": "test",
-    "testb": "test",
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("dev", "devel", "development", "valid", "val", "validation", "testa"), "dev"),
+    **dict.fromkeys(("test", "testb"), "test"),
 }
 
 
@@ -80,9 +72,6 @@ def find_splits(folder: Path) -> dict[Split, Path]:
             f"{folder} mixes CoNLL-U files with others; all of its splits must be of one format."
         )
     return found
-
-
-# Names for the columns of a CoNLL file, proposed from what is in them. The form has them confirmed.
 
 
 _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
@@ -178,15 +167,8 @@ def _values(column: Iterable[Sequence[str]]) -> set[str]:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}{number}" in taken:
-        number += 1
-    return f"{name}{number}"
-
-
-# A folder of split files as a corpus.
+    numbered = (f"{name}{number}" for number in count(2))
+    return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
 def read_folder(
@@ -211,8 +193,8 @@ def read_folder(
                 f"{folder} holds CoNLL-U files, whose columns are fixed; leave the names of columns away."
             )
         for split in order:
-            splits[split], said = read_conllu(files[split])
-            notes += said
+            splits[split], left_out = read_conllu(files[split])
+            notes += left_out
         notes.append(ONLY_TASKS)
     else:
         if columns is not None:
@@ -223,8 +205,8 @@ def read_folder(
             notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
         for split in order:
             table = training if split == "train" else read_table(files[split], columns)
-            splits[split], said = named(table, columns, files[split].name)
-            notes += said
+            splits[split], left_out = named(table, columns, files[split].name)
+            notes += left_out
     return assemble(name or folder.name, splits, notes, tag_lists)
 
 

@@ -1,4 +1,7 @@
-"""Load a corpus by name or folder, or one derived from such."""
+"""Load a corpus by name or folder, or one derived from such; its tasks' overlap; its summary for the form.
+
+All three are read anew only when the corpus's files change.
+"""
 
 from __future__ import annotations
 
@@ -65,23 +68,27 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
     """As `load`, but without findings among the notes (those are told of the sentences a run really uses),
     and of a derived corpus its base. Read anew only when its files change. Has its `text_hash`.
     """
-    bases = bases_of(name)
-    columns = tuple(columns) if columns is not None else None
-    return _read(bases, columns, tuple(map(fingerprint, bases)))
+    return _read(bases_of(name), _key(columns), _files(name))
+
+
+def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if columns is None else tuple(columns)
+
+
+def _files(name: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(fingerprint, bases_of(name)))
 
 
 @lru_cache(maxsize=_KEPT)
 def _read(
     bases: tuple[str, ...], columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
 ) -> Corpus:
-    corpus = _as_stored(bases, columns, files)
+    """`files` are part of the cache's key, and change when the files do."""
+    corpus = _as_stored(bases, columns)
     return replace(corpus, text_hash=text_hash(corpus))
 
 
-def _as_stored(
-    bases: tuple[str, ...], columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
-) -> Corpus:
-    del files  # part of the key of `_read` only: it changes when the files do
+def _as_stored(bases: tuple[str, ...], columns: tuple[str, ...] | None) -> Corpus:
     if len(bases) > 1:
         return join_all([read(base, None if base in CATALOGUE else columns) for base in bases])
     name = bases[0]
@@ -94,34 +101,20 @@ def _as_stored(
     return spec.read()
 
 
-# How far the tasks of a corpus overlap: in the words annotated for both, and in their label names.
-#
-# Measured on all training sentences, before a run draws any of them by its seed. What rests on it is the
-# same
-# for every seed and every fraction of a configuration.
-
-
-_SEED = 1
-"""A derived corpus is measured as drawn with this seed, whatever the seed of the run."""
-
-
 def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[str]) -> tuple[Overlap, ...]:
-    """The overlap of each pair of these tasks. Measured anew only when the corpus's files change.
+    """The overlap of each pair of these tasks in all training sentences, before a run draws any by its seed.
 
-    Raises CorpusError as `prepare` does.
+    A derived corpus is measured as drawn with seed 1. Raises CorpusError as `prepare` does.
     """
-    files = tuple(map(fingerprint, bases_of(corpus)))
-    return _measured(corpus, tuple(columns) if columns is not None else None, tuple(tasks), files)
+    return _measured(corpus, _key(columns), tuple(tasks), _files(corpus))
 
 
 @lru_cache(maxsize=32)
 def _measured(
     name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: tuple[tuple[str, ...], ...]
 ) -> tuple[Overlap, ...]:
-    del files  # part of the cache's key only: it changes when the files do
-    corpus = read(name, columns)
-    recipe = recipe_of(name)
-    return overlaps((corpus if recipe is None else recipe.make(corpus, _SEED)).train, tasks)
+    corpus, made_by = read(name, columns), recipe_of(name)
+    return overlaps((corpus if made_by is None else made_by.make(corpus, _PREVIEW_SEED)).train, tasks)
 
 
 def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overlap, ...]:
@@ -154,9 +147,6 @@ def _under_names_of(labels: Counter[str], others: Counter[str]) -> float:
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
-
-
-# A corpus at a glance, for the form: sizes, tasks, labels, three sentences, notes. Quick the second time.
 
 
 _SAMPLES = 3
@@ -201,15 +191,13 @@ class CorpusSummary:
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
     """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
-    files = tuple(map(fingerprint, bases_of(name)))
-    return _summarised(name, tuple(columns) if columns is not None else None, files)
+    return _summarised(name, _key(columns), _files(name))
 
 
 @lru_cache(maxsize=32)
 def _summarised(
     name: str, columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
 ) -> CorpusSummary:
-    del files  # part of the cache's key only: it changes when the files do
     corpus = load(name, columns)
     return CorpusSummary(
         corpus.name,
@@ -225,19 +213,13 @@ def _summarised(
 
 
 def _task_summary(corpus: Corpus, task: Task) -> TaskSummary:
-    columns = {
-        split: [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
-        for split in SPLITS
-    }
-    return TaskSummary(
-        task.name,
-        task.scheme,
-        task.labels,
-        {split: Counter(chain.from_iterable(column)) for split, column in columns.items() if column},
-        len(columns["train"]),
-        task.unseen,
-        task.illegal,
-    )
+    counts: dict[Split, Counter[str]] = {}
+    for split in SPLITS:
+        columns = [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
+        if columns:
+            counts[split] = Counter(chain.from_iterable(columns))
+    sentences = sum(task.name in one.labels for one in corpus.train)
+    return TaskSummary(task.name, task.scheme, task.labels, counts, sentences, task.unseen, task.illegal)
 
 
 def _samples(corpus: Corpus) -> tuple[Sentence, ...]:

@@ -22,20 +22,18 @@ from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
 from core.wording import plural
 
-# Restores the case of sentences written all in capitals, as the dissertation does (its appendix A.4).
-#
-# A sentence qualifies when each of its alphabetic tokens is all upper case and there is at least one. Only
-# its
-# alphabetic tokens are replaced, so tokens and labels stay aligned. The `truecase` package's own loader
-# unpickles whatever its file names; here its data file may name two harmless classes and nothing else.
+_DEV_SHARE = 0.1
 
-
+# The `truecase` package's own loader unpickles whatever its file names; here that file may name these two.
 _ALLOWED = {("builtins", "set"), ("nltk.probability", "FreqDist")}
 _TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "word_casing_lookup")
 
 
 def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """The sentences, those all in capitals with their case restored. The number of tokens never changes."""
+    """The sentences, those all in capitals with their case restored, as in the dissertation's appendix A.4.
+
+    Only alphabetic tokens are replaced, so tokens and labels stay aligned.
+    """
     return tuple(
         replace(sentence, tokens=_restored(sentence.tokens)) if all_capitals(sentence.tokens) else sentence
         for sentence in sentences
@@ -49,12 +47,8 @@ def all_capitals(tokens: Sequence[str]) -> bool:
 
 
 def _restored(tokens: Sequence[str]) -> tuple[str, ...]:
-    places = [place for place, token in enumerate(tokens) if token.isalpha()]
-    restored = _truecaser().get_true_case_from_tokens([tokens[place] for place in places])
-    result = list(tokens)
-    for place, token in zip(places, restored, strict=True):
-        result[place] = token
-    return tuple(result)
+    restored = iter(_truecaser().get_true_case_from_tokens([token for token in tokens if token.isalpha()]))
+    return tuple(next(restored) if token.isalpha() else token for token in tokens)
 
 
 class _TwoNamesUnpickler(pickle.Unpickler):
@@ -78,9 +72,6 @@ def _truecaser() -> Any:
     for name in _TABLES:
         setattr(caser, name, tables[name])
     return caser
-
-
-_DEV_SHARE = 0.1
 
 
 def prepare(config: RunConfig) -> Corpus:
@@ -132,7 +123,7 @@ def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     if all(one.part in needed for split in SPLITS for one in corpus.split(split)):
         return corpus
     kept = {split: tuple(one for one in corpus.split(split) if one.part in needed) for split in SPLITS}
-    return replace(corpus, train=kept["train"], dev=kept["dev"], test=kept["test"])
+    return corpus.with_splits(kept)
 
 
 def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:
@@ -153,16 +144,16 @@ def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
         return corpus
     train: list[Sentence] = []
     dev = list(corpus.dev)
-    notes: list[str] = []
-    whole: list[str] = []
+    held_out_notes: list[str] = []
+    whole_notes: list[str] = []
     for part, sentences in parts(corpus.train):
-        if part in with_dev:
-            train += sentences
-            continue
         name = part or corpus.name
-        if number == 0:
+        if part in with_dev or number == 0:
             train += sentences
-            whole.append(f"{name} has no dev split, and none is held out: all its training sentences train.")
+            if part not in with_dev:
+                whole_notes.append(
+                    f"{name} has no dev split, and none is held out: all its training sentences train."
+                )
             continue
         wanted = max(1, round(_DEV_SHARE * len(sentences))) if number is None else number
         if wanted >= len(sentences):
@@ -175,7 +166,7 @@ def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
         held_out, rest = draw(sentences, wanted, stream(seed, "dev", part))
         dev += held_out
         train += rest
-        notes.append(
+        held_out_notes.append(
             f"{name} has no dev split: {plural(wanted, 'training sentence')}, drawn with seed {seed}, "
             f"{'is' if wanted == 1 else 'are'} held out as one."
         )
@@ -183,8 +174,8 @@ def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
         corpus,
         train=tuple(train),
         dev=tuple(dev),
-        notes=(*corpus.notes, *notes, *whole),
-        dev_from_train=bool(notes),
+        notes=(*corpus.notes, *held_out_notes, *whole_notes),
+        dev_from_train=bool(held_out_notes),
     )
 
 
@@ -196,22 +187,17 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
     order = list(tasks)
 
     def kept(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-        chosen = (
-            one
-            if list(one.labels) == order
-            else Sentence(
-                one.tokens, {task: one.labels[task] for task in tasks if task in one.labels}, one.part
-            )
-            for one in sentences
-        )
-        return tuple(sentence for sentence in chosen if sentence.labels)
+        chosen = []
+        for one in sentences:
+            if list(one.labels) != order:
+                labels = {task: one.labels[task] for task in tasks if task in one.labels}
+                one = Sentence(one.tokens, labels, one.part)
+            chosen.append(one)
+        return tuple(one for one in chosen if one.labels)
 
     corpus = replace(
-        corpus,
+        corpus.with_splits({split: kept(corpus.split(split)) for split in SPLITS}),
         tasks=tuple(corpus.task(name) for name in tasks),
-        train=kept(corpus.train),
-        dev=kept(corpus.dev),
-        test=kept(corpus.test),
         planted=corpus.planted and corpus.planted.of(tasks),
     )
     check_scored(corpus, tasks)
@@ -229,19 +215,10 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
 
 def _truecased(corpus: Corpus) -> Corpus:
     changed = {split: truecase(corpus.split(split)) for split in SPLITS}
-    counts = {
-        split: sum(
-            new.tokens != old.tokens for new, old in zip(changed[split], corpus.split(split), strict=True)
-        )
-        for split in SPLITS
-    }
-    note = "Case restored in sentences all in capitals: " + ", ".join(
-        f"{count:,} in {split}" for split, count in counts.items()
+    counts = ", ".join(
+        f"{sum(new.tokens != old.tokens for new, old in zip(cased, corpus.split(split), strict=True)):,} "
+        f"in {split}"
+        for split, cased in changed.items()
     )
-    return replace(
-        corpus,
-        train=changed["train"],
-        dev=changed["dev"],
-        test=changed["test"],
-        notes=(*corpus.notes, note + "."),
-    )
+    note = f"Case restored in sentences all in capitals: {counts}."
+    return corpus.with_splits(changed, note)

@@ -1,4 +1,14 @@
-"""A text file as numbered lines. Bytes that are not UTF-8 are refused with their line."""
+"""The strict readers of text files: numbered lines, CoNLL columns, CoNLL-U. Mistakes are told by line.
+
+CoNLL columns: a word a line, its labels in columns beside it, an empty line after a sentence. Columns stand
+apart by tabs or by spaces; the first line that holds a word decides for the whole file. Where they stand
+apart by spaces, a line of spaces is an empty line; where by tabs, it is a mistake and is refused.
+
+CoNLL-U (https://universaldependencies.org/format.html): FORM becomes the words, UPOS and XPOS the tasks.
+Multiword ranges (1-2) and empty nodes (1.1) are not words and are left out; so are comments. `_` says that a
+word has no label: a sentence of nothing else is not annotated for the task, and in a sentence with other
+labels `_` is a label like them.
+"""
 
 from __future__ import annotations
 
@@ -83,18 +93,10 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-# The CoNLL column format: a word a line, its labels in columns beside it, an empty line after a sentence.
-#
-# Columns stand apart by tabs or by spaces; the first line that holds a word decides for the whole file.
-# Where
-# they stand apart by spaces, a line of spaces is an empty line; where by tabs, it is a mistake and is
-# refused.
-
-
 TOKENS = "tokens"
 """The name of the column of words."""
 IGNORED = "_"
-"""A column whose name starts so is read over."""
+"""Columns whose name begins with this are skipped."""
 
 _DOCSTART = "-DOCSTART-"
 _MOST_COLUMNS = 200
@@ -247,15 +249,6 @@ def _problems(lines: Sequence[str], apart: str, columns: Sequence[str] | None) -
             )
         if not all(fields):
             yield f"{number}: column {fields.index('') + 1} is empty."
-
-
-# CoNLL-U: the format of Universal Dependencies. FORM becomes the words, UPOS and XPOS the tasks.
-#
-# https://universaldependencies.org/format.html. Multiword ranges (1-2) and empty nodes (1.1) are not words
-# and
-# are left out; so are comments. `_` says that a word has no label: a sentence of nothing else is not
-# annotated
-# for the task, and in a sentence with other labels `_` is a label like them.
 
 
 CONLLU_TASKS = {"upos": 3, "xpos": 4}

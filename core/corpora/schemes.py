@@ -92,14 +92,11 @@ def _continues(before: str, label: str) -> bool:
 
 
 def _is_iob1(column: Column) -> bool:
-    opened_by_i = opened_by_b = 0
+    opened = Counter[str]()
     for (before, label), times in _neighbours(column).items():
-        if label != "O" and not _continues(before, label):
-            if label.startswith("I-"):
-                opened_by_i += times
-            else:
-                opened_by_b += times
-    return opened_by_i > 0 and opened_by_b * _FORGIVEN <= opened_by_i
+        if not _continues(before, label):
+            opened[label[:2]] += times
+    return opened["I-"] > 0 and opened["B-"] * _FORGIVEN <= opened["I-"]
 
 
 def _from_iob1(labels: Sequence[str]) -> tuple[str, ...]:

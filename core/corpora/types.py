@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Split = Literal["train", "dev", "test"]
@@ -26,12 +26,12 @@ class Sentence:
 class Task:
     """One column of labels.
 
-    `labels` have a row each in the task's head: `O` first, then by span type and prefix. They are those of
-    the training sentences, until a run asks for its whole `inventory`: the corpus's own tag list, or else the
-    labels of all its sentences before any draw. `unseen` maps a split to labels that training never shows.
-    `illegal` counts, per split, tag sequences that the scheme forbids (an I- that continues nothing).
-    `auxiliary` says that the task is there for what others gain by it: only training sentences are annotated
-    for it, and it has no scores.
+    labels      a row each in the task's head: `O` first, then by span type and prefix. Those of the training
+                sentences, until a run asks for the whole inventory
+    unseen      by split, labels that training never shows
+    illegal     by split, how many tags the scheme forbids (an I- that continues nothing)
+    auxiliary   there for what others gain by it: only training sentences are annotated, and it has no scores
+    inventory   the corpus's own tag list, or else the labels of all its sentences before any draw
     """
 
     name: str
@@ -85,11 +85,11 @@ class Overlap:
 class Corpus:
     """Splits of sentences with tasks. `dev` may be empty; `train` and `test` are not.
 
-    `notes` are sentences for the researcher: what was converted, counted or left out at load.
-    `dev_from_train` says that `dev` was held out of the training sentences, for want of a split of its own.
-    `planted` tells of a simulated corpus what a run should find. `overlaps` has each pair of tasks as it is
-    in the whole corpus, for runs whose alignment is `auto`. `text_hash` is that of the whole corpus as it was
-    read (`core.corpora.assembly`), whatever share of it a run draws; empty where it was not read.
+    notes            sentences for the researcher: what was converted, counted or left out at load
+    dev_from_train   `dev` was held out of the training sentences, for want of a split of its own
+    planted          what a run on a simulated corpus should find
+    overlaps         each pair of tasks in the whole corpus, for runs whose alignment is `auto`
+    text_hash        of the whole corpus as it was read, whatever share a run draws; empty if it was not read
     """
 
     name: str
@@ -106,6 +106,16 @@ class Corpus:
     def split(self, name: Split) -> tuple[Sentence, ...]:
         """The sentences of that split."""
         return {"train": self.train, "dev": self.dev, "test": self.test}[name]
+
+    def with_splits(self, splits: Mapping[Split, tuple[Sentence, ...]], *notes: str) -> Corpus:
+        """A copy with these sentences and further notes."""
+        return replace(
+            self,
+            train=splits["train"],
+            dev=splits["dev"],
+            test=splits["test"],
+            notes=(*self.notes, *notes),
+        )
 
     def task(self, name: str) -> Task:
         """The task of that name (KeyError where there is none)."""

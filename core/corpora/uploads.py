@@ -41,7 +41,7 @@ class Upload:
 
 def uploads() -> list[Upload]:
     """The uploaded corpora that are kept, newest first."""
-    found = []
+    kept = []
     for path in upload_dir().iterdir():
         # Beside them lie uploads that are being written, and the mappings of runs.
         if path.name.startswith(".") or not path.is_dir():
@@ -52,8 +52,8 @@ def uploads() -> list[Upload]:
             continue  # no corpus
         uploaded = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         size = sum(file.stat().st_size for file in files.values())
-        found.append(Upload(path, uploaded, tuple(split for split in SPLITS if split in files), size))
-    return sorted(found, key=lambda upload: upload.uploaded, reverse=True)
+        kept.append(Upload(path, uploaded, tuple(split for split in SPLITS if split in files), size))
+    return sorted(kept, key=lambda upload: upload.uploaded, reverse=True)
 
 
 def delete_upload(path: Path) -> None:
@@ -122,10 +122,7 @@ def _check_readable(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> 
         is_conllu = files["train"].suffix == CONLLU
         columns = None if is_conllu else detect_columns(folder).columns
         for file in files.values():
-            if is_conllu:
-                read_conllu(file)
-            else:
-                read_table(file, columns)
+            read_conllu(file) if is_conllu else read_table(file, columns)
     except CorpusError as error:
         sentence = str(error)
         for split, (base, _) in splits.items():

@@ -12,7 +12,7 @@ import pytest
 
 from core.corpora import Corpus, load
 from core.corpora.demo.generator import NUMBERS, Generator, grammar
-from core.corpora.demo.notation import parse_grammar, parse_lexicon
+from core.corpora.demo.notation import parse
 from core.corpora.schemes import violations
 from core.evaluation import spans
 
@@ -210,9 +210,7 @@ class TestNotation:
                 generator.phrase(name)
 
     def test_regular_forms_are_made(self) -> None:
-        lists = parse_lexicon(
-            "verb v: rise rises rose risen rising | study | hire\nnoun n: loss | city | day"
-        )
+        _, lists = parse("verb v: rise rises rose risen rising | study | hire\nnoun n: loss | city | day")
         assert [lists[f"v.{tag}"].entries[1][0] for tag in ("VB", "VBZ", "VBD", "VBN", "VBG")] == [
             ("study", "VB"), ("studies", "VBZ"), ("studied", "VBD"), ("studied", "VBN"), ("studying", "VBG"),
         ]  # fmt: skip
@@ -220,12 +218,18 @@ class TestNotation:
         assert lists["v.VBD"].entries[0] == (("rose", "VBD"),)
         assert [entry[0][0] for entry in lists["n.NNS"].entries] == ["losses", "cities", "days"]
 
-    @pytest.mark.parametrize("text", ["Rule\n  word", "Rule\n  [NP a/DT ]\nRule\n  b/NN", "Rule\n  $a?x"])
-    def test_mistakes_in_a_grammar_are_told_by_line(self, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Rule\n  word",
+            "Rule\n  [NP a/DT ]\nRule\n  b/NN",
+            "Rule\n  $a?x",
+            "  a/DT",
+            "noun n: a | | b",
+            "noun n: a\nnoun n: b",
+            "thing n: a",
+        ],
+    )
+    def test_mistakes_are_told_by_line(self, text: str) -> None:
         with pytest.raises(ValueError, match="line"):
-            parse_grammar(text)
-
-    @pytest.mark.parametrize("text", ["noun n: a | | b", "noun n: a\nnoun n: b", "thing n: a"])
-    def test_mistakes_in_a_lexicon_are_told(self, text: str) -> None:
-        with pytest.raises(ValueError, match="line"):
-            parse_lexicon(text)
+            parse(text)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from random import Random
 
-from core.corpora.demo.notation import Alternative, Entry, WordList, parse_grammar, parse_lexicon
+from core.corpora.demo.notation import Alternative, Entry, Lexicon, Rules, WordList, parse
 from core.corpora.types import Sentence, Split
-
-# Numbers, dates and scores for the demo sentences: plausible ones, drawn anew each time.
 
 
 def below(random: Random, end: int) -> int:
@@ -32,19 +31,17 @@ def _decimal(low: float, high: float, digits: int) -> Callable[[Random], str]:
     return lambda random: f"{low + random.random() * (high - low):,.{digits}f}"
 
 
-def _football(random: Random) -> str:
-    lost = below(random, 3)
-    return f"{lost + 1 + below(random, 3)}-{lost}"
+def _score(least: int, lost_below: int, margin_below: int) -> Callable[[Random], str]:
+    def draw(random: Random) -> str:
+        lost = least + below(random, lost_below)
+        return f"{lost + 1 + below(random, margin_below)}-{lost}"
+
+    return draw
 
 
 def _drawn(random: Random) -> str:
     goals = below(random, 4)
     return f"{goals}-{goals}"
-
-
-def _basketball(random: Random) -> str:
-    lost = 78 + below(random, 30)
-    return f"{lost + 1 + below(random, 22)}-{lost}"
 
 
 def _tennis_set(random: Random) -> str:
@@ -62,11 +59,7 @@ def _minute(random: Random) -> str:
     return f"{number}{ending}"
 
 
-def _tagged(draw: Callable[[Random], str]) -> Callable[[Random], tuple[str, str]]:
-    return lambda random: (draw(random), "CD")
-
-
-_CARDINALS: dict[str, Callable[[Random], str]] = {
+NUMBERS: dict[str, Callable[[Random], str]] = {
     "percent": _decimal(0.2, 14.9, 1),
     "points": _decimal(3, 98, 2),
     "index": _decimal(2100, 7900, 2),
@@ -88,21 +81,17 @@ _CARDINALS: dict[str, Callable[[Random], str]] = {
     "year": lambda random: str(1994 + below(random, 30)),
     "old-year": lambda random: str(1931 + below(random, 50)),
     "vote": _whole(52, 412),
-    "football-score": _football,
+    "football-score": _score(0, 3, 3),
     "drawn-score": _drawn,
-    "basketball-score": _basketball,
+    "basketball-score": _score(78, 30, 22),
     "tennis-set": _tennis_set,
     "minority": _whole(11, 49),
     "goals": _whole(0, 4),
     "seconds": _decimal(10.1, 59.8, 2),
     "date": _date,
+    "minute": _minute,
 }
-
-NUMBERS: dict[str, Callable[[Random], tuple[str, str]]] = {
-    "minute": lambda random: (_minute(random), "JJ"),
-    **{name: _tagged(draw) for name, draw in _CARDINALS.items()},
-}
-"""By name, what the grammar's `$name` draws: a number and its tag."""
+"""By name, what the grammar's `$name` draws: a plausible number, date or score."""
 
 
 _START = "Sentence"
@@ -133,10 +122,7 @@ class _Draft:
     split: Split
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
-    chunk: str = ""
-    entity: str = ""
-    chunk_begins: bool = False
-    entity_begins: bool = False
+    labels: dict[str, str] = field(default_factory=lambda: {"chunk": "O", "entity": "O"})
     gender: str = ""
     capitals: bool = False
 
@@ -144,18 +130,8 @@ class _Draft:
         if word == _HEADLINE:
             self.capitals = True
             return
-        self.rows.append((word, tag, self._label("chunk"), self._label("entity")))
-
-    def _label(self, kind: str) -> str:
-        inside = self.chunk if kind == "chunk" else self.entity
-        if not inside:
-            return "O"
-        begins = self.chunk_begins if kind == "chunk" else self.entity_begins
-        if kind == "chunk":
-            self.chunk_begins = False
-        else:
-            self.entity_begins = False
-        return f"{'B' if begins else 'I'}-{inside}"
+        self.rows.append((word, tag, self.labels["chunk"], self.labels["entity"]))
+        self.labels = {kind: label.replace("B-", "I-", 1) for kind, label in self.labels.items()}
 
 
 class Generator:
@@ -179,7 +155,7 @@ class Generator:
         if name == "first.same":
             name = {"m": "first.male", "f": "first.female"}[self._gender(draft)]
         if name in NUMBERS:
-            draft.add(*NUMBERS[name](self._random))
+            draft.add(NUMBERS[name](self._random), "JJ" if name == "minute" else "CD")
         elif name in _PRONOUNS:
             draft.add(*_PRONOUNS[name][self._gender(draft)])
         elif name in self._lexicon:
@@ -202,22 +178,17 @@ class Generator:
             elif symbol.kind == "ref":
                 if symbol.chance == 100 or self._random.random() * 100 < symbol.chance:
                     self._derive(symbol.text, draft)
-            elif symbol.kind == "open-chunk":
-                draft.chunk, draft.chunk_begins = symbol.text, True
-            elif symbol.kind == "close-chunk":
-                draft.chunk = ""
-            elif symbol.kind == "open-entity":
-                draft.entity, draft.entity_begins = symbol.text, True
             else:
-                draft.entity = ""
+                action, _, kind = symbol.kind.partition("-")
+                draft.labels[kind] = f"B-{symbol.text}" if action == "open" else "O"
 
     def _alternative(self, name: str) -> Alternative:
         alternatives = self._rules[name]
-        left = self._random.random() * sum(one.weight for one in alternatives)
-        for one in alternatives:
-            left -= one.weight
+        left = self._random.random() * sum(alternative.weight for alternative in alternatives)
+        for alternative in alternatives:
+            left -= alternative.weight
             if left < 0:
-                return one
+                return alternative
         return alternatives[-1]
 
     def _entry(self, name: str, words: WordList, draft: _Draft) -> Entry:
@@ -241,36 +212,29 @@ class Generator:
 
 
 def _finished(draft: _Draft) -> Sentence:
-    words = [row[0] for row in draft.rows]
+    words, tags, chunks, entities = map(list, zip(*draft.rows, strict=True))
     for place, following in enumerate(words[1:]):
         if words[place] in ("a", "A") and _VOWEL.match(following):
             words[place] += "n"
-    for place, (before, tag) in enumerate(zip(words, (row[1] for row in draft.rows[1:]), strict=False)):
-        if tag == "POS" and before.endswith("s") and draft.rows[place][1] in ("NNS", "NNPS"):
+    for place, (tag_before, tag) in enumerate(pairwise(tags)):
+        if tag == "POS" and words[place].endswith("s") and tag_before in ("NNS", "NNPS"):
             words[place + 1] = "'"
     for place, before in enumerate(["``", *words[:-1]]):
         if before == "``":
             words[place] = words[place][0].upper() + words[place][1:]
     if draft.capitals:
         words = [word.upper() for word in words]
-    return Sentence(
-        tuple(words),
-        {
-            "pos": tuple(row[1] for row in draft.rows),
-            "chunk": tuple(row[2] for row in draft.rows),
-            "ner": tuple(row[3] for row in draft.rows),
-        },
-    )
+    return Sentence(tuple(words), {"pos": tuple(tags), "chunk": tuple(chunks), "ner": tuple(entities)})
 
 
 @cache
-def grammar() -> tuple[dict[str, tuple[Alternative, ...]], dict[str, WordList]]:
-    """All rules and all lists of the lexicon, by name."""
-    folder = resources.files("core.corpora.demo")
-    rules: dict[str, tuple[Alternative, ...]] = {}
-    lexicon: dict[str, WordList] = {}
-    for file in sorted(folder.joinpath("grammar").iterdir(), key=lambda one: one.name):
-        rules |= parse_grammar(file.read_text(encoding="utf-8"))
-    for file in sorted(folder.joinpath("lexicon").iterdir(), key=lambda one: one.name):
-        lexicon |= parse_lexicon(file.read_text(encoding="utf-8"))
+def grammar() -> tuple[Rules, Lexicon]:
+    """All rules and all lists of words, by name."""
+    rules: Rules = {}
+    lexicon: Lexicon = {}
+    for file in resources.files("core.corpora.demo").iterdir():
+        if file.name.endswith(".txt"):
+            more_rules, more_lists = parse(file.read_text(encoding="utf-8"))
+            rules |= more_rules
+            lexicon |= more_lists
     return rules, lexicon

@@ -1,27 +1,26 @@
 """The notation that the demo grammar is written in, and its parser.
 
-A grammar file holds rules: a name at the start of a line, then one alternative a line, indented:
+A topic's file holds the words and the rules. A list of words is one line, entries set apart by `|`:
+
+    verb rise: rise rises rose risen rising | climb      rise.VB .VBP .VBZ .VBD .VBN .VBG; climb is regular
+    noun deal: deal | loss losses                        deal.NN and deal.NNS
+    name city: Boston | New York                         proper nouns, partly kept for dev and test
+    word soon RB: soon | at once                         every word has the tag
+
+A rule is a name at the start of a line, then one alternative a line, indented:
 
     Result
         3  [NP <ORG $team > ] [VP $beat.VBD ] [NP <ORG $team > ] [NP $score ]
            [NP <ORG $team > ] [VP $draw.VBD ] [PP with/IN ] [NP <ORG $team > ] $when?40
 
 A leading number is the alternative's weight (1 where there is none). `word/TAG` is a word, `$name` a rule, a
-lexicon entry or a number to be drawn, `$name?` one that comes half of the time and `$name?40` in 40 of 100.
+list or a number to be drawn, `$name?` one that comes half of the time and `$name?40` in 40 of 100.
 `[NP ... ]` makes a chunk and `<LOC ... >` an entity of the words inside. A `#` at the start of a line opens a
 comment.
-
-A lexicon file holds one list a line, entries set apart by `|`:
-
-    verb rise: rise rises rose risen rising | climb      rise.VB .VBP .VBZ .VBD .VBN .VBG; climb is regular
-    noun deal: deal | loss losses                        deal.NN and deal.NNS
-    name city: Boston | New York                         proper nouns, partly kept for dev and test
-    word soon RB: soon | at once                         every word has the tag
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,6 +45,8 @@ class Alternative:
     symbols: tuple[Symbol, ...]
 
 
+_VERB_FORMS = {"VB": 0, "VBP": 0, "VBZ": 1, "VBD": 2, "VBN": 3, "VBG": 4}
+
 Entry = tuple[tuple[str, str], ...]
 """A lexicon entry: its words, each with its tag."""
 
@@ -61,55 +62,42 @@ class WordList:
     proper: bool = False
 
 
-def parse_grammar(text: str) -> dict[str, tuple[Alternative, ...]]:
-    """The rules of a grammar file. Raises ValueError with the line that cannot be read."""
-    rules: dict[str, list[Alternative]] = {}
-    name = ""
-    for number, line in _lines(text):
-        if not line[0].isspace():
-            name = line.strip()
-            if name in rules:
-                raise ValueError(f"line {number}: rule {name} stands twice")
-            rules[name] = []
+Rules = dict[str, tuple[Alternative, ...]]
+Lexicon = dict[str, WordList]
+
+
+def parse(text: str) -> tuple[Rules, Lexicon]:
+    """The rules and the lists of words (`rise.VBD`, `deal.NN`, `city`) of a file, by name.
+
+    Raises ValueError with the line that cannot be read.
+    """
+    rules: Rules = {}
+    lexicon: Lexicon = {}
+    rule = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
             continue
-        words = line.split()
-        weight = 1.0
-        if words[0].replace(".", "", 1).isdigit():
-            weight = float(words.pop(0))
         try:
-            rules[name].append(Alternative(weight, tuple(map(_symbol, words))))
+            if line[0].isspace():
+                rules[rule] += (_alternative(line.split()),)
+            elif ":" in line:
+                lists = _lists(line)
+                if twice := lists.keys() & lexicon.keys():
+                    raise ValueError(f"list {min(twice)} stands twice")
+                lexicon |= lists
+            else:
+                rule = line.strip()
+                if rule in rules:
+                    raise ValueError(f"rule {rule} stands twice")
+                rules[rule] = ()
         except (KeyError, ValueError) as error:
             raise ValueError(f"line {number}: {error}") from error
-    return {name: tuple(alternatives) for name, alternatives in rules.items()}
+    return rules, lexicon
 
 
-def parse_lexicon(text: str) -> dict[str, WordList]:
-    """The lists of a lexicon file by name (`rise.VBD`, `deal.NN`, `city`).
-
-    Raises ValueError with the line.
-    """
-    lists: dict[str, WordList] = {}
-    for number, line in _lines(text):
-        head, _, body = line.partition(":")
-        kind, name, *tags = head.split()
-        entries = [entry.split() for entry in body.split("|")]
-        if not all(entries):
-            raise ValueError(f"line {number}: an entry of {name} is empty")
-        try:
-            made = _made(kind, name, tags, entries)
-        except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from error
-        for key in made:
-            if key in lists:
-                raise ValueError(f"line {number}: list {key} stands twice")
-        lists.update(made)
-    return lists
-
-
-def _lines(text: str) -> Iterable[tuple[int, str]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not line.startswith("#"):
-            yield number, line
+def _alternative(words: list[str]) -> Alternative:
+    weight = float(words.pop(0)) if words[0].replace(".", "", 1).isdigit() else 1.0
+    return Alternative(weight, tuple(map(_symbol, words)))
 
 
 def _symbol(sign: str) -> Symbol:
@@ -130,15 +118,18 @@ def _symbol(sign: str) -> Symbol:
     raise ValueError(f"'{sign}' is no sign of the notation; words are written word/TAG")
 
 
-def _made(kind: str, name: str, tags: list[str], entries: list[list[str]]) -> Mapping[str, WordList]:
+def _lists(line: str) -> Lexicon:
+    head, _, body = line.partition(":")
+    kind, name, *tags = head.split()
+    entries = [entry.split() for entry in body.split("|")]
+    if not all(entries):
+        raise ValueError(f"an entry of {name} is empty")
     if kind == "verb":
         forms = [_conjugated(entry) for entry in entries]
-        order = ("VB", "VBZ", "VBD", "VBN", "VBG")
-        lists = {
+        return {
             f"{name}.{tag}": WordList(tuple(((form[place], tag),) for form in forms))
-            for place, tag in enumerate(order)
+            for tag, place in _VERB_FORMS.items()
         }
-        return lists | {f"{name}.VBP": WordList(tuple(((form[0], "VBP"),) for form in forms))}
     if kind == "noun":
         pairs = [_declined(entry) for entry in entries]
         return {
@@ -146,9 +137,7 @@ def _made(kind: str, name: str, tags: list[str], entries: list[list[str]]) -> Ma
             f"{name}.NNS": WordList(tuple(_compound(plural, "NNS") for _, plural in pairs)),
         }
     if kind == "name":
-        return {
-            name: WordList(tuple(tuple(_proper(word) for word in entry) for entry in entries), proper=True)
-        }
+        return {name: WordList(tuple(tuple(map(_proper, entry)) for entry in entries), proper=True)}
     if kind == "word":
         (tag,) = tags
         return {name: WordList(tuple(tuple((word, tag) for word in entry) for entry in entries))}
@@ -180,10 +169,8 @@ def _conjugated(entry: list[str]) -> tuple[str, str, str, str, str]:
 
 def _declined(entry: list[str]) -> tuple[str, str]:
     """Singular and plural; a noun written alone is regular."""
-    if len(entry) == 2:
-        return entry[0], entry[1]
-    (singular,) = entry
-    return singular, _with_s(singular)
+    singular, plural = entry if len(entry) == 2 else (*entry, _with_s(*entry))
+    return singular, plural
 
 
 def _with_s(word: str) -> str:

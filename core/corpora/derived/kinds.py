@@ -1,4 +1,4 @@
-"""What a kind of derived corpus is: its options, its tasks, and how its sentences come about."""
+"""What a kind of derived corpus is, how options are read, and the kinds `sampled`, `joined` and `apart`."""
 
 from __future__ import annotations
 
@@ -47,14 +47,11 @@ def same_tasks(base: Sequence[str], options: Options) -> dict[str, str]:
     return {task: task for task in base}
 
 
-# Reads the values of options. Each function raises ValueError with what is expected instead.
-
-
 _MOST = 1_000_000_000
 
 
 def count(most: int = _MOST) -> Callable[[str], int]:
-    """A reader of whole numbers from 1 to `most`."""
+    """A reader of whole numbers from 1 to `most`. Readers raise ValueError with what is expected instead."""
 
     def read(value: str) -> int:
         if not re.fullmatch(r"[0-9]{1,10}", value) or not 1 <= int(value) <= most:
@@ -106,35 +103,26 @@ SAMPLES: dict[str, Option] = {
 """The options that sample a split. They draw of each part of a joined base apart."""
 
 
-# Samples of splits: all that a name without a kind does, and what every kind does for dev and test.
-
-
 def sampled(corpus: Corpus, options: Options, seed: int) -> Corpus:
     """At most as many sentences of each split as the options `train`, `dev` and `test` say, in their order.
 
     Drawn of each part apart, and so that a smaller sample is part of a larger one with the same seed.
     """
-    kept: dict[Split, tuple[Sentence, ...]] = {split: corpus.split(split) for split in SPLITS}
+    kept: dict[Split, tuple[Sentence, ...]] = {}
     notes = []
     for split in SPLITS:
-        if split in options:
-            whole = corpus.split(split)
-            kept[split] = _sample(whole, options[split], seed, split)
-            if len(kept[split]) < len(whole):
+        whole = kept[split] = corpus.split(split)
+        if len(whole) > options.get(split, len(whole)):
+            sample: list[Sentence] = []
+            for part, sentences in parts(whole):
+                order = stream(seed, f"sample {split}", part).permutation(len(sentences))[: options[split]]
+                sample += [sentences[place] for place in sorted(order)]
+            kept[split] = tuple(sample)
+            if len(sample) < len(whole):
                 notes.append(
-                    f"Uses {len(kept[split]):,} of {len(whole):,} {split} sentences, drawn with seed {seed}."
+                    f"Uses {len(sample):,} of {len(whole):,} {split} sentences, drawn with seed {seed}."
                 )
-    return replace(
-        corpus, train=kept["train"], dev=kept["dev"], test=kept["test"], notes=(*corpus.notes, *notes)
-    )
-
-
-def _sample(sentences: Sequence[Sentence], most: int, seed: int, split: Split) -> tuple[Sentence, ...]:
-    sample: list[Sentence] = []
-    for part, own in parts(sentences):
-        order = stream(seed, f"sample {split}", part).permutation(len(own))[:most]
-        sample += [own[place] for place in sorted(order)]
-    return tuple(sample)
+    return corpus.with_splits(kept, *notes)
 
 
 SAMPLED = Kind(
@@ -146,9 +134,7 @@ SAMPLED = Kind(
 )
 
 
-# Several corpora as one. Any kind's bases are joined when they are read; this one does nothing more.
-
-
+# Any kind's bases are joined when they are read; this one does nothing more.
 JOINED = Kind(
     name="joined",
     description="All tasks of several corpora (A+B), each on its own sentences; a task that several have is "
@@ -159,10 +145,7 @@ JOINED = Kind(
 )
 
 
-# Every task on training sentences of its own, on as many words as one likes.
-
-
-def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
+def _apart(corpus: Corpus, options: Options, seed: int) -> Corpus:
     """Each training sentence dealt to one task, each task's sentences cut off where it has words enough.
 
     A task's sentences are dealt before any budget is looked at. So its smaller budget is a prefix of its
@@ -221,5 +204,5 @@ APART = Kind(
         "test": SAMPLES["test"],
     },
     tasks=same_tasks,
-    derive=_derive,
+    derive=_apart,
 )

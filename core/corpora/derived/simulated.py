@@ -39,13 +39,6 @@ from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
 from core.wording import plural
 
-# How much two labellings of the same words say about each other: adjusted mutual information.
-#
-# 1 for labellings that are one but for the names of their labels, about 0 for labellings that have nothing
-# to
-# do with each other (the expected value under chance is taken off).
-
-
 # Words looked at, 300,000 over all pairs: a pair costs 3 ms, and 1 ms more for every 1,000 words. So 5
 # artificial tasks take a tenth of a second and 20 take one. Over 20,000 words for a pair change the third
 # digit at most.
@@ -57,7 +50,8 @@ _FEWEST_WORDS = 2_000
 def relatedness(labellings: Sequence[NDArray[np.integer]]) -> NDArray[np.float64]:
     """(L, L) adjusted mutual information of L labellings (N,) of the same N words, normalised by the maximum.
 
-    Of the first words only, fewer where there are many labellings.
+    1 for labellings that differ in the names of their labels only; about 0 for unrelated ones, since the
+    value expected by chance is taken off. Of the first words only, fewer where there are many labellings.
     """
     # Imported here: it takes a second, and most corpora have no use for it.
     from sklearn.metrics import adjusted_mutual_info_score
@@ -103,7 +97,7 @@ def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
     names = _artificial(options)
     alphas = _in_turn(options.get("alpha", (_ALPHA,)), len(names))
     own, others = _sentences(corpus, real.name, names, options, seed)
-    # Every drawn sentence, and the tasks that it is annotated for.
+    # Every drawn sentence with the tasks that it is annotated for.
     drawn = [(one, (real.name,) if others else (real.name, *names)) for one in own]
     drawn += [(one, (name,)) for name, sentences in others.items() for one in sentences]
 
@@ -185,17 +179,16 @@ def _note(
     alphas: Sequence[float],
     seed: int,
 ) -> str:
-    told = "the same words"
-    if others:
-        sizes = [words_of(sentences) for sentences in others.values()]
-        told = (
-            f"{min(sizes):,} to {max(sizes):,} words each"
-            if min(sizes) < max(sizes)
-            else f"{sizes[0]:,} words"
-        )
+    sizes = [words_of(sentences) for sentences in others.values()]
+    if not sizes:
+        extent = "the same words"
+    elif min(sizes) < max(sizes):
+        extent = f"{min(sizes):,} to {max(sizes):,} words each"
+    else:
+        extent = f"{sizes[0]:,} words"
     shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
     return (
-        f"{real} has {words_of(own):,} training words; {plural(len(alphas), 'artificial task')} on {told}, "
+        f"{real} has {words_of(own):,} training words; {plural(len(alphas), 'artificial task')} on {extent}, "
         f"their labels drawn with seed {seed} at α = {shown}."
     )
 
