@@ -4,8 +4,10 @@ nothing runs.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,36 +46,48 @@ PAGES = tuple(LINKS)
 
 @dataclass(frozen=True)
 class Opened:
-    """A page that was opened once for all that is asked of it, with what it sent and received since."""
+    """A page that is opened once for all tests, with the messages it sent and received."""
 
     name: str
     page: Page
-    said: list[str | bytes] = field(default_factory=list)
-    heard: list[str | bytes] = field(default_factory=list)
+    elsewhere: list[str]
+    errors: list[str]
+    sent: list[str | bytes] = field(default_factory=list)
+    received: list[str | bytes] = field(default_factory=list)
 
 
-@pytest.fixture(scope="module", params=PAGES)
-def opened(
-    request: pytest.FixtureRequest, browser: Browser, filled_laboratory: Laboratory
-) -> Iterator[Opened]:
-    """Each page by its link, in the light."""
-    query, told = LINKS[request.param]
-    filled_in = {key: text.format(mrn=filled_laboratory.filled.mrn[0]) for key, text in query.items()}
-    with browser_page(browser) as (page, elsewhere, errors):
-        made = Opened(request.param, page)
+@pytest.fixture(scope="module")
+def opened_pages(browser: Browser, filled_laboratory: Laboratory) -> Iterator[dict[str, Opened]]:
+    """All pages by their links, in the light, open at the same time."""
+    with contextlib.ExitStack() as stack:
+        pages: dict[str, Opened] = {}
+        for name, (query, text) in LINKS.items():
+            page, elsewhere, errors = stack.enter_context(browser_page(browser))
+            pages[name] = opened = Opened(name, page, elsewhere, errors)
+            page.on("websocket", partial(_listen, opened))
+            run = filled_laboratory.filled.mrn[0]
+            page.goto(
+                filled_laboratory.link(name, **{key: part.format(mrn=run) for key, part in query.items()})
+            )
+            expect(page.get_by_role("heading", level=1)).to_have_text(name.capitalize())
+            expect(page.get_by_text(text).first).to_be_visible()
+        for opened in pages.values():
+            _settle(opened.page)
+        yield pages
 
-        def listen(socket: WebSocket) -> None:
-            socket.on("framesent", lambda message: made.said.append(message))
-            socket.on("framereceived", lambda message: made.heard.append(message))
 
-        page.on("websocket", listen)
-        page.goto(filled_laboratory.link(made.name, **filled_in))
-        expect(page.get_by_role("heading", level=1)).to_have_text(made.name.capitalize())
-        expect(page.get_by_text(told).first).to_be_visible()
-        _settle(page)
-        yield made
-        assert not errors
-        assert not elsewhere, "the pages asked another machine for something"
+def _listen(opened: Opened, socket: WebSocket) -> None:
+    socket.on("framesent", lambda message: opened.sent.append(message))
+    socket.on("framereceived", lambda message: opened.received.append(message))
+
+
+@pytest.fixture(params=PAGES)
+def opened(request: pytest.FixtureRequest, opened_pages: dict[str, Opened]) -> Iterator[Opened]:
+    """One of them. It fails the test for errors in scripts and for requests elsewhere."""
+    opened = opened_pages[request.param]
+    yield opened
+    assert not opened.errors
+    assert not opened.elsewhere, "the pages asked another machine for something"
 
 
 @pytest.fixture
@@ -87,15 +101,18 @@ def _settle(page: Page) -> None:
     page.evaluate(_STILL, _SETTLE_MS)
 
 
-def test_a_page_sends_almost_nothing_while_nothing_runs(opened: Opened) -> None:
-    """It asks now and then whether something was launched elsewhere, in a few kilobytes."""
-    assert opened.said
-    opened.said.clear()
-    opened.heard.clear()
-    opened.page.wait_for_timeout(_QUIET_MS)
-    assert 1 <= len(opened.said) <= _MOST_LOOKS
-    assert sum(map(len, [*opened.said, *opened.heard])) <= _MOST_BYTES
-    picture(opened.page, f"everywhere-{opened.name}")
+def test_pages_send_almost_nothing_while_nothing_runs(opened_pages: dict[str, Opened]) -> None:
+    """Each asks now and then whether something was launched elsewhere, in a few kilobytes."""
+    for opened in opened_pages.values():
+        assert opened.sent
+        opened.sent.clear()
+        opened.received.clear()
+    opened_pages["launch"].page.wait_for_timeout(_QUIET_MS)
+    for opened in opened_pages.values():
+        assert 1 <= len(opened.sent) <= _MOST_LOOKS, opened.name
+        assert sum(map(len, [*opened.sent, *opened.received])) <= _MOST_BYTES, opened.name
+    for opened in opened_pages.values():
+        picture(opened.page, f"everywhere-{opened.name}")
 
 
 def test_words_can_be_read(page: Page) -> None:
