@@ -4,6 +4,7 @@ answers that pages load nothing from elsewhere, what they will need next, and wh
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import pkgutil
@@ -20,8 +21,7 @@ from core.errors import MRNLabError
 from core.paths import keep_private
 from dashboard import security
 from dashboard.components.charts import plotly_url
-from jobs.doctor.machine import is_local, open_to_all
-from jobs.worker.idle import collect_seldom, keep_what_is_there
+from jobs.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     """While the server runs. At its start it says who can reach it, where that is more than this machine, and
     what every page needs is imported and read, in the background.
     """
-    collect_seldom()
+    gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
     keep_private()
     address = st.get_option("server.address")
     if not is_local(address) and not security.demanded():
@@ -54,8 +54,9 @@ def _get_ready() -> None:
         # A page's script draws when it is imported, as does main; and app is what runs.
         if module.name not in ("dashboard.app", "dashboard.main") and not module.name.endswith(".page"):
             importlib.import_module(module.name)
-    # Streamlit collects garbage after every run of a page.
-    keep_what_is_there()
+    # Streamlit collects garbage after every run of a page: 0.3 s, unless the modules are frozen.
+    gc.collect()
+    gc.freeze()
     resources = importlib.import_module("dashboard.shared.resources")
     try:
         resources.get_ready()

@@ -1,9 +1,12 @@
-"""Stop, resume, retry, archive, label and delete runs, each answered in words."""
+"""Stop, resume, retry, archive, label and delete runs; pause the queue and drain machines. Each request is
+answered in words.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +19,21 @@ from core.plain_text import shortened
 from core.store import ACTIVE, RESTARTABLE, RunState, Store, normal_tag
 from jobs.engines import Engine, default_engine
 
+PRIORITIES = (-1000, 1000)
+"""The lowest and the highest priority that a run may be given by hand. Unsaid it is 0."""
+MOST_RETRIES = 100
+"""How often a run may be resumed by itself: one that dies oftener wants a look."""
+
+_STOPPABLE = ACTIVE - {RunState.CANCELLING}
+_STOPPED = {
+    RunState.CANCELLED: "was waiting and is cancelled",
+    RunState.CANCELLING: "stops at its next step",
+}
+
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one request. `message` is a sentence for the researcher."""
+    """What became of one request. `message` is a sentence for the researcher; `run_id` is 0 for no run."""
 
     run_id: int
     done: bool
@@ -37,11 +51,11 @@ class Remains:
 
 
 def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
-    """Acts on each run; one that refuses does not keep the others from it."""
+    """Acts on each run, and answers what `act` says of it; one that refuses does not keep the others back."""
     answers = []
     for run_id in dict.fromkeys(ids):
         try:
-            answers.append(Answer(run_id, True, act(run_id)))
+            answers.append(Answer(run_id, True, f"Run {run_id} {act(run_id)}"))
         except MRNLabError as error:
             answers.append(Answer(run_id, False, str(error)))
     return answers
@@ -51,14 +65,8 @@ def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by its supervisor."""
     wanted = list(dict.fromkeys(ids))
     asked = store.request_stops(wanted)
-
-    def told(run_id: int) -> str:
-        # Of one that was not asked the store says why.
-        if (asked.get(run_id) or store.request_stop(run_id)) is RunState.CANCELLED:
-            return f"Run {run_id} was waiting and is cancelled."
-        return f"Run {run_id} stops at its next step."
-
-    return _each(wanted, told)
+    # Of one that was not asked the store says why.
+    return _each(wanted, lambda run_id: f"{_STOPPED[asked.get(run_id) or store.request_stop(run_id)]}.")
 
 
 def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
@@ -73,14 +81,14 @@ def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> li
             if run.saved_step is not None:
                 _check_restartable(run_id, run.state)
                 store.requeue(run_id, resume=True)
-                return f"Run {run_id} goes on from step {run.saved_step:,}."
+                return f"goes on from step {run.saved_step:,}."
             if run.state is RunState.FAILED:
                 raise IllegalMove(
                     f"Run {run_id} has failed and has saved no training state; retry it once the cause is "
                     "removed."
                 )
             _restart(store, run_id)
-            return f"Run {run_id} has saved no training state yet and starts from its beginning."
+            return "has saved no training state yet and starts from its beginning."
 
     return _and_workers(store, _each(ids, act), engine)
 
@@ -90,7 +98,7 @@ def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> lis
 
     def act(run_id: int) -> str:
         _restart(store, run_id)
-        return f"Run {run_id} is queued again and starts from its beginning."
+        return "is queued again and starts from its beginning."
 
     return _and_workers(store, _each(ids, act), engine)
 
@@ -99,9 +107,9 @@ def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Puts runs that have ended out of sight; nothing of them is lost."""
 
     def act(run_id: int) -> str:
-        store.run(run_id)  # one that is not there is told
+        store.run(run_id)  # raises where there is none
         store.archive([run_id])
-        return f"Run {run_id} is archived; the filter archived:yes finds it."
+        return "is archived; the filter archived:yes finds it."
 
     with store.transaction():
         return _each(ids, act)
@@ -113,7 +121,7 @@ def restore(store: Store, ids: Iterable[int]) -> list[Answer]:
     def act(run_id: int) -> str:
         store.run(run_id)
         store.restore([run_id])
-        return f"Run {run_id} is in the lists again."
+        return "is in the lists again."
 
     with store.transaction():
         return _each(ids, act)
@@ -126,7 +134,7 @@ def label(store: Store, ids: Iterable[int], *, add: Sequence[str], remove: Seque
         store.add_tags([run_id], add)
         store.remove_tags([run_id], remove)
         tags = store.run(run_id).tags
-        return f"Run {run_id} is tagged {', '.join(tags)}." if tags else f"Run {run_id} has no tags."
+        return f"is tagged {', '.join(tags)}." if tags else "has no tags."
 
     for tag in (*add, *remove):
         normal_tag(tag)
@@ -139,7 +147,7 @@ def set_note(store: Store, run_id: int, text: str) -> list[Answer]:
 
     def act(run_id: int) -> str:
         store.set_note(run_id, text)
-        return f"Run {run_id} has {'a new' if text.strip() else 'no'} note."
+        return f"has {'a new' if text.strip() else 'no'} note."
 
     return _each([run_id], act)
 
@@ -147,7 +155,7 @@ def set_note(store: Store, run_id: int, text: str) -> list[Answer]:
 def remains(store: Store, ids: Collection[int]) -> Remains:
     """What deleting these runs would take away."""
     scores, snapshots = store.recorded(ids)
-    files = (file for run_id in ids for one in _checkpoints(run_id) for file in one.rglob("*"))
+    files = (file for run_id in ids for folder in _checkpoints(run_id) for file in folder.rglob("*"))
     size = sum(file.stat().st_size for file in files if file.is_file())
     return Remains(len(ids), scores, snapshots, size)
 
@@ -156,13 +164,13 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Deletes runs that have ended or wait, with all that was recorded, their checkpoint and their log."""
 
     def act(run_id: int) -> str:
-        store.run(run_id)  # one that is not there is told
+        store.run(run_id)
         if (place := shared_artefacts()) is not None:
             SharedFolders(place, str(run_id)).remove()
         store.delete_runs([run_id])
         _remove_checkpoint(run_id)
         log_path(run_id).unlink(missing_ok=True)
-        return f"Run {run_id} is deleted, with its scores, its checkpoint and its log."
+        return "is deleted, with its scores, its checkpoint and its log."
 
     return _each(ids, act)
 
@@ -181,13 +189,14 @@ def _check_restartable(run_id: int, state: RunState) -> None:
 
 
 def _remove_checkpoint(run_id: int) -> None:
-    """Removes a run's checkpoint and its training states."""
-    for one in _checkpoints(run_id):
-        shutil.rmtree(one, ignore_errors=True)
+    for folder in _checkpoints(run_id):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _checkpoints(run_id: int) -> list[Path]:
-    # By the run's number, never by a path from the store: nothing outside the laboratory is touched.
+    """The folders of a run's checkpoint and training states: by the run's number, never by a path from the
+    store, so that nothing outside the laboratory is touched.
+    """
     folder = checkpoint_dir(run_id)
     return [folder, *folder.parent.glob(f"{run_id}.*")]
 
@@ -198,55 +207,46 @@ def _and_workers(store: Store, answers: list[Answer], engine: Engine | None) -> 
     return answers
 
 
-# What holds the queue and what goes first, changed on request and answered in words.
-
-
-PRIORITIES = (-1000, 1000)
-"""The lowest and the highest priority that a run may be given by hand. Unsaid it is 0."""
-MOST_RETRIES = 100
-"""How often a run may be resumed by itself: one that dies oftener wants a look."""
-
-_STOPPABLE = ACTIVE - {RunState.CANCELLING}
-
-
 def pause(store: Store) -> list[Answer]:
     """No waiting run starts from now on."""
     store.pause_queue()
-    return [_whole("The queue is paused. What trains goes on; what waits starts when you resume the queue.")]
+    message = "The queue is paused. What trains goes on; what waits starts when you resume the queue."
+    return [Answer(0, True, message)]
 
 
 def unpause(store: Store, engine: Engine | None = None) -> list[Answer]:
     """Waiting runs start again."""
     store.unpause_queue()
-    (engine or default_engine()).ensure_workers(store)
-    return [_whole("The queue goes on.")]
+    return _and_workers(store, [Answer(0, True, "The queue goes on.")], engine)
 
 
 def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:
     """A machine takes no more runs. What it trains goes on, or with `now` is saved and waits for another."""
     _check_host(host)
     store.drain(host, now=now)
-    if now:
-        return [_whole(f"{host} takes no more runs; what it trains is saved and waits again.")]
-    return [_whole(f"{host} takes no more runs; what it trains goes on to its end.")]
+    rest = "is saved and waits again" if now else "goes on to its end"
+    return [Answer(0, True, f"{host} takes no more runs; what it trains {rest}.")]
 
 
 def undrain(store: Store, host: str, engine: Engine | None = None) -> list[Answer]:
     """A machine takes runs again."""
     _check_host(host)
     store.undrain(host)
-    (engine or default_engine()).ensure_workers(store)
-    return [_whole(f"{host} takes runs again.")]
+    return _and_workers(store, [Answer(0, True, f"{host} takes runs again.")], engine)
+
+
+def _check_host(name: str) -> None:
+    """Raises MRNLabError where no machine can have that name (RFC 1123, and `_`, which some have)."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,253}", name):
+        raise MRNLabError(
+            f"'{shortened(name)}' is not the name of a machine; `mrnlab queue` lists those that train."
+        )
 
 
 def stop_all(store: Store, ids: Collection[int]) -> list[Answer]:
     """Stops many runs at once; those that have ended meanwhile are left as they are."""
-    words = {
-        RunState.CANCELLED: "was waiting and is cancelled",
-        RunState.CANCELLING: "stops at its next step",
-    }
-    asked = store.request_stops(ids)
-    return [Answer(run_id, True, f"Run {run_id} {words[state]}.") for run_id, state in sorted(asked.items())]
+    asked = sorted(store.request_stops(ids).items())
+    return [Answer(run_id, True, f"Run {run_id} {_STOPPED[state]}.") for run_id, state in asked]
 
 
 def stop_launch(store: Store, name: str) -> list[Answer]:
@@ -263,36 +263,24 @@ def resume_launch(store: Store, name: str, engine: Engine | None = None) -> list
 
 def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer]:
     """Gives these runs a priority: higher ones start first."""
+
+    def act(run_id: int) -> str:
+        if run_id not in known:
+            raise MRNLabError(f"There is no run {run_id}.")
+        return f"has priority {priority}."
+
     with store.transaction():
         store.set_priority(ids, priority)
-        there = {run.id for run in store.runs(ids, with_facts=False)}
-    return [
-        Answer(run_id, True, f"Run {run_id} has priority {priority}.")
-        if run_id in there
-        else Answer(run_id, False, f"There is no run {run_id}.")
-        for run_id in ids
-    ]
+        known = {run.id for run in store.runs(ids, with_facts=False)}
+    return _each(ids, act)
 
 
 def move(store: Store, ids: Iterable[int], by: int) -> list[Answer]:
     """Raises (or lowers) the priority of those of the runs that wait."""
-    waiting = [run for run in store.runs(list(ids), with_facts=False) if run.state is RunState.QUEUED]
-    levels: dict[int, list[int]] = {}
-    for run in waiting:
-        least, most = PRIORITIES
-        levels.setdefault(min(most, max(least, run.priority + by)), []).append(run.id)
+    least, most = PRIORITIES
+    levels: dict[int, list[int]] = defaultdict(list)
+    for run in store.runs(list(ids), with_facts=False):
+        if run.state is RunState.QUEUED:
+            levels[min(most, max(least, run.priority + by))].append(run.id)
     with store.transaction():
         return [answer for level, some in levels.items() for answer in prioritise(store, some, level)]
-
-
-def _check_host(name: str) -> None:
-    """Raises MRNLabError where no machine can have that name (RFC 1123, and `_`, which some have)."""
-    if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,253}", name):
-        raise MRNLabError(
-            f"'{shortened(name)}' is not the name of a machine; `mrnlab queue` lists those that train."
-        )
-
-
-def _whole(message: str) -> Answer:
-    """An answer about no single run."""
-    return Answer(0, True, message)

@@ -1,8 +1,8 @@
-"""How long runs will take: from past runs on this machine, else a rough guess.
+"""What runs will take, in time and on disk: from past runs on this machine, else a rough guess.
 
 A run costs its start-up and its end (corpus, encoder, features, the last scores), and then so many seconds
-for each training word of each epoch. Both are medians over the newest past runs that are most alike. A
-worker's first run also loads the libraries, which is told apart.
+for each training word of each epoch. Both are medians over the newest past runs that are most alike. The
+first run of a worker also loads the libraries.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import shutil
 import socket
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +42,16 @@ _ROUGH_BILSTM_S = 0.0013
 _ROUGH_GPU_FACTOR = 0.05
 _ROUGH_START_S = 1.5
 _ROUGH_LIBRARIES_S = 9.0  # a worker's first run also imports torch and Transformers
+_WORDS_PER_SENTENCE = 15.0  # of the corpora that the rough rates were measured on
 # How far a rough guess, and one from a single run or two, has been seen to be off.
 _ROUGH_RANGE = (0.4, 2.5)
 _FEW_RANGE = (0.7, 1.5)
+# Megabytes of a fine-tuned encoder's checkpoint, where no run has left one yet; of bare heads it is nothing.
+_ROUGH_MB = {"minilm": 90.0}
+_ROUGH_OTHER_MB = 500.0
+_SUBWORDS_PER_WORD = 1.4
+_BYTES_PER_FEATURE = 4
+_OTHER_FEATURES = 768
 
 
 @dataclass(frozen=True)
@@ -77,38 +85,17 @@ class Cost:
         return all(run.rough for run in self.runs)
 
 
-def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
-    """How long these runs will take on this machine, one after another in each of its slots.
+@dataclass(frozen=True)
+class Disk:
+    """Bytes that runs will leave behind, and bytes that are free where they are kept."""
 
-    Raises MRNLabError where a corpus cannot be read.
-    """
-    if not configs:
-        return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
-    past = _past_runs(store)
-    usual = _after_the_first(past)
-    rates = {kind: _rate(store, usual, kind) for kind in dict.fromkeys(map(_kind, configs))}
-    words = {
-        data: _words(*data) for data in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in configs)
-    }
-    runs = tuple(
-        _run_cost(
-            config, rates[_kind(config)], words[config.corpus, config.columns, config.tasks] * config.fraction
-        )
-        for config in configs
-    )
-    slots = min(slot_count(), len(configs))
-    first = _first_run(past)
-    return Cost(
-        runs,
-        first.seconds,
-        first.seconds + sum(run.seconds for run in runs) / slots,
-        first.least + sum(run.least for run in runs) / slots,
-        first.most + sum(run.most for run in runs) / slots,
-        _basis(configs, rates),
-    )
+    needed: float
+    free: float
 
-
-_Kind = tuple[Any, ...]
+    @property
+    def short(self) -> bool:
+        """Whether the runs would fill more than nine tenths of what is free."""
+        return self.needed > 0.9 * self.free
 
 
 @dataclass(frozen=True)
@@ -119,35 +106,56 @@ class _Rate:
 
     start: float
     per_word: float
-    least: float
-    most: float
+    spread: tuple[float, float]
     runs: int
     alike: bool
 
 
+_Kind = tuple[Any, ...]
+# Kinds are compared as far as here: all of it; without the data; without the paradigm; encoder and training.
+_DEPTHS = (6, 4, 3, 2)
+
+
 def _kind(config: RunConfig) -> _Kind:
-    """What decides a run's pace, the loosest first: past runs that share all of it are the most alike."""
-    return (
-        config.encoder,
-        config.encoder_training,
-        config.batch_size,
-        config.paradigm,
-        config.corpus,
-        len(config.tasks),
+    """What decides a run's pace, the most important first."""
+    data = (config.corpus, len(config.tasks))
+    return (config.encoder, config.encoder_training, config.batch_size, config.paradigm, *data)
+
+
+def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
+    """How long these runs will take on this machine, one after another in each of its slots.
+
+    Raises MRNLabError where a corpus cannot be read.
+    """
+    if not configs:
+        return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
+    usual, longer = _past_runs(store)
+    rates = {kind: _rate(store, usual, kind) for kind in dict.fromkeys(map(_kind, configs))}
+    words = {data: _words(*data) for data in dict.fromkeys(map(_data, configs))}
+    runs = tuple(
+        _run_cost(config, rates[_kind(config)], words[_data(config)] * config.fraction) for config in configs
     )
+    first = _first_run(longer)
+    slots = min(slot_count(), len(configs))
+    seconds, least, most = (
+        getattr(first, name) + sum(getattr(run, name) for run in runs) / slots
+        for name in ("seconds", "least", "most")
+    )
+    return Cost(runs, first.seconds, seconds, least, most, _basis(configs, rates))
 
 
-# Compared as far as here: all of a kind; without the data; without the paradigm; encoder and training alone.
-_LOOSER = (6, 4, 3, 2)
+def _data(config: RunConfig) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
+    return config.corpus, config.columns, config.tasks
 
 
-def _past_runs(store: Store) -> list[Run]:
-    """The newest runs that ended well on this machine, at their first try: resumed ones took longer.
+def _past_runs(store: Store) -> tuple[list[Run], list[float]]:
+    """The newest runs that ended well on this machine, at their first try (resumed ones took longer), less
+    the first of each worker; and by how many seconds these took longer than the next like it.
 
     Without those whose steps have a budget of subwords: how many words they saw is not on record.
     """
     host = socket.gethostname()
-    return [
+    past = [
         run
         for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
         if run.config_problem is None
@@ -158,18 +166,39 @@ def _past_runs(store: Store) -> list[Run]:
         and run.total_steps
         and run.seconds
     ]
+    by_worker: dict[Owner | None, list[Run]] = defaultdict(list)
+    for run in reversed(past):
+        by_worker[run.owner].append(run)
+    loading, longer = set(), []
+    for first, *later in by_worker.values():
+        alike = [run for run in later if _kind(run.config) == _kind(first.config)]
+        if alike:
+            loading.add(first.id)
+        if alike and alike[0] is later[0] and first.config.epochs == later[0].config.epochs:
+            longer.append((first.seconds or 0.0) - (later[0].seconds or 0.0))
+    return [run for run in past if run.id not in loading], longer
+
+
+def _first_run(longer: Sequence[float]) -> RunCost:
+    """How much longer the first run of a worker takes than the next like it. At least nothing, where few runs
+    say so: a worker may be there still, and the libraries in the machine's memory.
+    """
+    if not longer:
+        return RunCost(_ROUGH_LIBRARIES_S, 0.0, _ROUGH_LIBRARIES_S * _ROUGH_RANGE[1], rough=True)
+    usual = max(0.0, statistics.median(longer))
+    if len(longer) < _ENOUGH_TO_SPREAD:
+        return RunCost(usual, 0.0, usual * _FEW_RANGE[1], rough=False)
+    return RunCost(usual, max(0.0, min(longer)), max(usual, *longer), rough=False)
 
 
 def _rate(store: Store, past: Sequence[Run], kind: _Kind) -> _Rate | None:
     """The pace of the past runs most like that kind; None where none has its encoder and training."""
-    groups = [[run for run in past if _kind(run.config)[:depth] == kind[:depth]] for depth in _LOOSER]
-    found = next((group for group in groups if len(group) >= _ENOUGH), None)
-    found = found or next((group for group in groups if group), None)
-    if found is None:
+    groups = [[run for run in past if _kind(run.config)[:depth] == kind[:depth]] for depth in _DEPTHS]
+    chosen = next((group for least in (_ENOUGH, 1) for group in groups if len(group) >= least), None)
+    if chosen is None:
         return None
-    alike = found is groups[0]
     # Facts tell how many words a run has seen; they are read of these few runs only.
-    known = store.runs(ids=[run.id for run in found[:_ALIKE]])
+    known = store.runs(ids=[run.id for run in chosen[:_ALIKE]])
     trained = store.latest_times([run.id for run in known], _TRAINING_LOSS)
     measured = [
         (run.seconds or 0.0, min(trained[run.id][1], run.seconds or 0.0), work)
@@ -180,12 +209,12 @@ def _rate(store: Store, past: Sequence[Run], kind: _Kind) -> _Rate | None:
         return None
     start = statistics.median(seconds - training for seconds, training, _ in measured)
     per_word = statistics.median(training / work for _, training, work in measured)
-    ratios = sorted(seconds / (start + per_word * work) for seconds, _, work in measured)
-    least, most = _FEW_RANGE
-    if len(ratios) >= _ENOUGH_TO_SPREAD:
+    spread = _FEW_RANGE
+    if len(measured) >= _ENOUGH_TO_SPREAD:
+        ratios = [seconds / (start + per_word * work) for seconds, _, work in measured]
         tenths = statistics.quantiles(ratios, n=10, method="inclusive")
-        least, most = min(1.0, tenths[0]), max(1.0, tenths[-1])
-    return _Rate(start, per_word, least, most, len(measured), alike)
+        spread = min(1.0, tenths[0]), max(1.0, tenths[-1])
+    return _Rate(start, per_word, spread, len(measured), chosen is groups[0])
 
 
 def _work_done(run: Run) -> float:
@@ -198,67 +227,23 @@ def _work_done(run: Run) -> float:
     return float(run.total_steps * run.config.batch_size * per_sentence)
 
 
-def _by_worker(past: Sequence[Run]) -> dict[Owner | None, list[Run]]:
-    """The past runs of each worker, the first one first."""
-    by_worker: dict[Owner | None, list[Run]] = {}
-    for run in reversed(past):
-        by_worker.setdefault(run.owner, []).append(run)
-    return by_worker
-
-
-def _after_the_first(past: Sequence[Run]) -> list[Run]:
-    """The past runs without the first of each worker that trained another one like it."""
-    first = {
-        runs[0].id for runs in _by_worker(past).values() if _kind(runs[0].config) in map(_of_run, runs[1:])
-    }
-    return [run for run in past if run.id not in first]
-
-
-def _of_run(run: Run) -> _Kind:
-    return _kind(run.config)
-
-
-def _first_run(past: Sequence[Run]) -> RunCost:
-    """How much longer the first run of a worker takes than the next like it. At least nothing, where few runs
-    say so: a worker may be there still, and the libraries in the machine's memory.
-    """
-    by_worker = _by_worker(past)
-    longer = [
-        (one.seconds or 0.0) - (other.seconds or 0.0)
-        for one, other, *_ in (runs for runs in by_worker.values() if runs[1:])
-        if _kind(one.config) == _kind(other.config) and one.config.epochs == other.config.epochs
-    ]
-    if not longer:
-        return RunCost(_ROUGH_LIBRARIES_S, 0.0, _ROUGH_LIBRARIES_S * _ROUGH_RANGE[1], rough=True)
-    usual = max(0.0, statistics.median(longer))
-    if len(longer) < _ENOUGH_TO_SPREAD:
-        return RunCost(usual, 0.0, usual * _FEW_RANGE[1], rough=False)
-    return RunCost(usual, max(0.0, min(longer)), max(usual, *longer), rough=False)
-
-
 def _run_cost(config: RunConfig, rate: _Rate | None, words: float) -> RunCost:
     if rate is None:
-        seconds = _rough_seconds(config, words)
-        least, most = _ROUGH_RANGE
+        seconds, (least, most) = _rough_seconds(config, words / _WORDS_PER_SENTENCE), _ROUGH_RANGE
     else:
-        seconds = rate.start + rate.per_word * words * config.epochs
-        least, most = rate.least, rate.most
+        seconds, (least, most) = rate.start + rate.per_word * words * config.epochs, rate.spread
     return RunCost(seconds, least * seconds, most * seconds, rate is None)
 
 
-_WORDS_PER_SENTENCE = 15.0  # of the corpora that the rough rates were measured on
-
-
-def _rough_seconds(config: RunConfig, words: float) -> float:
-    sentences = words / _WORDS_PER_SENTENCE
+def _rough_seconds(config: RunConfig, sentences: float) -> float:
     full = _ROUGH_FULL_S.get(base_name(config.encoder), _ROUGH_FULL_OTHER_S)
     if gpu_count() and config.device != "cpu":
         full *= _ROUGH_GPU_FACTOR
-    if config.encoder_training == "frozen":
-        # One forward pass of each sentence, then the rest alone.
-        rest = _ROUGH_HEADS_S if config.bilstm_hidden is None else _ROUGH_BILSTM_S
-        return _ROUGH_START_S + full / 6 * sentences + rest * sentences * config.epochs
-    return _ROUGH_START_S + full * sentences * config.epochs
+    if config.encoder_training == "full":
+        return _ROUGH_START_S + full * sentences * config.epochs
+    # One forward pass of each sentence, then the rest alone.
+    rest = _ROUGH_HEADS_S if config.bilstm_hidden is None else _ROUGH_BILSTM_S
+    return _ROUGH_START_S + full / 6 * sentences + rest * sentences * config.epochs
 
 
 def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str]) -> float:
@@ -274,31 +259,24 @@ def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str]) -
 def _basis(configs: Sequence[RunConfig], rates: Mapping[_Kind, _Rate | None]) -> str:
     """What the times rest on, as the end of a sentence."""
     known = [rate for rate in rates.values() if rate is not None]
-    unknown = [kind for kind, rate in rates.items() if rate is None]
-    strange = ", ".join(dict.fromkeys(f"{kind[0]} ({_TRAINING[kind[1]]})" for kind in unknown))
+    unknown = dict.fromkeys(
+        f"{encoder} ({'frozen' if training == 'frozen' else 'fine-tuned'})"
+        for (encoder, training, *_), rate in rates.items()
+        if rate is None
+    )
     if not known:
-        return f"a rough guess: no run with {strange} has ended on this machine yet"
+        return f"a rough guess: no run with {', '.join(unknown)} has ended on this machine yet"
     if unknown:
         rough = sum(rates[_kind(config)] is None for config in configs)
         return (
             f"from past runs on this machine, but for {rough} of {len(configs)} runs a rough guess: "
-            f"none with {strange} has ended here yet"
+            f"none with {', '.join(unknown)} has ended here yet"
         )
-    number = min(rate.runs for rate in known)
     if all(rate.alike for rate in known):
-        return f"from {number} past {'run' if number == 1 else 'runs'} of {_each(known)} on this machine"
+        number = min(rate.runs for rate in known)
+        kinds = "this kind" if len(known) == 1 else "each kind at least"
+        return f"from {number} past {'run' if number == 1 else 'runs'} of {kinds} on this machine"
     return "from past runs on this machine, of other data or paradigms over the same encoder"
-
-
-_TRAINING = {"full": "fine-tuned", "frozen": "frozen"}
-
-
-def _each(known: Sequence[_Rate]) -> str:
-    return "this kind" if len(known) == 1 else "each kind at least"
-
-
-# How long runs that train still take, and all that waits. What runs to come will take says
-# `jobs.estimates`.
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
@@ -307,13 +285,13 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
 
     The pace is that of training alone: a long start (corpus, encoder, features) says nothing about the rest.
     """
-    training = {run.id: run for run in runs if run.state is RunState.RUNNING and run.total_steps}
-    left = {}
-    for run_id, (step, seconds) in store.latest_times(training, _TRAINING_LOSS).items():
-        total = training[run_id].total_steps
-        if step and total:
-            left[run_id] = max(0.0, seconds / step * (total - step))
-    return left
+    totals = {run.id: run.total_steps for run in runs if run.state is RunState.RUNNING and run.total_steps}
+    times = store.latest_times(totals, _TRAINING_LOSS)
+    return {
+        run_id: max(0.0, seconds / step * (totals[run_id] - step))
+        for run_id, (step, seconds) in times.items()
+        if step
+    }
 
 
 def queue_left(store: Store) -> float | None:
@@ -321,47 +299,20 @@ def queue_left(store: Store) -> float | None:
     machine's slots at least). None where it cannot be told: no past run is like these, or data are not here.
     """
     training = store.runs(states={RunState.RUNNING}, with_facts=False)
-    waiting = [
-        one for one in store.runs(states={RunState.QUEUED}, with_facts=False) if not one.config_problem
-    ]
+    queued = store.runs(states={RunState.QUEUED}, with_facts=False)
+    waiting = [run.config for run in queued if not run.config_problem]
     left = eta(store, training)
     if not waiting:
         return max(left.values()) if training and len(left) == len(training) else None
     try:
-        spent = cost(store, [run.config for run in waiting])
+        expected = cost(store, waiting)
         workers = max(slot_count(), len(training))
     except MRNLabError:
         return None
-    if spent.rough:
+    if expected.rough:
         return None
-    return (sum(run.seconds for run in spent.runs) + sum(left.values())) / min(
-        workers, len(waiting) + len(training)
-    )
-
-
-# How much disk runs will fill: what past ones have left, else a rough guess.
-
-
-# The newest runs that succeeded, among which one of the kind is looked for: bounded, however many there are.
-# Megabytes of a fine-tuned encoder's checkpoint, where no run has left one yet; of bare heads it is nothing.
-_ROUGH_MB = {"minilm": 90.0}
-_ROUGH_OTHER_MB = 500.0
-_SUBWORDS_PER_WORD = 1.4
-_BYTES = 4  # of a number of a frozen encoder's features
-_OTHER_FEATURES = 768
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Bytes that runs will leave behind, and bytes that are free where they are kept."""
-
-    needed: float
-    free: float
-
-    @property
-    def short(self) -> bool:
-        """Whether the runs would fill more than nine tenths of what is free."""
-        return self.needed > 0.9 * self.free
+    total = sum(run.seconds for run in expected.runs) + sum(left.values())
+    return total / min(workers, len(waiting) + len(training))
 
 
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
@@ -369,10 +320,26 @@ def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
 
     Raises MRNLabError where a corpus cannot be read.
     """
-    kinds = dict.fromkeys((one.encoder, one.encoder_training) for one in configs)
-    left = {kind: _checkpoint_bytes(store, *kind) for kind in kinds}
-    checkpoints = sum(left[one.encoder, one.encoder_training] for one in configs)
-    return Disk(checkpoints + _feature_bytes(configs), float(shutil.disk_usage(home()).free))
+    kinds = [(config.encoder, config.encoder_training) for config in configs]
+    sizes = {kind: _checkpoint_bytes(store, *kind) for kind in set(kinds)}
+    needed = sum(sizes[kind] for kind in kinds)
+    # The features of each frozen encoder and each set of sentences are kept once.
+    frozen = {
+        (
+            config.corpus,
+            config.columns,
+            base_name(config.encoder),
+            config.fraction,
+            config.seed * (config.fraction < 1),
+        )
+        for config in configs
+        if config.encoder_training == "frozen"
+    }
+    for corpus, columns, encoder, fraction, _ in frozen:
+        features = ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
+        words = fraction * summarise(corpus, columns).splits["train"].tokens
+        needed += _BYTES_PER_FEATURE * features * _SUBWORDS_PER_WORD * words
+    return Disk(needed, float(shutil.disk_usage(home()).free))
 
 
 def _checkpoint_bytes(store: Store, encoder: str, training: str) -> float:
@@ -383,18 +350,3 @@ def _checkpoint_bytes(store: Store, encoder: str, training: str) -> float:
             if size:  # else it was removed by hand
                 return float(size)
     return 0.0 if training == "frozen" else 1e6 * _ROUGH_MB.get(base_name(encoder), _ROUGH_OTHER_MB)
-
-
-def _feature_bytes(configs: Iterable[RunConfig]) -> float:
-    """The features of each frozen encoder and each set of sentences, four bytes a number, once."""
-    texts = {
-        (one.corpus, one.columns, base_name(one.encoder), one.fraction, one.seed if one.fraction < 1 else 0)
-        for one in configs
-        if one.encoder_training == "frozen"
-    }
-    total = 0.0
-    for corpus, columns, encoder, fraction, _ in texts:
-        features = ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
-        words = fraction * summarise(corpus, columns).splits["train"].tokens
-        total += _BYTES * features * _SUBWORDS_PER_WORD * words
-    return total

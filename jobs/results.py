@@ -15,14 +15,12 @@ from core.store import Conditions, Run, RunState, StoredScore
 from core.wording import which_runs
 from jobs.naming import corpus_name, differing, field_text
 
-# Which runs count as samples of one distribution: one run a seed, under the same conditions.
-
-
 UNKNOWN = Conditions()
 """What is known of a run that has not begun, or was trained before conditions were stored."""
 
 _Of = Callable[[Conditions], str | None]
 
+_TEXT: _Of = attrgetter("text")
 RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
 """By field, what `auto` stood for in a run."""
 
@@ -56,15 +54,11 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     kept: set[int] = set()
     for same in configurations.values():
         newest = max(same, key=_rank)
-        for of in (_text, *RESOLVED.values()):
+        for of in (_TEXT, *RESOLVED.values()):
             same = next(group for group in alike(same, known, of).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
     return [run for run in runs if run.id in kept]
-
-
-def _text(conditions: Conditions) -> str | None:
-    return conditions.text
 
 
 def _rank(run: Run) -> tuple[bool, int]:
@@ -173,36 +167,31 @@ def settings(
     `conditions` (`Store.conditions`) tell which runs of a corpus saw the same text. Runs of which that is not
     known stand with the others as long as these agree.
     """
-    groups: dict[tuple[str, float, str], list[Run]] = {}
+    known = conditions or {}
+    groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
     for run in runs:
-        config = run.config
-        groups.setdefault((config.corpus, config.fraction, config.pos_score), []).append(run)
-    shares, ways = defaultdict(set), defaultdict(set)
-    for corpus, fraction, pos_score in groups:
-        shares[corpus].add(fraction)
-        ways[corpus, fraction].add(pos_score)
-    found = {}
+        groups[run.config.corpus, run.config.fraction, run.config.pos_score].append(run)
+    shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
+    ways = Counter(key[:2] for key in groups)
+    by_setting = {}
     for (corpus, fraction, pos_score), same in groups.items():
         parts = [corpus_name(same[0].config)]
-        if fraction < 1 or len(shares[corpus]) > 1:
+        if fraction < 1 or shares[corpus] > 1:
             parts.append(field_text("fraction", fraction))
-        if len(ways[corpus, fraction]) > 1:
+        if ways[corpus, fraction] > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
-        texts = alike(same, conditions or {}, lambda known: known.text)
-        note = _text_note(texts, conditions or {})
+        texts = alike(same, known, _TEXT)
+        note = _text_note(texts, known)
         for text, runs_of_text in texts.items():
-            told = [_text_name(text)] if len(texts) > 1 else []
-            name = ", ".join([*parts, *told])
-            found[Setting(corpus, fraction, pos_score, name, text, note)] = runs_of_text
-    names = Counter(setting.name for setting in found)
+            name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
+            by_setting[Setting(corpus, fraction, pos_score, name, text, note)] = runs_of_text
+    names = Counter(setting.name for setting in by_setting)
+    # Two folders of one name: then the whole path tells them apart.
     return {
-        # Two folders of one name: then the whole path tells them apart.
-        (
-            setting
-            if names[setting.name] == 1
-            else replace(setting, name=f"{setting.name} ({setting.corpus})")
-        ): own
-        for setting, own in found.items()
+        setting
+        if names[setting.name] == 1
+        else replace(setting, name=f"{setting.name} ({setting.corpus})"): own
+        for setting, own in by_setting.items()
     }
 
 
@@ -213,19 +202,14 @@ def _text_name(text: str | None) -> str:
 def _text_note(texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]) -> str:
     """Why these runs of one corpus are in several tables, or which of them are taken to be of its text."""
     if len(texts) > 1:
-        told = [f"{_text_name(text)} in {which_runs(_ids(runs))}" for text, runs in texts.items()]
-        return f"The corpus changed between runs, so there is a table for each text: {'; '.join(told)}."
+        ids = {text: sorted(run.id for run in runs) for text, runs in texts.items()}
+        parts = [f"{_text_name(text)} in {which_runs(of_text)}" for text, of_text in ids.items()]
+        return f"The corpus changed between runs, so there is a table for each text: {'; '.join(parts)}."
     ((text, runs),) = texts.items()
-    unknown = [run.id for run in runs if run.id not in conditions or conditions[run.id].text is None]
+    unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
     if text is None or not unknown:
         return ""
-    return (
-        f"The text of {which_runs(sorted(unknown))} was not recorded; it is taken to be that of the others."
-    )
-
-
-def _ids(runs: Iterable[Run]) -> list[int]:
-    return sorted(run.id for run in runs)
+    return f"The text of {which_runs(unknown)} was not recorded; it is taken to be that of the others."
 
 
 def tabulate(

@@ -1,19 +1,23 @@
 """Runs a study to its end: queues the runs that are missing, waits, and goes on to the next stage.
 
-All that is known of a study is in the store, so one that was killed goes on where it was.
+The runs of a study are ordinary runs of the store, found by their description, whoever launched them. All
+that is known of a study is in the store, so one that was killed goes on where it was.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation import rarer_half_f1
-from core.evaluation.costs import Cost, run_cost
+from core.evaluation.costs import run_cost
 from core.recording.placed import placed
 from core.store import ACTIVE, Run, RunState, Store
 from core.studies.analysis import MEAN, FinalScores, Floats, Result, analyse
@@ -36,9 +40,13 @@ from jobs.engines import Engine
 from jobs.engines.local import slot_count
 from jobs.estimates import cost
 from jobs.submit import check, up_to_date
-from jobs.worker.maintenance import Tender
+from jobs.worker.maintenance import QueueMaintenance
 
-# The runs of a study in the store: ordinary runs, found by their description, whoever launched them.
+_POLL_S = 1.0
+# The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
+_WAITING_PER_SLOT = 4
+# A run whose worker died is queued again, but not for ever: it may be the run that kills it.
+_MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -70,16 +78,24 @@ def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
 
     Raises ConfigError where an arm does not make a run.
     """
-    return [lay_out(study, setting, _placed) for setting in settings]
+
+    def place(run: RunConfig) -> RunConfig:
+        # A corpus that is not here is told when its setting is checked; other settings can be run.
+        with contextlib.suppress(MRNLabError):
+            return placed(run)
+        return run
+
+    return [lay_out(study, setting, place) for setting in settings]
 
 
-def _placed(run: RunConfig) -> RunConfig:
-    try:
-        return placed(run)
-    except MRNLabError:
-        return (
-            run  # its corpus is not here; told when the setting is checked, and no reason to leave others out
-        )
+def sweep_of(study: str) -> str:
+    """What the labels of all runs of a study begin with."""
+    return f"study {study}/"
+
+
+def sweep_name(layout: Layout) -> str:
+    """What the runs of a setting are labelled with."""
+    return sweep_of(layout.study.name) + layout.setting.name
 
 
 class StudyRuns:
@@ -93,98 +109,82 @@ class StudyRuns:
     def __init__(self, store: Store, layouts: Sequence[Layout]) -> None:
         self._store, self._layouts = store, layouts
         self._wanted = {run: run for layout in layouts for run in layout.runs()}
-        self._ours: dict[int, RunConfig | None] = {}
-        self._scores: dict[tuple[str, int], dict[str, float]] = {}
-        self._rare: dict[int, dict[str, float]] = {}
-        self._learned: dict[int, Floats | None] = {}
-        self._costs: dict[int, Cost | None] = {}
+        self._configs: dict[int, RunConfig | None] = {}
+        self._read: dict[str, dict[int, Any]] = defaultdict(dict)
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
 
     def look(self) -> Progress:
         """What has become of them by now; the same object where no run has changed its state."""
-        ours = [
-            (description, run)
-            for run in self._store.runs(archived=None, with_facts=False)
-            if (description := self._description(run)) is not None
-        ]
-        states = {run.id: run.state for _, run in ours}
+        runs = [run for run in self._store.runs(archived=None, with_facts=False) if self._config(run)]
+        states = {run.id: run.state for run in runs}
         if states != self._states:
             self._states = states
-            self._progress = self._sorted(ours)
+            self._progress = self._sorted(runs)
         return self._progress
-
-    def _sorted(self, ours: Sequence[tuple[RunConfig, Run]]) -> Progress:
-        best: dict[RunConfig, Run] = {}
-        # In any precision: workers on several machines would else replace each other's runs for ever.
-        runs = [run for _, run in ours]
-        valid = {run.id for run in up_to_date(self._store, runs, any_precision=True)}
-        for description, run in ours:  # the newest first
-            if run.id not in valid:
-                continue
-            if description not in best or _rank(run) > _rank(best[description]):
-                best[description] = run
-        succeeded, active, failed = (
-            {description: run for description, run in best.items() if _rank(run) == rank}
-            for rank in (2, 1, 0)
-        )
-        return Progress(DevScores(self._scored("dev", succeeded)), failed, active, succeeded)
 
     def results(self) -> list[Result]:
         """What the settings say as far as they have been run."""
-        found = self.look()
-        if self._results is None or self._results[0] is not found:
+        progress = self.look()
+        if self._results is None or self._results[0] is not progress:
+            succeeded = progress.succeeded
+            # Facts, which hold the cost, are large: read for studies alone that report it.
+            reports_cost = any(layout.study.papers for layout in self._layouts)
             final = FinalScores(
-                self._scored("test", found.succeeded),
-                self._rare_on_test(found.succeeded),
-                lambda run: self._task_correlations(found.succeeded[run]),
-                self._costs_of(found.succeeded),
+                self._of("test", succeeded),
+                self._of("rare", succeeded),
+                lambda config: self._task_correlations(succeeded[config]),
+                self._of("cost", succeeded) if reports_cost else {},
             )
-            analysed = [analyse(layout, found.dev, final, found.failed) for layout in self._layouts]
-            self._results = (found, analysed)
+            analysed = [analyse(layout, progress.dev, final, progress.failed) for layout in self._layouts]
+            self._results = (progress, analysed)
         return self._results[1]
 
-    def _description(self, run: Run) -> RunConfig | None:
-        if run.id not in self._ours:  # a run's description never changes
-            self._ours[run.id] = None if run.config_problem else self._wanted.get(run.config)
-        return self._ours[run.id]
+    def _config(self, run: Run) -> RunConfig | None:
+        if run.id not in self._configs:  # a run's description never changes
+            self._configs[run.id] = None if run.config_problem else self._wanted.get(run.config)
+        return self._configs[run.id]
+
+    def _sorted(self, runs: Sequence[Run]) -> Progress:
+        best: dict[RunConfig, Run] = {}
+        # In any precision: workers on several machines would else replace each other's runs for ever.
+        for run in up_to_date(self._store, runs, any_precision=True):  # the newest first
+            if run.config not in best or _rank(run) > _rank(best[run.config]):
+                best[run.config] = run
+        succeeded, active, failed = (
+            {config: run for config, run in best.items() if _rank(run) == rank} for rank in (2, 1, 0)
+        )
+        return Progress(DevScores(self._of("dev", succeeded)), failed, active, succeeded)
+
+    def _of(self, what: str, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, Any]:
+        """The dev or test scores, the F1 of rare labels or the cost of these runs, each read once."""
+        known = self._read[what]
+        if unread := [run.id for run in runs.values() if run.id not in known]:
+            known |= self._costs(unread) if what == "cost" else self._scores(what, unread)
+        return {config: known[run.id] for config, run in runs.items()}
+
+    def _costs(self, ids: list[int]) -> dict[int, Any]:
+        return dict.fromkeys(ids) | {run.id: run_cost(run.facts) for run in self._store.runs(ids)}
+
+    def _scores(self, what: str, ids: list[int]) -> dict[int, Any]:
+        rare = what == "rare"
+        scores: dict[int, dict[str, float]] = {run_id: {} for run_id in ids}
+        for score in self._store.scores(ids, "test" if rare else what, with_reports=rare):
+            value = rarer_half_f1(score.report) if rare else score.score
+            if value is not None and math.isfinite(value):
+                scores[score.run_id][score.task] = value
+        return scores
 
     def _task_correlations(self, run: Run) -> Floats | None:
         """What this run learned of its tasks in the end; None where it learned nothing or did not say."""
-        if run.config.paradigm != "mrn" or not run.config.learn or "task" not in run.config.learn:
+        if run.config.paradigm != "mrn" or "task" not in (run.config.learn or ()):
             return None
-        if run.id not in self._learned:
-            known = self._store.snapshots(run.id)
-            self._learned[run.id] = self._store.relations(run.id)[1].correlation("task") if known else None
-        return self._learned[run.id]
-
-    def _costs_of(self, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, Cost | None]:
-        """What these runs took; read for studies that report it alone, for facts are large."""
-        if not any(layout.study.papers for layout in self._layouts):
-            return {}
-        unread = [run.id for run in runs.values() if run.id not in self._costs]
-        self._costs |= {run.id: run_cost(run.facts) for run in (self._store.runs(unread) if unread else ())}
-        return {description: self._costs.get(run.id) for description, run in runs.items()}
-
-    def _rare_on_test(self, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
-        """What these runs scored on the rarer half of each task's labels."""
-        unread = [run.id for run in runs.values() if run.id not in self._rare]
-        for run_id in unread:
-            self._rare[run_id] = {}
-        for score in self._store.scores(unread, "test") if unread else ():
-            if (value := rarer_half_f1(score.report)) is not None:
-                self._rare[score.run_id][score.task] = value
-        return {description: self._rare[run.id] for description, run in runs.items()}
-
-    def _scored(self, split: str, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, dict[str, float]]:
-        unread = [run.id for run in runs.values() if (split, run.id) not in self._scores]
-        for run_id in unread:
-            self._scores[split, run_id] = {}
-        for score in self._store.scores(unread, split, with_reports=False) if unread else ():
-            if math.isfinite(score.score):
-                self._scores[split, score.run_id][score.task] = score.score
-        return {description: self._scores[split, run.id] for description, run in runs.items()}
+        known: dict[int, Floats | None] = self._read["correlations"]
+        if run.id not in known:
+            has_any = self._store.snapshots(run.id)
+            known[run.id] = self._store.relations(run.id)[1].correlation("task") if has_any else None
+        return known[run.id]
 
 
 def _rank(run: Run) -> int:
@@ -193,23 +193,24 @@ def _rank(run: Run) -> int:
 
 def listed(store: Store, layouts: Sequence[Layout]) -> list[tuple[Planned, Run | None]]:
     """Every run of these settings, with the run of the store that stands for it; None where it is to come."""
-    found = StudyRuns(store, layouts).look()
-    known = {**found.failed, **found.active, **found.succeeded}
+    progress = StudyRuns(store, layouts).look()
+    known = {**progress.failed, **progress.active, **progress.succeeded}
     return [
-        (one, None if one.open else known.get(one.run))
+        (plan, None if plan.open else known.get(plan.run))
         for layout in layouts
-        for one in planned(layout, found.dev, found.failed)
+        for plan in planned(layout, progress.dev, progress.failed)
     ]
 
 
 def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:
     """What is still to be run, setting by setting. A run of several settings counts in the first."""
-    found = StudyRuns(store, layouts).look()
+    progress = StudyRuns(store, layouts).look()
     counted: set[RunConfig] = set()
     plan = []
     for layout in layouts:
         search, final = (
-            [run for run in runs if run not in counted] for runs in remaining(layout, found.dev, found.failed)
+            [run for run in runs if run not in counted]
+            for runs in remaining(layout, progress.dev, progress.failed)
         )
         counted.update(search, final)
         seconds: float | None = None
@@ -220,23 +221,6 @@ def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:
             problem = str(error)
         plan.append(Outstanding(layout.setting.name, len(search), len(final), seconds, problem))
     return plan
-
-
-_POLL_S = 1.0
-# The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
-_WAITING_PER_SLOT = 4
-# A run whose worker died is queued again, but not for ever: it may be the run that kills it.
-_MOST_ATTEMPTS = 3
-
-
-def sweep_of(study: str) -> str:
-    """What the labels of all runs of a study begin with."""
-    return f"study {study}/"
-
-
-def sweep_name(layout: Layout) -> str:
-    """What the runs of a setting are labelled with."""
-    return sweep_of(layout.study.name) + layout.setting.name
 
 
 def follow(
@@ -256,23 +240,23 @@ def follow(
     runs = StudyRuns(store, layouts)
     ended = runs.look().failed.values()
     control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
-    following = _Following(store, runs, layouts, tell)
-    tender = Tender(store, engine)
+    queue = _StudyQueue(store, runs, layouts, tell)
+    maintenance = QueueMaintenance(store, engine)
     seen: Progress | None = None
     while True:
-        found = runs.look()
-        if found is not seen:
-            seen = found
-            tender.moved()
-            if following.at_end(found):
-                return following.well and not found.failed
-        tender.look()
-        tender.check()
+        progress = runs.look()
+        if progress is not seen:
+            seen = progress
+            maintenance.progressed()
+            if queue.at_end(progress):
+                return queue.well and not progress.failed
+        maintenance.look()
+        maintenance.check_starts()
         sleep(_POLL_S)
 
 
-class _Following:
-    """What has been queued and told so far."""
+class _StudyQueue:
+    """Queues the runs of settings, and tells each stage once."""
 
     def __init__(
         self, store: Store, runs: StudyRuns, layouts: Sequence[Layout], tell: Callable[[str], object]
@@ -280,31 +264,36 @@ class _Following:
         self._store, self._runs, self._tell = store, runs, tell
         self._layouts = list(layouts)
         self._checked: set[str] = set()
-        self._told: set[str] = set()
+        self._messages: set[str] = set()
         self._ended: set[str] = set()
         self.well = True
 
-    def at_end(self, found: Progress) -> bool:
+    def at_end(self, progress: Progress) -> bool:
         """Queues what may be queued now; whether nothing is left to run."""
-        lost = [run for run in found.failed.values() if run.state is RunState.LOST]
+        lost = [run for run in progress.failed.values() if run.state is RunState.LOST]
         if again := [run.id for run in lost if run.attempt < _MOST_ATTEMPTS]:
             control.resume(self._store, again)
             return False
-        for run in found.failed.values():
-            self._once(_failure(run))
-        room = _WAITING_PER_SLOT * slot_count() - _waiting(found)
-        known = set(found.active)
-        left = False
+        for run in progress.failed.values():
+            why = "" if run.error is None else f": {run.error.message}"
+            self._tell_once(
+                f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state}{why} `mrnlab retry {run.id}` tries it "
+                "again."
+            )
+        waiting = sum(run.state is RunState.QUEUED for run in progress.active.values())
+        room = _WAITING_PER_SLOT * slot_count() - waiting
+        known = set(progress.active)
+        is_left = False
         for layout in list(self._layouts):
-            due = next_runs(layout, found.dev, found.failed)
-            self._tell_stages(layout, found, at_end=not due)
+            due = next_runs(layout, progress.dev, progress.failed)
+            self._tell_stages(layout, progress, at_end=not due)
             new = [run for run in due if run not in known]
             if new and room > 0 and not self._queue(layout, new):
                 continue
-            left = left or bool(due)
+            is_left = is_left or bool(due)
             known |= set(new)
             room -= len(new)
-        return not left
+        return not is_left
 
     def _queue(self, layout: Layout, new: Sequence[RunConfig]) -> bool:
         """Whether these runs could be queued. Before its first, all of a setting are checked."""
@@ -321,47 +310,35 @@ class _Following:
         self._store.add_runs(new, sweep_name(layout))
         return True
 
-    def _tell_stages(self, layout: Layout, found: Progress, *, at_end: bool) -> None:
-        name = layout.setting.name
-        if name in self._ended:
+    def _tell_stages(self, layout: Layout, progress: Progress, *, at_end: bool) -> None:
+        study, setting = layout.study, layout.setting
+        if setting.name in self._ended:
             return
-        searched = [family for family, arms in layout.arms.items() if len(arms) > 1]
-        chosen = {family: chosen_arm(layout, family, found.dev, found.failed) for family in searched}
-        if searched and all(chosen.values()):
-            told = [
-                f"{family} {layout.study.family(family).describe(arm.values)} "
-                f"({_percent(dev_mean(arm, layout.study.search_seeds, layout.setting.targets, found.dev))})"
-                for family, arm in chosen.items()
-                if arm is not None
-            ]
-            self._once(f"{name}: dev chose {', '.join(told)}.")
+        chosen = {
+            family: chosen_arm(layout, family, progress.dev, progress.failed)
+            for family, arms in layout.arms.items()
+            if len(arms) > 1
+        }
+        if chosen and all(chosen.values()):
+            choices = []
+            for family, arm in chosen.items():
+                if arm is not None:
+                    mean = dev_mean(arm, study.search_seeds, setting.targets, progress.dev)
+                    score = percent(mean) if mean is None else f"{percent(mean)}%"
+                    choices.append(f"{family} {study.family(family).describe(arm.values)} ({score})")
+            self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
         if at_end:
-            self._ended.add(name)
-            result = next(one for one in self._runs.results() if one.setting.name == name)
+            self._ended.add(setting.name)
+            result = next(result for result in self._runs.results() if result.setting.name == setting.name)
             scores = [
-                f"{one.family.name} {percent(one.scores[MEAN].mean)}%"
-                + (f" ({one.differences[MEAN].verdict})" if MEAN in one.differences else "")
-                for one in result.outcomes
-                if MEAN in one.scores
+                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}%"
+                + (f" ({outcome.differences[MEAN].verdict})" if MEAN in outcome.differences else "")
+                for outcome in result.outcomes
+                if MEAN in outcome.scores
             ]
-            self._once(f"{name} is done: {', '.join(scores) or 'no family has a score'}.")
+            self._tell_once(f"{setting.name} is done: {', '.join(scores) or 'no family has a score'}.")
 
-    def _once(self, message: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+    def _tell_once(self, message: str) -> None:
+        if message not in self._messages:
+            self._messages.add(message)
             self._tell(message)
-
-
-def _waiting(found: Progress) -> int:
-    return sum(run.state is RunState.QUEUED for run in found.active.values())
-
-
-def _percent(score: float | None) -> str:
-    return "–" if score is None else f"{percent(score)}%"
-
-
-def _failure(run: Run) -> str:
-    why = "" if run.error is None else f": {run.error.message}"
-    return (
-        f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state}{why} `mrnlab retry {run.id}` tries it again."
-    )

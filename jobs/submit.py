@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -58,10 +59,22 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
             check_scored(corpus, tasks)
     for config in configs:
         notes |= dict.fromkeys(remarks(config))
-    for share, file, tasks in dict.fromkeys(_mappings(configs)):
+    mappings = [
+        (_share(config), file, config.tasks)
+        for config in configs
+        if config.alignment is not None and (file := parse_alignment(config.alignment)[1])
+    ]
+    for share, file, tasks in dict.fromkeys(mappings):
         fitted = fit(read_mapping(file), tasks, [labels[share][task] for task in tasks])
         notes |= dict.fromkeys(fitted.notes)
-    return Preflight((*dict.fromkeys(_automatic_alignments(configs)), *notes))
+    automatic = [config for config in configs if config.alignment == "auto"]
+    data = dict.fromkeys((config.corpus, config.columns, config.tasks) for config in automatic)
+    chosen = {names: choose(corpus_overlaps(*names)) for names in data}
+    alignments = [
+        f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
+        for (_, _, tasks), (alignment, evidence) in chosen.items()
+    ]
+    return Preflight((*dict.fromkeys(alignments), *notes))
 
 
 def submit(
@@ -91,14 +104,6 @@ def submit(
     return ids
 
 
-def _automatic_alignments(configs: Sequence[RunConfig]) -> Iterator[str]:
-    """What `auto` stands for in these runs, and its evidence."""
-    automatic = [one for one in configs if one.alignment == "auto"]
-    for name, columns, tasks in dict.fromkeys((one.corpus, one.columns, one.tasks) for one in automatic):
-        alignment, evidence = choose(corpus_overlaps(name, columns, tasks))
-        yield f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
-
-
 def _check_devices(configs: Sequence[RunConfig]) -> None:
     """Raises ConfigError for a device that is not here, where workers of this machine would train on it."""
     asked = dict.fromkeys(config.device for config in configs)
@@ -116,51 +121,35 @@ def _selections(configs: Sequence[RunConfig]) -> dict[_Share, RunConfig]:
 
     The share of one seed stands for those of all.
     """
-    tasks: dict[_Share, dict[str, None]] = {}
-    first: dict[_Share, RunConfig] = {}
+    groups: dict[_Share, list[RunConfig]] = defaultdict(list)
     for config in configs:
-        tasks.setdefault(_share(config), {}).update(dict.fromkeys(config.tasks))
-        first.setdefault(_share(config), config)
-    return {
-        share: RunConfig.build(
+        groups[_share(config)].append(config)
+    selections = {}
+    for share, group in groups.items():
+        tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
+        selections[share] = RunConfig.build(
             **dict(zip(_SHARE_FIELDS, share, strict=True)),
-            seed=config.seed,
-            tasks=tuple(tasks[share]),
-            paradigm="stl" if len(tasks[share]) == 1 else "mtl",
+            seed=group[0].seed,
+            tasks=tasks,
+            paradigm="stl" if len(tasks) == 1 else "mtl",
         )
-        for share, config in first.items()
-    }
-
-
-def _mappings(configs: Sequence[RunConfig]) -> Iterator[tuple[_Share, str, tuple[str, ...]]]:
-    """The mapping files of these runs, each with the share and the tasks that it must fit."""
-    for config in configs:
-        if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
-            yield _share(config), file, config.tasks
-
-
-# Runs of the store that are the same as planned ones: used instead of being trained once more.
-#
-# The same are runs of the same description and seed on the same text, for which `auto` stands for the same
-# now.
+    return selections
 
 
 REUSABLE: tuple[RunState, ...] = (RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED)
 """The states of a run that need not be trained again, the best last."""
 
 
-_NEWEST = 400
-"""So many of the newest runs tell what the precision `auto` comes to."""
+_NEWEST = 400  # so many of the newest runs tell what the precision `auto` comes to
 
 
 def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, Run]:
-    """The runs of the store with these very descriptions, seed and all, that succeeded, train or wait.
+    """The runs of the store with these very descriptions, seed and all, that succeeded, train or wait, on the
+    same text and with the same meaning of `auto` as now (`up_to_date`).
 
     Of several a finished one counts before one in training, and that before one that waits; of equals the
     newest. Archived ones are left out. `configs` are as they would be queued (`core.recording.placed`). Only
     runs of these configurations are read, however many others there are.
-
-    Runs that would be trained otherwise now (`up_to_date`) are left out too.
     """
     wanted = set(configs)
     same = [
@@ -168,12 +157,12 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
         for run in store.runs_of({config.configuration_id for config in wanted}, REUSABLE)
         if run.config_problem is None and run.config in wanted
     ]
-    found: dict[RunConfig, Run] = {}
+    best: dict[RunConfig, Run] = {}
     for run in up_to_date(store, same):
-        other = found.get(run.config)
+        other = best.get(run.config)
         if other is None or REUSABLE.index(run.state) > REUSABLE.index(other.state):
-            found[run.config] = run
-    return found
+            best[run.config] = run
+    return best
 
 
 def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False) -> list[Run]:
@@ -187,39 +176,32 @@ def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False
     text_now, alignment_now = cache(_text_now), cache(_alignment_now)  # many runs share a corpus
     asks = not any_precision and any(run.config.precision == "auto" for run in runs)
     precisions = _precisions_now(store) if asks else {}
-    kept = []
-    for run in runs:
-        known, data = conditions.get(run.id, UNKNOWN), (run.config.corpus, run.config.columns)
-        if known.text and _differ(known.text, text_now(*data)):
-            continue
-        if run.config.precision == "auto" and _differ(known.precision, precisions.get(run.config.device)):
-            continue
-        if run.config.alignment == "auto" and _differ(
-            known.alignment, alignment_now(*data, run.config.tasks)
-        ):
-            continue
-        kept.append(run)
-    return kept
 
+    def same(run: Run) -> bool:
+        known, config = conditions.get(run.id, UNKNOWN), run.config
+        data = (config.corpus, config.columns)
+        pairs = [(known.text, text_now(*data) if known.text else None)]
+        if config.precision == "auto":
+            pairs.append((known.precision, precisions.get(config.device)))
+        if config.alignment == "auto" and known.alignment:
+            pairs.append((known.alignment, alignment_now(*data, config.tasks)))
+        return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
-def _differ(stored: str | None, now: str | None) -> bool:
-    return None not in (stored, now) and stored != now
+    return [run for run in runs if same(run)]
 
 
 def _text_now(corpus: str, columns: tuple[str, ...] | None) -> str | None:
     """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it."""
-    try:
+    with contextlib.suppress(CorpusError):
         return read(corpus, columns).text_hash
-    except CorpusError:
-        return None
+    return None
 
 
 def _alignment_now(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> str | None:
     """What the alignment `auto` stands for; None where the corpus cannot be read here."""
-    try:
+    with contextlib.suppress(CorpusError):
         return choose(corpus_overlaps(corpus, columns, tasks))[0]
-    except CorpusError:
-        return None
+    return None
 
 
 def _precisions_now(store: Store) -> dict[str, str]:

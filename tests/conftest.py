@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from jobs.worker.idle import keep_what_is_there
 from tests.postgres import postgres_server as postgres_server
 from tests.postgres import postgres_url as postgres_url
 from tests.side_by_side import pytest_collection_modifyitems as pytest_collection_modifyitems
@@ -32,7 +32,8 @@ settings.load_profile("any machine")
 
 def pytest_collection_finish() -> None:
     """The modules that all test files import are not looked through for garbage after every page and run."""
-    keep_what_is_there()
+    gc.collect()
+    gc.freeze()
 
 
 REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

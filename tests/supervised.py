@@ -31,9 +31,11 @@ FOREVER = 1000
 SMALL_WORKER = (sys.executable, "-m", "jobs.worker.supervisor", "tests.small_training")
 
 
-def small_engine(module: str = "tests.small_training") -> LocalEngine:
+def small_engine(
+    module: str = "tests.small_training", clock: Callable[[], float] = time.monotonic
+) -> LocalEngine:
     """Starts supervisors whose workers train so."""
-    return LocalEngine((*SMALL_WORKER[:-1], module))
+    return LocalEngine((*SMALL_WORKER[:-1], module), clock)
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
@@ -77,9 +79,11 @@ def end_all(store: Store) -> None:
 
 
 @contextmanager
-def supervised(module: str = "tests.small_training") -> Iterator[tuple[Store, LocalEngine]]:
+def supervised(
+    module: str = "tests.small_training", clock: Callable[[], float] = time.monotonic
+) -> Iterator[tuple[Store, LocalEngine]]:
     """The laboratory's own store, which workers open too, and their engine; all are ended with the block."""
-    store, engine = Store.open(), small_engine(module)
+    store, engine = Store.open(), small_engine(module, clock)
     try:
         yield store, engine
     finally:

@@ -43,10 +43,10 @@ def checkpoint_seconds() -> float:
 class Checkpoint:
     """What one run keeps on disk.
 
-    `recorded` is the last step whose metrics are on record; states beyond it would leave a gap and are not
-    taken up (0: the run begins anew). `settle` returns once all that was told so far is on record, and is
-    called before a state is written. `every_s` seconds at least lie between two states, and more where saving
-    would else take more than a twentieth of the time. What is saved is also kept in the `shared` place.
+    `recorded` is the last step whose metrics are on record; later states would leave a gap and are not taken
+    up (0: the run begins anew). `settle`, called before a state is written, returns once all events so far
+    are on record. At least `every_s` seconds lie between two states, more where saving would otherwise take
+    more than a twentieth of the time. What is saved is also kept in the `shared` place.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Checkpoint:
         self._due_at = clock() + every_s
         self._shared = None if shared is None else SharedFolders(shared, folder.name)
         self._share_failed = False
-        self._of = ""
-        self._tell: Callable[[str], None] = _log.warning
+        self._identity = ""
+        self._note: Callable[[str], None] = _log.warning
         self._best: Sealed | None = None
 
     @property
@@ -74,54 +74,52 @@ class Checkpoint:
         """Whether a former attempt has left something on record."""
         return self._recorded > 0
 
-    def resume(self, of: str, tell: Callable[[str], None]) -> Path | None:
-        """The folder of the newest training state of the run `of` that is whole; None where there is none.
+    def resume(self, identity: str, note: Callable[[str], None]) -> Path | None:
+        """The folder of the newest whole training state; None where there is none. Newer states go.
 
-        Newer ones go. `tell` is told of states that are passed over, and later of what cannot be shared.
-        Raises DataChanged where the newest is of another run, ArtefactError where the shared place fails.
+        `identity` is the hash of the run's description and data. `note` receives sentences on states that are
+        passed over, and later on what cannot be shared.
+        Raises DataChanged where the newest is of another identity, ArtefactError where the place fails.
         """
-        self._of, self._tell = of, tell
-        found = self._newest_first()
+        self._identity, self._note = identity, note
+        states = self._newest_first()
         if self._shared is not None and self.resumes:
-            here = {path.name for path in found}
-            there = [name for name in self._shared.names() if _STATE.fullmatch(name) and name not in here]
-            found = sorted([*found, *(self._states / name for name in there)], reverse=True)
-        while found and not self._usable(found[0]):
-            found.pop(0)
-        self._keep_shared(self._keep(found))
+            here = {path.name for path in states}
+            remote = [name for name in self._shared.names() if _STATE.fullmatch(name) and name not in here]
+            states = sorted([*states, *(self._states / name for name in remote)], reverse=True)
+        while states and not self._usable(states[0]):
+            states.pop(0)
+        self._keep_shared(self._keep(states))
         self._due_at = self._clock() + self._every_s
-        return found[0] if found else None
+        return states[0] if states else None
 
     def _usable(self, folder: Path) -> bool:
-        """Whether training can go on from that state; its best model is the best so far then."""
+        """Whether training can resume from that state; its best model is the best so far then."""
         step = int(folder.name.rpartition("-")[2])
         if step > self._recorded:
             return False
         try:
             self._fetch(folder.name)
             about = verified(folder).about
-            if about["of"] != self._of:
+            if about["of"] != self._identity:
                 raise DataChanged(
                     "The data or the description of this run is not what it was when it was begun. Retry it, "
                     "to train it from its beginning."
                 )
             self._best = None if about["best"] is None else self._named_best(**about["best"])
         except (Damaged, KeyError, TypeError) as error:
-            self._tell(f"The training state of step {step:,} is passed over: {error}.")
+            self._note(f"The training state of step {step:,} is passed over: {error}.")
             return False
         return True
 
     def _named_best(self, folder: str, digest: str) -> Sealed:
-        """The best model that a state names; it has its place already where a worker died just after that."""
+        """The best model that a state names; published already where a worker died just after that."""
         if _BEST.fullmatch(folder):
             self._fetch(folder)
         for place in (self._states / folder, self.folder):
-            try:
-                sealed = verified(place)
-            except Damaged:
-                continue
-            if sealed.digest == digest:
-                return sealed
+            with contextlib.suppress(Damaged):
+                if (sealed := verified(place)).digest == digest:
+                    return sealed
         raise Damaged("its best model is not whole")
 
     @property
@@ -130,16 +128,13 @@ class Checkpoint:
         return self._clock() >= self._due_at
 
     def save_state(self, step: int, needs: int, write: Callable[[Path], None]) -> int:
-        """Seals the training state of that step, of about `needs` bytes; how many they were.
-
-        Raises NoRoom, and tries again no sooner than the next is due; what `settle` raises.
-        """
+        """Seal the training state of that step, of about `needs` bytes; return its bytes. Raises NoRoom."""
         began = self._clock()
         self._due_at = math.inf
         try:
             self._settle()
             best = self._best and {"folder": self._best.folder.name, "digest": self._best.digest}
-            about = {"of": self._of, "step": step, "best": best}
+            about = {"of": self._identity, "step": step, "best": best}
             state = seal(self._states / f"step-{step:08d}", about, needs, write)
             self._share(state.folder)
             self._keep_shared(self._keep(self._newest_first()))
@@ -149,8 +144,10 @@ class Checkpoint:
         return state.size
 
     def save_best(self, step: int, needs: int, write: Callable[[Path], None]) -> None:
-        """Seals the best model so far. Raises NoRoom."""
-        self._best = seal(self._states / f"best-{step:08d}", {"of": self._of, "step": step}, needs, write)
+        """Seal the best model so far. Raises NoRoom."""
+        self._best = seal(
+            self._states / f"best-{step:08d}", {"of": self._identity, "step": step}, needs, write
+        )
         self._keep(self._newest_first())
 
     @property
@@ -161,14 +158,14 @@ class Checkpoint:
         return self._best.folder
 
     def publish(self) -> None:
-        """Puts the best model in the run's folder. All that was told is on record then."""
+        """Put the best model in the run's folder, once all events are on record."""
         self._settle()
         if self._best is not None and self.best != self.folder:
             self._best = moved(self._best, self.folder)
         self._share(self.best)
 
     def forget_states(self) -> None:
-        """Removes the training states: the run has ended well."""
+        """Remove the training states: the run has ended well."""
         shutil.rmtree(self._states, ignore_errors=True)
         self._keep_shared(())
 
@@ -177,7 +174,7 @@ class Checkpoint:
             self._shared.pull(self._states / name)
 
     def _share(self, folder: Path) -> None:
-        """Sends a state, its best model before it, or the run's model. That it failed is told once."""
+        """Upload a state after its best model, or the run's model. A failure is noted once."""
         if self._shared is None:
             return
         try:
@@ -190,7 +187,7 @@ class Checkpoint:
             self._share_failed = False
         except ArtefactError as error:
             if not self._share_failed:
-                self._tell(f"{error} Until that is mended no other machine can go on with this run.")
+                self._note(f"{error} Until that is mended no other machine can go on with this run.")
             self._share_failed = True
 
     def _keep_shared(self, names: Collection[str]) -> None:
@@ -203,20 +200,17 @@ class Checkpoint:
 
     def _newest_first(self) -> list[Path]:
         """The folders of training states."""
-        found = self._states.iterdir() if self._states.is_dir() else ()
-        return sorted((path for path in found if _STATE.fullmatch(path.name)), reverse=True)
+        return sorted((path for path in self._states.glob("*") if _STATE.fullmatch(path.name)), reverse=True)
 
     def _keep(self, states: Sequence[Path]) -> set[str]:
-        """Removes all but the first of these states, the best models that they name, and the best so far; the
-        names of those.
-        """
+        """Remove all but the newest states, their best models and the best so far; the names of those."""
         kept = {state.name for state in states[:_KEPT]}
         for state in states[:_KEPT]:
             with contextlib.suppress(Damaged, KeyError, TypeError):  # no best yet, or one that cannot be read
                 kept.add(opened(state).about["best"]["folder"])
         if self._best is not None:
             kept.add(self._best.folder.name)
-        for path in self._states.iterdir() if self._states.is_dir() else ():
+        for path in self._states.glob("*"):
             if path.name not in kept:
                 shutil.rmtree(path, ignore_errors=True)
         return kept

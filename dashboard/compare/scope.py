@@ -1,15 +1,24 @@
-"""Which runs are compared: those chosen, or all on the newest corpus; never two corpora at once."""
+"""Which runs are compared (those chosen, or all on the newest corpus; never two corpora at once), and what is
+read of them.
+
+Predictions never change within an attempt of a run, so each is read once for all sessions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from core.config import kind_key
+from core.config import RunConfig, kind_key
+from core.corpora import prepare
+from core.evaluation.confusion import Confusion, confusion
+from core.paths import database_url
 from core.store.records import Run, RunState
 from core.wording import plural
+from dashboard.compare.closer_views import Counted, Labels, counted, tested
+from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
@@ -19,7 +28,10 @@ from jobs.results import ResultTable, settings, tabulate
 
 _MOST_ROWS = 40
 _NEWEST = 2000
-"""Where nothing is chosen, so many of the newest finished runs are looked at."""
+"""Where nothing is chosen, the newest finished runs are compared, up to this number."""
+
+_Attempt = tuple[int, int]
+"""A run's number and attempt."""
 
 
 @dataclass(frozen=True)
@@ -31,34 +43,34 @@ class Scope:
 
 
 def scope() -> Scope | None:
-    """The widgets; None where no run has finished yet, which is then said."""
-    picked = pick_runs(key="compare_runs", suitable=_finished, instead=lambda _: ())
+    """The widgets; None where no run has finished yet, which the page then says."""
+    picked = pick_runs(
+        key="compare_runs", suitable=lambda run: run.state is RunState.SUCCEEDED, instead=lambda _: ()
+    )
     if picked is None:
         try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
         return None
     runs = picked or resources.store().runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
-    by_setting = settings(runs, resources.store().conditions(runs))
-    groups = {setting.name: own for setting, own in by_setting.items()}
-    name = next(iter(groups))
-    if len(groups) > 1:
+    by_setting = {
+        setting.name: (setting, own)
+        for setting, own in settings(runs, resources.store().conditions(runs)).items()
+    }
+    name = next(iter(by_setting))
+    if len(by_setting) > 1:
         name = st.selectbox(
             "Data",
-            list(groups),
+            list(by_setting),
             key="data",
             bind="query-params",
             width=420,
             help="Scores on other text, or with another share of it to train on, are not mixed in one table.",
         )
-    kept, left_out = _newest_rows(groups[name])
-    _told(name, kept, left_out, bool(picked))
-    for setting in by_setting:
-        if setting.name == name and setting.note:
-            st.caption(f":material/info: {escape(setting.note)}")
-    return Scope(kept, name)
-
-
-def _finished(run: Run) -> bool:
-    return run.state is RunState.SUCCEEDED
+    setting, runs = by_setting[name]
+    runs, left_out = _newest_rows(runs)
+    _describe(name, runs, left_out, bool(picked))
+    if setting.note:
+        st.caption(f":material/info: {escape(setting.note)}")
+    return Scope(runs, name)
 
 
 def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
@@ -73,31 +85,106 @@ def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
     return [run for own in kept for run in own], len(rows) - len(kept)
 
 
-def _told(name: str, runs: Sequence[Run], left_out: int, picked: bool) -> None:
+def _describe(name: str, runs: Sequence[Run], left_out: int, picked: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        whose = "chosen" if picked else "finished"
-        said = (
-            f"Comparing {'the' if picked else 'all'} {plural(len(runs), f'{whose} run')} on {escape(name)}."
-        )
+        which, whose = ("the", "chosen run") if picked else ("all", "finished run")
+        words = f"Comparing {which} {plural(len(runs), whose)} on {escape(name)}."
         if left_out:
-            said = (
+            words = (
                 f"Comparing the newest {_MOST_ROWS} of {_MOST_ROWS + left_out:,} configurations on "
                 f"{escape(name)}; choose runs to see others."
             )
         if chosen() and not picked and resources.store().runs(chosen(), with_facts=False):
-            said += " None of the chosen runs has finished."
-        st.caption(said, width="content")
+            words += " None of the chosen runs has finished."
+        st.caption(words, width="content")
         if picked:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
 
 
-def table_of(found: Scope, split: str, *, cost: bool = False) -> ResultTable:
+def table_of(compared: Scope, split: str, *, cost: bool = False) -> ResultTable:
     """The table of scores on that split. Reports, which are megabytes, are not read, nor are the runs' facts
     unless their cost is asked for.
     """
-    if cost:
-        runs = resources.store().runs([run.id for run in found.runs])
-        found = Scope(runs, found.name)
-    scores = resources.store().scores([run.id for run in found.runs], with_reports=False)
-    conditions = resources.store().conditions(found.runs)
-    return tabulate(found.runs, scores, split, resources.task_order(), conditions)
+    store, runs = resources.store(), compared.runs
+    ids = [run.id for run in runs]
+    scores = store.scores(ids, with_reports=False)
+    order = resources.task_order()
+    return tabulate(store.runs(ids) if cost else runs, scores, split, order, store.conditions(runs))
+
+
+def predictions_needed(differences: Iterable[Difference]) -> int:
+    """How many predictions, of a run on a task, the tests of these differences read."""
+    return len({(run_id, one.task) for one in differences for pair in run_pairs(one) for run_id in pair})
+
+
+def sentence_tests(
+    differences: Iterable[Difference], table: ResultTable, runs: Iterable[Run]
+) -> dict[tuple[str, str], Tested]:
+    """The test over sentences of each difference, by row and task."""
+    attempts = {run.id: (run.id, run.attempt) for run in runs}
+    tests = {}
+    for one in differences:
+        pairs = tuple((attempts[a], attempts[b]) for a, b in run_pairs(one))
+        tests[one.row.key, one.task] = _test(
+            database_url(), table.split, one.task, table.scored_by[one.task], pairs
+        )
+    return tests
+
+
+@st.cache_resource(max_entries=5000, show_spinner=False)
+def _test(
+    url: str, split: str, task: str, score_name: str, pairs: tuple[tuple[_Attempt, _Attempt], ...]
+) -> Tested:
+    return tested(
+        [
+            (_counted(url, a, split, task, score_name), _counted(url, b, split, task, score_name))
+            for a, b in pairs
+        ]
+    )
+
+
+@st.cache_resource(max_entries=5000, show_spinner=False)
+def _counted(url: str, attempt: _Attempt, split: str, task: str, score_name: str) -> Counted | None:
+    stored = resources.store().predictions(attempt[0], split, task).get(task)
+    return None if stored is None else counted(score_name, *stored)
+
+
+def confusions(runs: Iterable[Run], split: str, task: str, scheme: str) -> list[Confusion]:
+    """The confusions of each of these runs whose predictions are stored."""
+    url = database_url()
+    parts = (_confusion(url, (run.id, run.attempt), split, task, scheme) for run in runs)
+    return [part for part in parts if part is not None]
+
+
+@st.cache_resource(max_entries=2000, show_spinner=False)
+def _confusion(url: str, attempt: _Attempt, split: str, task: str, scheme: str) -> Confusion | None:
+    stored = resources.store().predictions(attempt[0], split, task).get(task)
+    return None if stored is None else confusion(scheme, *stored)
+
+
+def labels(run: Run, split: str, task: str) -> tuple[Labels, Labels] | None:
+    """The gold and predicted labels of a run; None where they are not stored."""
+    return _labels(database_url(), (run.id, run.attempt), split, task)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _labels(url: str, attempt: _Attempt, split: str, task: str) -> tuple[Labels, Labels] | None:
+    return resources.store().predictions(attempt[0], split, task).get(task)
+
+
+def words(config: RunConfig, split: str, task: str, gold: Labels) -> list[tuple[str, ...]] | None:
+    """The words of the sentences that a run was scored on; None where the corpus has changed.
+
+    Raises CorpusError where it cannot be read.
+    """
+    # Without truecasing, which takes long and changes no annotation.
+    annotated = _annotated(config.with_(truecase=False).to_json(), split, task)
+    same = [list(own) for _, own in annotated] == [list(labels) for labels in gold]
+    return [words for words, _ in annotated] if same else None
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the corpus")
+def _annotated(config: str, split: str, task: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    corpus = prepare(RunConfig.from_json(config))
+    sentences = corpus.dev if split == "dev" else corpus.test
+    return [(one.tokens, one.labels[task]) for one in sentences if task in one.labels]

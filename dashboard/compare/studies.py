@@ -17,7 +17,15 @@ from core.studies.analysis import HELPS, MEAN, Cell, Result, TableView, table_vi
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
 from core.wording import percent, plural
 from dashboard.compare.charts import overview_chart
-from dashboard.compare.study_views import Row, answer, failures, forest, known, overview, rows
+from dashboard.compare.views import (
+    StudyRow,
+    failures,
+    has_scores,
+    overview,
+    study_answer,
+    study_forest,
+    study_rows,
+)
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.charts import forest_chart
@@ -50,7 +58,7 @@ def studies() -> None:
         )  # fmt: skip
     st.markdown(escape(study.question))
     of_part = [result for result in results if result.setting.part == part]
-    told = [result for result in of_part if known(result)]
+    told = [result for result in of_part if has_scores(result)]
     if not told:
         _not_run(study, str(part))
     if (view := table_view(study, str(part), results)) is not None:
@@ -65,7 +73,7 @@ def studies() -> None:
 
 def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, None for its own, and how it is trained."""
-    choices = {"As the study has it": (None, "full")}
+    choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, "full")}
     choices |= {
         f"{PurePath(encoder).name}{', frozen' if training == 'frozen' else ''}": (encoder, training)
         for encoder, training in resources.study_encoders(name)
@@ -189,8 +197,8 @@ def _setting(result: Result, study: Study) -> None:
     """The answer, the forest of differences, the table."""
     with st.container(border=True):
         st.markdown(f"**{escape(result.setting.title)}**")
-        st.markdown(escape(answer(result)))
-        view = forest(result)
+        st.markdown(escape(study_answer(result)))
+        view = study_forest(result)
         if view.marks:
             chart(
                 forest_chart(view, _colours(result.setting.targets)),
@@ -212,7 +220,7 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 
 def _table(result: Result) -> None:
-    shown = rows(result)
+    shown = study_rows(result)
     lines = {escape(row.family): _line(row, study_reference=not row.difference) for row in shown}
     if any(row.learned for row in shown):
         for row in shown:
@@ -224,7 +232,7 @@ def _table(result: Result) -> None:
     )
 
 
-def _line(row: Row, *, study_reference: bool) -> dict[str, str]:
+def _line(row: StudyRow, *, study_reference: bool) -> dict[str, str]:
     weight = "**" if row.verdict == HELPS else ""
     return {
         "Difference": "reference" if study_reference else f"{weight}{_whole(row.difference)}{weight}",

@@ -1,4 +1,7 @@
-"""What may be said of two configurations: which two to look at first, and how they differ, in sentences."""
+"""What may be said of differences: between two configurations, over one encoder, and in a study.
+
+Tested over seeds (paired t-test) and over sentences (randomisation); all p of a page are corrected together.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +12,100 @@ from dataclasses import dataclass, replace
 
 from core.config import trains_heads_alone
 from core.evaluation import Randomised
-from core.evaluation.statistics import PairedDifference, holm, significant
-from core.wording import all_of, p_text, plural, signed_points
+from core.evaluation.statistics import MeanSD, PairedDifference, holm, significant
+from core.studies import Study, analysis
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Outcome, Result
+from core.wording import all_of, p_text, percent, plural, signed_points
 from dashboard.shared.charts import Forest, Mark
 from jobs.naming import confounds
 from jobs.results import ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
+from jobs.wording import correlation_told
 
 TINY = 0.0005
-"""A difference below 0.05 points is told, but not made much of: published tables differ by more."""
+"""Smaller differences (0.05 points) are shown but not emphasised: published tables differ by more."""
 
 ABOVE, BELOW, CLOSE, OPEN = "above", "below", "tiny", "not shown"
 ALONE, STEADY, APART = "one seed", "no spread", "no common seed"
 
+Pair = tuple[frozenset[str], str]
+"""The keys of two rows, and a task."""
+Tested = Randomised | str
+"""The result of a test over sentences, or why there is none."""
+
 
 @dataclass(frozen=True)
-class Answer:
-    """What may be said of the difference of two rows on one task, as a sentence (plain text)
-    and in numbers. `p` is corrected (`corrected`).
+class Difference:
+    """A row minus another on one task. Both p are corrected (Holm): `p_seeds` as `corrected` says,
+    `p_sentences` for the differences to the baseline.
+
+    `paired` is over the seeds that both have, None where there is none. `untested` says why there is no test
+    over sentences.
     """
 
+    row: ResultRow
+    base: ResultRow
     task: str
-    sentence: str
-    difference: PairedDifference | None
-    p: float | None
-    verdict: str
+    paired: PairedDifference | None
+    p_seeds: float | None
+    sentences: Randomised | None = None
+    p_sentences: float | None = None
+    untested: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Paired by seed; the difference of the means where no seed is common. In [−1, 1]."""
+        if self.paired is not None:
+            return self.paired.mean
+        return self.row.cells[self.task].summary.mean - self.base.cells[self.task].summary.mean
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds both have."""
+        return 0 if self.paired is None else self.paired.n
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval, where there is a spread over seeds."""
+        paired = self.paired
+        if paired is None or not paired.sd or paired.low is None or paired.high is None:
+            return None
+        return paired.low, paired.high
+
+    @property
+    def verdict(self) -> str:
+        """What the corrected p over seeds allows to say."""
+        paired = self.paired
+        if paired is None:
+            return APART
+        if paired.n < 2:
+            return ALONE
+        if paired.mean and not paired.sd:
+            return STEADY
+        if not significant(self.p_seeds):
+            return OPEN
+        if abs(paired.mean) < TINY:
+            return CLOSE
+        return ABOVE if paired.mean > 0 else BELOW
+
+    @property
+    def shown(self) -> bool:
+        """Whether the verdict is that the two differ."""
+        return self.verdict in (ABOVE, BELOW, CLOSE)
+
+    @property
+    def sentence(self) -> str:
+        """The difference in words (plain text)."""
+        points, paired = signed_points(self.mean), self.paired
+        if paired is None:
+            return f"{points} between the means; no seed in common, so no paired interval"
+        if paired.low is None or paired.high is None:
+            return f"{points}; one seed each, so no interval"
+        seeds = plural(paired.n, "seed")
+        if self.verdict == STEADY:
+            return f"{points} with each of {seeds}: no spread, so no interval"
+        p_value = "" if self.p_seeds is None else f", p {p_text(self.p_seeds)}"
+        return f"{points} ± {50 * (paired.high - paired.low):.2f}, {seeds}{p_value}"
 
 
 def default_pair(table: ResultTable) -> tuple[str, str] | None:
@@ -45,132 +117,94 @@ def default_pair(table: ResultTable) -> tuple[str, str] | None:
     if len(table.rows) < 2:
         return None
     for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
-        if pair := fittest(table.rows, a, b):
+        if pair := _most_alike(table.rows, a, b):
             return pair[0].key, pair[1].key
     first, second = table.rows[:2]
     return second.key, first.key
 
 
-def fittest(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, ResultRow] | None:
+def _most_alike(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, ResultRow] | None:
     """The rows of two paradigms that are most alike in all else; None where one paradigm has no row."""
-    by_paradigm: dict[str, list[ResultRow]] = defaultdict(list)
-    for row in rows:
-        by_paradigm[row.config.paradigm].append(row)
-    return max(
-        itertools.product(by_paradigm[a], by_paradigm[b]), key=lambda pair: _fitness(*pair), default=None
-    )
+    firsts, seconds = ([row for row in rows if row.config.paradigm == paradigm] for paradigm in (a, b))
+
+    def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int, float]:
+        one, other = pair
+        return -len(confounds(one.config, other.config)), min(one.seeds, other.seeds), one.dev + other.dev
+
+    return max(itertools.product(firsts, seconds), key=likeness, default=None)
 
 
-def _fitness(a: ResultRow, b: ResultRow) -> tuple[int, int, float]:
-    return -len(confounds(a.config, b.config)), min(a.seeds, b.seeds), a.dev + b.dev
-
-
-def steps(table: ResultTable) -> dict[str, list[tuple[ResultRow, ResultRow]]]:
+def _steps(table: ResultTable) -> dict[str, list[tuple[ResultRow, ResultRow]]]:
     """What sharing adds, encoder by encoder: MTL over STL and MRN over MTL, each by the rows most alike."""
     return {
-        block: [pair for a, b in (("mtl", "stl"), ("mrn", "mtl")) if (pair := fittest(rows, a, b))]
+        block: [pair for a, b in (("mtl", "stl"), ("mrn", "mtl")) if (pair := _most_alike(rows, a, b))]
         for block, rows in table.blocks.items()
     }
 
 
-Pair = tuple[frozenset[str], str]
-"""The keys of two rows, and a task."""
-
-
 def corrected(table: ResultTable, baseline: str) -> dict[Pair, float]:
     """The p over seeds of every difference that Compare shows, corrected for their number (Holm): of each row
-    to the baseline, and of each of the `steps`. One family, so that the page never says two things of one
-    difference.
+    to the baseline, and of each step from one paradigm to the next. One family, so that the page never says
+    two things of one difference.
     """
     base = table.row(baseline)
     rows = [(row, base) for row in table.rows if row.key != baseline]
-    rows += [pair for pairs in steps(table).values() for pair in pairs]
+    rows += [pair for pairs in _steps(table).values() for pair in pairs]
     p_values = {
-        (frozenset((a.key, b.key)), task): found.p
+        (frozenset((one.row.key, one.base.key)), one.task): one.paired.p
         for a, b in rows
-        for task in table.tasks
-        if task in a.cells and task in b.cells and (found := difference(a, b, task)) is not None
+        for one in _between(table, a, b, {})
+        if one.paired is not None and one.paired.p is not None
     }
-    tested = {pair: p_value for pair, p_value in p_values.items() if p_value is not None}
-    return dict(zip(tested, holm(list(tested.values())), strict=True))
+    return dict(zip(p_values, holm(list(p_values.values())), strict=True))
 
 
-def verdict(found: PairedDifference | None, p_corrected: float | None) -> str:
-    """What may be said of a difference over seeds, by its corrected p."""
-    if found is None:
-        return APART
-    if found.n < 2:
-        return ALONE
-    if found.mean and not found.sd:
-        return STEADY
-    if not significant(p_corrected):
-        return OPEN
-    if abs(found.mean) < TINY:
-        return CLOSE
-    return ABOVE if found.mean > 0 else BELOW
-
-
-def answers(table: ResultTable, a: str, b: str, p_values: Mapping[Pair, float] | None = None) -> list[Answer]:
-    """For each task that both rows have: what may be said of their difference.
-
-    `p_values` are the page's (`corrected`); without them, those with `b` as the baseline.
-    """
-    one, other = table.row(a), table.row(b)
-    p_values = corrected(table, b) if p_values is None else p_values
+def _between(
+    table: ResultTable, a: ResultRow, b: ResultRow, p_values: Mapping[Pair, float]
+) -> list[Difference]:
     return [
-        _answer(one, other, task, p_values.get((frozenset((a, b)), task)))
+        Difference(a, b, task, difference(a, b, task), p_values.get((frozenset((a.key, b.key)), task)))
         for task in table.tasks
-        if task in one.cells and task in other.cells
+        if task in a.cells and task in b.cells
     ]
 
 
-def _answer(a: ResultRow, b: ResultRow, task: str, p_value: float | None) -> Answer:
-    found = difference(a, b, task)
-    said = verdict(found, p_value)
-    if found is None:
-        gap = a.cells[task].summary.mean - b.cells[task].summary.mean
-        words = f"{signed_points(gap)} between the means; no seed in common, so no paired interval"
-    elif found.low is None or found.high is None:
-        words = f"{signed_points(found.mean)}; one seed each, so no interval"
-    elif said == STEADY:
-        words = (
-            f"{signed_points(found.mean)} with each of {plural(found.n, 'seed')}: no spread, so no interval"
-        )
-    else:
-        half = 100 * (found.high - found.low) / 2
-        told = "" if p_value is None else f", p {p_text(p_value)}"
-        words = f"{signed_points(found.mean)} ± {half:.2f}, {plural(found.n, 'seed')}{told}"
-    return Answer(task, words, found, p_value, said)
+def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
+    """The difference of two rows on each task that both have; `b` is the page's baseline."""
+    return _between(table, table.row(a), table.row(b), corrected(table, b))
 
 
-def headline(a: str, b: str, found: Sequence[Answer], quoted: Callable[[str], str] = str) -> str:
-    """The answer in one sentence. `quoted` writes names and tasks, which come from users."""
-    if not found:
+def differences(table: ResultTable, baseline: str) -> list[Difference]:
+    """Of every row to the row of that key, task by task."""
+    base, p_values = table.row(baseline), corrected(table, baseline)
+    others = [row for row in table.rows if row.key != baseline]
+    return [one for row in others for one in _between(table, row, base, p_values)]
+
+
+def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
+    """The answer in one sentence. `quoted` escapes names and tasks, which come from users."""
+    if not answers:
         return f"{quoted(a)} and {quoted(b)} share no task."
     by_verdict: dict[str, list[str]] = defaultdict(list)
-    for one in found:
-        told = quoted(one.task)
-        if one.verdict in (ABOVE, BELOW) and one.difference is not None:
-            told += f" ({signed_points(one.difference.mean)})"
-        by_verdict[one.verdict].append(told)
-    parts = []
-    for kind, words in ((ABOVE, "is above"), (BELOW, "is below")):
-        if tasks := by_verdict[kind]:
-            parts.append(
-                f"{words} {quoted(b)} on {all_of(tasks)}" if not parts else f"{words} it on {all_of(tasks)}"
-            )
+    for one in answers:
+        points = f" ({signed_points(one.mean)})" if one.verdict in (ABOVE, BELOW) else ""
+        by_verdict[one.verdict].append(quoted(one.task) + points)
+    parts: list[str] = []
+    for verdict in (ABOVE, BELOW):
+        if tasks := by_verdict[verdict]:
+            parts.append(f"is {verdict} {'it' if parts else quoted(b)} on {all_of(tasks)}")
     sentences = [f"{quoted(a)} {' and '.join(parts)}"] if parts else []
-    if tasks := by_verdict[CLOSE]:
-        sentences.append(f"on {all_of(tasks)} they differ by less than {100 * TINY:.2f} points")
-    if tasks := by_verdict[OPEN]:
-        between = "" if sentences else f" between {quoted(a)} and {quoted(b)}"
-        sentences.append(f"no difference{between} is shown on {all_of(tasks)}")
-    if tasks := by_verdict[STEADY]:
-        sentences.append(f"every seed says the same on {all_of(tasks)}, which leaves nothing to test")
-    if tasks := by_verdict[ALONE]:
-        sentences.append(f"one seed cannot tell a difference from chance on {all_of(tasks)}")
-    if tasks := by_verdict[APART]:
-        sentences.append(f"they have no seed in common on {all_of(tasks)}")
+    between = "" if parts or by_verdict[CLOSE] else f" between {quoted(a)} and {quoted(b)}"
+    for verdict, words in {
+        CLOSE: f"on {{}} they differ by less than {100 * TINY:.2f} points",
+        OPEN: f"no difference{between} is shown on {{}}",
+        STEADY: "every seed says the same on {}, which leaves nothing to test",
+        ALONE: "one seed cannot tell a difference from chance on {}",
+        APART: "they have no seed in common on {}",
+    }.items():
+        if tasks := by_verdict[verdict]:
+            before, _, after = words.rpartition("{}")
+            sentences.append(f"{before}{all_of(tasks)}{after}")
     text = "; ".join(sentences)
     return f"{text if parts else text[0].upper() + text[1:]}."
 
@@ -179,48 +213,30 @@ def per_seed(table: ResultTable) -> list[dict[str, str | float | int | None]]:
     """A line per configuration and seed, scores in percent, for the CSV."""
     lines: list[dict[str, str | float | int | None]] = []
     for row in table.rows:
-        seeds = sorted({seed for cell in row.cells.values() for seed in cell.by_seed})
-        for seed in seeds:
-            scores = {
-                task: 100 * row.cells[task].by_seed[seed]
-                if task in row.cells and seed in row.cells[task].by_seed
-                else None
-                for task in table.tasks
-            }
-            lines.append({"configuration": row.name, "seed": seed, **scores})
+        for seed in sorted({seed for cell in row.cells.values() for seed in cell.by_seed}):
+            line: dict[str, str | float | int | None] = {"configuration": row.name, "seed": seed}
+            for task in table.tasks:
+                by_seed = row.cells[task].by_seed if task in row.cells else {}
+                line[task] = 100 * by_seed[seed] if seed in by_seed else None
+            lines.append(line)
     return lines
 
 
-# What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder.
-
-
-@dataclass(frozen=True)
-class Delta:
-    """The change on one task, in points with its interval; `told` in words. The verdict is the corrected one
-    of `dashboard.compare.views.verdict`.
-    """
-
-    task: str
-    points: float
-    low: float | None
-    high: float | None
-    verdict: str
-    told: str
-
-    @property
-    def shown(self) -> bool:
-        """Whether the verdict is that there is a change."""
-        return self.verdict in (ABOVE, BELOW, CLOSE)
+# What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder
 
 
 @dataclass(frozen=True)
 class Step:
-    """From one paradigm to the next: `MTL − STL`, with the two rows compared and the changes per task."""
+    """From one paradigm to the next: `MTL − STL`, with the two rows compared and the change on each task."""
 
-    title: str
     a: ResultRow
     b: ResultRow
-    deltas: tuple[Delta, ...]
+    deltas: tuple[Difference, ...]
+
+    @property
+    def title(self) -> str:
+        """Both paradigms."""
+        return f"{self.a.config.paradigm.upper()} − {self.b.config.paradigm.upper()}"
 
     @property
     def confounds(self) -> tuple[str, ...]:
@@ -246,168 +262,87 @@ class Sharing:
 def sharing(table: ResultTable, baseline: str) -> list[Sharing]:
     """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike.
 
-    `baseline` is the page's, whose differences verdicts are corrected for too.
+    p are corrected together with those of the differences to the page's `baseline`.
     """
-    found = []
     p_values = corrected(table, baseline)
-    for block, pairs in steps(table).items():
-        taken = tuple(_step(table, p_values, *pair) for pair in pairs)
-        if any(step.deltas for step in taken):
-            found.append(Sharing(block, taken))
-    return found
-
-
-def _step(table: ResultTable, p_values: Mapping[Pair, float], a: ResultRow, b: ResultRow) -> Step:
-    deltas = []
-    for one in answers(table, a.key, b.key, p_values):
-        paired = one.difference
-        if paired is None:
-            continue
-        low, high = (paired.low, paired.high) if paired.sd else (None, None)
-        deltas.append(
-            Delta(
-                one.task,
-                100 * paired.mean,
-                None if low is None else 100 * low,
-                None if high is None else 100 * high,
-                one.verdict,
-                one.sentence,
-            )
+    shared = []
+    for block, pairs in _steps(table).items():
+        steps = tuple(
+            Step(a, b, tuple(one for one in _between(table, a, b, p_values) if one.paired)) for a, b in pairs
         )
-    title = f"{a.config.paradigm.upper()} − {b.config.paradigm.upper()}"
-    return Step(title, a, b, tuple(deltas))
+        if any(step.deltas for step in steps):
+            shared.append(Sharing(block, steps))
+    return shared
 
 
-def sharing_sentence(found: Sharing, quoted: Callable[[str], str] = str) -> str:
-    """What each step did, in one sentence. `quoted` writes tasks, which come from users."""
-    return "; ".join(f"{step.title} {_did(step.deltas, quoted)}" for step in found.steps if step.deltas) + "."
+def sharing_sentence(shared: Sharing, quoted: Callable[[str], str] = str) -> str:
+    """What each step did, in one sentence. `quoted` escapes tasks, which come from users."""
+    steps = []
+    for step in shared.steps:
+        parts = []
+        for verdict, verb in ((ABOVE, "raises"), (BELOW, "lowers")):
+            deltas = [one for one in step.deltas if one.verdict == verdict]
+            if deltas:
+                tasks = [f"{quoted(one.task)} ({signed_points(one.mean)})" for one in deltas]
+                parts.append(f"{verb} {all_of(tasks)}")
+        if step.deltas:
+            steps.append(f"{step.title} {' and '.join(parts) or 'shows no difference'}")
+    return "; ".join(steps) + "."
 
 
-def _did(deltas: Sequence[Delta], quoted: Callable[[str], str]) -> str:
-    parts = []
-    for kind, word in ((ABOVE, "raises"), (BELOW, "lowers")):
-        told = [
-            f"{quoted(one.task)} ({signed_points(one.points / 100)})" for one in deltas if one.verdict == kind
-        ]
-        if told:
-            parts.append(f"{word} {all_of(told)}")
-    return " and ".join(parts) if parts else "shows no difference"
+# Tests over sentences, the forest, and the table to copy
 
 
-# Every row's difference to a baseline on every task, tested over seeds and over sentences.
-
-
-Tested = Randomised | str
-"""What a test over sentences found, or why there is none, in words."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A row minus the baseline on one task. Both p are corrected for all differences shown (Holm): `p_seeds`
-    as `dashboard.compare.views.corrected` says, `p_sentences` for those to the baseline.
-
-    `paired` is over the seeds that both have, None where there is none; `gap` is that of the means.
-    `unasked` says why there is no test over sentences.
-    """
-
-    row: ResultRow
-    task: str
-    gap: float
-    paired: PairedDifference | None
-    p_seeds: float | None
-    sentences: Randomised | None = None
-    p_sentences: float | None = None
-    unasked: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """What may be said of it over seeds, by the corrected p."""
-        return verdict(self.paired, self.p_seeds)
-
-    @property
-    def shown(self) -> bool:
-        """Whether the verdict is that the two differ."""
-        return self.verdict in (ABOVE, BELOW, CLOSE)
-
-
-def differences(table: ResultTable, baseline: str) -> list[Difference]:
-    """Row by row, task by task, to the row of that key."""
-    base = table.row(baseline)
-    p_values = corrected(table, baseline)
-    return [
-        Difference(
-            row,
-            task,
-            row.cells[task].summary.mean - base.cells[task].summary.mean,
-            difference(row, base, task),
-            p_values.get((frozenset((row.key, baseline)), task)),
-        )
-        for row in table.rows
-        if row.key != baseline
-        for task in table.tasks
-        if task in row.cells and task in base.cells
-    ]
-
-
-def pairs(one: Difference, base: ResultRow) -> tuple[tuple[int, int], ...]:
+def run_pairs(one: Difference) -> tuple[tuple[int, int], ...]:
     """The runs to compare sentence by sentence: for each common seed that of the row and of the baseline."""
-    own, other = one.row.cells[one.task].run_ids, base.cells[one.task].run_ids
+    own, other = one.row.cells[one.task].run_ids, one.base.cells[one.task].run_ids
     return tuple((own[seed], other[seed]) for seed in own if seed in other)
 
 
-def with_sentences(found: Sequence[Difference], tests: Mapping[tuple[str, str], Tested]) -> list[Difference]:
-    """The differences with what tests by row and task found."""
-    asked = [tests.get((one.row.key, one.task), "") for one in found]
-    p_values = iter(holm([test.p for test in asked if isinstance(test, Randomised)]))
+def with_sentences(
+    differences: Sequence[Difference], tests: Mapping[tuple[str, str], Tested]
+) -> list[Difference]:
+    """The differences with the results of tests, given by row and task."""
+    results = [tests.get((one.row.key, one.task), "") for one in differences]
+    p_values = iter(holm([test.p for test in results if isinstance(test, Randomised)]))
     return [
         replace(one, sentences=test, p_sentences=next(p_values))
         if isinstance(test, Randomised)
-        else replace(one, unasked=test)
-        for one, test in zip(found, asked, strict=True)
+        else replace(one, untested=test)
+        for one, test in zip(differences, results, strict=True)
     ]
 
 
-def forest(found: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
+def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
     """The differences as a forest: a row per configuration, a mark per task."""
-    keys = list(dict.fromkeys(one.row.key for one in found))
-    return Forest(
-        tuple(table.row(key).name for key in keys),
-        tuple(task for task in table.tasks if any(one.task == task for one in found)),
-        table.row(baseline).name,
-        tuple(_marks(found, keys)),
-    )
-
-
-def _marks(found: Sequence[Difference], keys: Sequence[str]) -> Iterator[Mark]:
-    for one in found:
-        paired = one.paired
-        low, high = (paired.low, paired.high) if paired is not None and paired.sd else (None, None)
-        points = one.gap if paired is None else paired.mean
-        yield Mark(
-            keys.index(one.row.key),
-            one.task,
-            100 * points,
-            None if low is None else 100 * low,
-            None if high is None else 100 * high,
-            f"{one.row.name}, {one.task}: {_told(one)}; {one.verdict}",
-            one.shown,
+    names = list(dict.fromkeys(one.row.name for one in differences))
+    marks = []
+    for one in differences:
+        words = f"{one.row.name}, {one.task}: {_in_full(one)}; {one.verdict}"
+        marks.append(
+            _mark(names.index(one.row.name), one.task, one.mean, one.interval, words, shown=one.shown)
         )
+    tasks = tuple(task for task in table.tasks if any(one.task == task for one in differences))
+    return Forest(tuple(names), tasks, table.row(baseline).name, tuple(marks))
 
 
-def _told(one: Difference) -> str:
+def _mark(
+    row: int, target: str, mean: float, ends: tuple[float, float] | None, words: str, *, shown: bool
+) -> Mark:
+    low, high = (None, None) if ends is None else (100 * ends[0], 100 * ends[1])
+    return Mark(row, target, 100 * mean, low, high, words, shown)
+
+
+def _in_full(one: Difference) -> str:
     if one.paired is None:
-        return f"{signed_points(one.gap)} between the means"
-    text = signed_points(one.paired.mean)
-    if interval := _interval(one.paired):
-        text += f" {interval}"
-    text += f", {plural(one.paired.n, 'seed')}"
-    return text if one.p_seeds is None else f"{text}, p {p_text(one.p_seeds)}"
+        return f"{signed_points(one.mean)} between the means"
+    text = " ".join(filter(None, (signed_points(one.mean), _bracketed(one.interval))))
+    p_value = "" if one.p_seeds is None else f", p {p_text(one.p_seeds)}"
+    return f"{text}, {plural(one.seeds, 'seed')}{p_value}"
 
 
-def _interval(paired: PairedDifference) -> str:
-    if not paired.sd or paired.low is None or paired.high is None:
-        return ""
-    return f"[{signed_points(paired.low)}, {signed_points(paired.high)}]"
+def _bracketed(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"[{signed_points(ends[0])}, {signed_points(ends[1])}]"
 
 
 DIFFERENCE_COLUMNS = (
@@ -416,53 +351,190 @@ DIFFERENCE_COLUMNS = (
 )  # fmt: skip
 
 
-def difference_records(
-    found: Sequence[Difference], table: ResultTable, baseline: str
-) -> list[dict[str, object]]:
+def difference_records(differences: Sequence[Difference], table: ResultTable) -> list[dict[str, object]]:
     """A record of DIFFERENCE_COLUMNS per difference, scores in [0, 1]."""
     return [
         {
             "configuration": one.row.name,
-            "baseline": table.row(baseline).name,
+            "baseline": one.base.name,
             "task": one.task,
             "split": table.split,
-            "difference": one.gap if one.paired is None else one.paired.mean,
+            "difference": one.mean,
             "low": None if one.paired is None else one.paired.low,
             "high": None if one.paired is None else one.paired.high,
-            "seeds": 0 if one.paired is None else one.paired.n,
+            "seeds": one.seeds,
             "p_seeds_holm": one.p_seeds,
             "sentences": None if one.sentences is None else one.sentences.sentences,
             "p_sentences_holm": one.p_sentences,
             "verdict": one.verdict,
         }
-        for one in found
+        for one in differences
     ]
 
 
-def difference_sheet(found: Sequence[Difference], table: ResultTable, baseline: str, setting: str) -> Sheet:
+def difference_sheet(
+    differences: Sequence[Difference], table: ResultTable, baseline: str, setting: str
+) -> Sheet:
     """The differences as a table to paste: a line per configuration and task."""
-    lines = tuple(
-        (
-            one.row.name,
-            (
-                Entry(one.task),
-                Entry(
-                    signed_points(one.gap if one.paired is None else one.paired.mean),
-                    "" if one.paired is None else _interval(one.paired),
-                    one.verdict == ABOVE,
-                ),
-                Entry("0" if one.paired is None else str(one.paired.n)),
-                Entry(p_text(one.p_seeds) or "–"),
-                Entry(p_text(one.p_sentences) or "–"),
-            ),
-        )
-        for one in found
-    )
+    lines = []
+    for one in differences:
+        points = Entry(signed_points(one.mean), _bracketed(one.interval), one.verdict == ABOVE)
+        p_values = (Entry(p_text(p_value) or "–") for p_value in (one.p_seeds, one.p_sentences))
+        lines.append((one.row.name, (Entry(one.task), points, Entry(str(one.seeds)), *p_values)))
     return Sheet(
         ("Configuration", "Task", "Difference, 95% interval", "Seeds", "p seeds", "p sentences"),
-        (Block("", lines),),
+        (Block("", tuple(lines)),),
         f"{setting}, {table.split} sentences: differences to {table.row(baseline).name} in points, paired by "
         "seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
         "both corrected for all differences shown (Holm).",
         "above the baseline by the corrected p over seeds.",
     )
+
+
+# A study: an answer and a forest per setting, an overview of all
+
+
+@dataclass(frozen=True)
+class OverviewCell:
+    """A family in a setting: the mean difference in points; whether the corrected p shows one; in words."""
+
+    points: float
+    shown: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Families × settings of a part, by titles and names. `cells` lack what is not known."""
+
+    families: tuple[str, ...]
+    settings: tuple[str, ...]
+    reference: str
+    cells: dict[tuple[int, int], OverviewCell]
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A line of a setting's table; `scores` by target, mean and rarer labels. Percent and points as text."""
+
+    family: str
+    chosen: str
+    dev: str
+    scores: dict[str, MeanSD | None]
+    difference: str
+    p: str
+    verdict: str
+    learned: str
+
+
+def has_scores(result: Result) -> bool:
+    """Whether anything is known of this setting yet."""
+    return any(one.scores for one in result.outcomes)
+
+
+def study_answer(result: Result) -> str:
+    """The setting's answer in one sentence (plain text)."""
+    reference = result.outcome(result.reference).family.title
+    compared = sorted(
+        ((one.family.title, one.differences[MEAN]) for one in result.outcomes if MEAN in one.differences),
+        key=lambda pair: -abs(pair[1].paired.mean),
+    )
+    if not compared:
+        return f"No family can be set against {reference} yet."
+    parts = []
+    for verdict, verb in ((HELPS, "help"), (HURTS, "hurt")):
+        names = [f"{title} ({_study_points(one)})" for title, one in compared if one.verdict == verdict]
+        if names:
+            parts.append(f"{all_of(names)} {verb}{'s' if len(names) == 1 else ''}")
+    if names := [title for title, one in compared if one.verdict == NOT_SHOWN]:
+        listed = all_of(names) if len(names) <= 4 else f"{len(names)} others"
+        parts.append(f"no difference is shown for {listed}")
+    counts = {one.paired.n for _, one in compared}
+    least, most = min(counts), max(counts)
+    seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
+    return f"Over {reference}, {'; '.join(parts)}. {'One seed each, so no interval.' if most == 1 else seeds}"
+
+
+def _study_interval(one: analysis.Difference) -> tuple[float, float] | None:
+    low, high = one.paired.low, one.paired.high
+    return None if low is None or high is None else (low, high)
+
+
+def _study_points(one: analysis.Difference) -> str:
+    return " ".join(filter(None, (signed_points(one.paired.mean), _bracketed(_study_interval(one)))))
+
+
+def _study_words(one: analysis.Difference) -> str:
+    p_value = f", p {p_text(one.p_holm)}" if one.p_holm is not None else ""
+    return f"{_study_points(one)}, {plural(one.paired.n, 'seed')}{p_value}; {one.verdict}"
+
+
+def study_forest(result: Result) -> Forest:
+    """The paired differences of every family to the reference, on each target and in the mean."""
+    others = [one for one in result.outcomes if one.family.name != result.reference]
+    marks = []
+    for row, outcome in enumerate(others):
+        for target in _targets(result):
+            if (one := outcome.differences.get(target)) is not None:
+                words = f"{outcome.family.title}, {target}: {_study_words(one)}"
+                shown = one.verdict != NOT_SHOWN
+                marks.append(_mark(row, target, one.paired.mean, _study_interval(one), words, shown=shown))
+    titles = tuple(one.family.title for one in others)
+    return Forest(titles, _targets(result), result.outcome(result.reference).family.title, tuple(marks))
+
+
+def overview(study: Study, results: Sequence[Result]) -> Overview:
+    """Families × these settings: the mean difference to the reference."""
+    outcomes = [{one.family.name: one for one in result.outcomes} for result in results]
+    families = [
+        family
+        for family in study.families
+        if family.name != study.reference and any(family.name in by_name for by_name in outcomes)
+    ]
+    cells = {}
+    for column, (result, by_name) in enumerate(zip(results, outcomes, strict=True)):
+        for row, family in enumerate(families):
+            one = by_name[family.name].differences.get(MEAN) if family.name in by_name else None
+            if one is not None:
+                words = f"{family.title} in {result.setting.title}: {_study_words(one)}"
+                cells[row, column] = OverviewCell(100 * one.paired.mean, one.verdict != NOT_SHOWN, words)
+    return Overview(
+        tuple(family.title for family in families),
+        tuple(result.setting.name for result in results),
+        study.family(study.reference).title,
+        cells,
+    )
+
+
+def study_rows(result: Result) -> tuple[StudyRow, ...]:
+    """The setting's table, the reference among the families."""
+    return tuple(_study_row(one, _targets(result)) for one in result.outcomes)
+
+
+def _study_row(one: Outcome, targets: Sequence[str]) -> StudyRow:
+    mean = one.differences.get(MEAN)
+    return StudyRow(
+        one.family.title,
+        one.chosen if one.arm is not None else "open",
+        percent(None if one.dev is None else one.dev.mean),
+        {target: one.scores.get(target) for target in targets},
+        "" if mean is None else _study_points(mean),
+        "" if mean is None else p_text(mean.p_holm),
+        "" if mean is None else mean.verdict,
+        correlation_told(one.learned),
+    )
+
+
+def _targets(result: Result) -> tuple[str, ...]:
+    """The setting's targets, their mean where there are several, the rarer labels where known."""
+    targets = result.setting.targets
+    mean = (MEAN,) if len(targets) > 1 else ()
+    rare = (RARE,) if any(RARE in one.scores for one in result.outcomes) else ()
+    return (*targets, *mean, *rare)
+
+
+def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
+    """The settings in which runs failed, and how many."""
+    for result in results:
+        if count := sum(one.failed for one in result.outcomes):
+            yield result.setting.title, count

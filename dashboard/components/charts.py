@@ -1,4 +1,4 @@
-"""The files that the components are made of, and where the browser finds Plotly's script.
+"""Components that draw charts: Plotly figures, their legend, small charts, sparklines, the matrix player.
 
 Of Plotly's bundles it is the one of cartesian charts, a third of the whole, which the Python package carries:
 the browser has read it four times as fast, and it draws all that our pages draw. It is the file of the npm
@@ -8,7 +8,7 @@ package plotly.js-cartesian-dist-min as it is, under its MIT licence, beside it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
@@ -17,6 +17,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 _PLOTLY = "plotly-cartesian-4.1.1.min.js"
+
+
+Event = Mapping[str, Any]
 
 
 def read_asset(name: str) -> str:
@@ -29,12 +32,73 @@ def plotly_url() -> str:
     return f"app/static/{_PLOTLY}"
 
 
-# A Plotly figure on the page that keeps its zoom while its data changes (docs/adr/0005-live-refresh.md).
+def _callback(key: str, name: str, then: Callable[[Any], None]) -> Callable[[], None]:
+    """Calls `then` with what the component's event of that name carries, if anything."""
+
+    def call() -> None:
+        value = st.session_state[key].get(name)
+        if value is not None:
+            then(value)
+
+    return call
 
 
-_mount = st.components.v2.component(
-    "mrnlab_chart", js=read_asset("plotly.js") + read_asset("chart.js"), isolate_styles=False
+_ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="{}" /></svg>'
+_SPEEDS = "".join(f'<option value="{x}"{" selected" * (x == 1)}>{x}×</option>' for x in (0.5, 1, 2, 4))
+_MATRIX = f"""
+<div id="root">
+  <div class="bar" hidden>
+    <div class="group">
+      <button type="button" class="icon play" title="Play" aria-label="Play">
+        {_ICON.format("M8 5v14l11-7z")}</button>
+      <button type="button" class="icon back" title="One step back" aria-label="One step back">
+        {_ICON.format("M15 6l-6 6 6 6z")}</button>
+      <button type="button" class="icon on" title="One step on" aria-label="One step on">
+        {_ICON.format("M9 6l6 6-6 6z")}</button>
+    </div>
+    <input type="range" min="0" step="1" aria-label="Training step">
+    <output></output>
+    <select aria-label="Speed">{_SPEEDS}</select>
+  </div>
+  <div class="loading">Reading the matrices …</div>
+  <div class="stage" tabindex="0" role="application"><canvas></canvas><svg role="img"></svg></div>
+  <div class="foot">
+    <button type="button" class="whole" hidden>Whole matrix</button>
+    <span class="note"></span>
+    <span class="saves">
+      <button type="button" value="csv"
+        title="Copy the numbers at this step as comma-separated values">Copy CSV</button>
+      <button type="button" value="png" title="Save the picture at this step as PNG">PNG</button>
+      <button type="button" value="svg" title="Save the picture at this step as SVG">SVG</button>
+    </span>
+  </div>
+  <div class="tip" hidden></div>
+  <div class="unseen" aria-live="polite"></div>
+</div>
+"""
+_component = st.components.v2.component
+_mount_chart = _component("mrnlab_chart", js=read_asset("chart.js"), isolate_styles=False)
+_mount_legend = _component(
+    "mrnlab_curve_legend",
+    html='<div id="root" class="legend" tabindex="-1"></div>',
+    css=read_asset("curves.css"),
+    js=read_asset("curve_legend.js"),
 )
+_mount_small_charts = _component(
+    "mrnlab_small_charts",
+    html='<div id="root" class="small"></div>',
+    css=read_asset("curves.css"),
+    js=read_asset("small_charts.js"),
+)
+_mount_sparkline = _component(
+    "mrnlab_sparkline",
+    html='<svg class="spark" viewBox="0 0 100 30" preserveAspectRatio="none" role="img"><polyline /></svg>',
+    css=read_asset("curves.css"),
+    js=read_asset("sparkline.js"),
+)
+_MATRIX_SCRIPT = read_asset("matrix_picture.js") + read_asset("matrix.js")
+_mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
+_mount_matrix_feed = _component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
 
 
 @dataclass(frozen=True)
@@ -48,8 +112,8 @@ class Click:
 
 @dataclass(frozen=True)
 class Zoom:
-    """Tells others of the part of x that a reader looks at: at once the charts of the same `group` on the
-    page, then, by `changed`, the server (None: all of it). `window` is where a new `revision` begins.
+    """Shares the part of x that a reader looks at: at once with the charts of the same `group` on the page,
+    then, by `changed`, with the server (None: all of it). A new `revision` begins with `window`.
     """
 
     group: str
@@ -59,7 +123,7 @@ class Zoom:
 
 @dataclass(frozen=True)
 class Picture:
-    """A wish to save the chart as it stands, on white: `png` or `svg`. Each has an `id` of its own."""
+    """A request to save the chart as it stands, on white: `png` or `svg`. Each has an `id` of its own."""
 
     id: int
     format: str
@@ -77,20 +141,19 @@ def chart(
     zoom: Zoom | None = None,
     picture: Picture | None = None,
 ) -> Click | None:
-    """Draw the figure; returns the click that caused this run, if one did.
+    """Draw the figure; returns the click that caused this run, if one did (docs/adr/0005-live-refresh.md).
 
     Zoom and hidden traces are kept while `revision` stays the same: change it with the axes. `still`
     leaves out the toolbar, for charts too small to zoom. `square` makes it no higher than it is wide. `alt`
     says in a sentence what is shown.
     """
 
-    def zoomed() -> None:
-        told = st.session_state[key].get("zoomed")
-        if zoom is not None and told is not None:
-            ends = told["range"]
+    def zoomed(event: Event) -> None:
+        ends = event["range"]
+        if zoom is not None:
             zoom.changed((float(ends[0]), float(ends[1])) if ends else None)
 
-    result = _mount(
+    result = _mount_chart(
         key=key,
         data={
             "figure": json.loads(figure.to_json()),  # as text within JSON it would be a quarter larger
@@ -107,21 +170,10 @@ def chart(
             "save": asdict(picture) if picture else None,
         },
         on_clicked_change=lambda: None,
-        on_zoomed_change=zoomed,
+        on_zoomed_change=_callback(key, "zoomed", zoomed),
     )
     clicked = result.clicked
     return Click(float(clicked["x"]), float(clicked["y"]), int(clicked["curve"])) if clicked else None
-
-
-# The legend of a chart as a table: a row shows or hides its line, its name marks it.
-
-
-_mount_legend = st.components.v2.component(
-    "mrnlab_curve_legend",
-    html='<div id="root" tabindex="-1"></div>',
-    css=read_asset("curve_legend.css"),
-    js=read_asset("curve_legend.js"),
-)
 
 
 @dataclass(frozen=True)
@@ -144,33 +196,20 @@ def curve_legend(
     key: str,
     changed: Callable[[list[str], str | None], None],
 ) -> None:
-    """Draw the table. `changed` is told the keys of the hidden rows and of the marked one (or None)."""
-
-    def clicked() -> None:
-        told = st.session_state[key].get("changed")
-        if told is not None:
-            changed([str(one) for one in told["hidden"]], told["marked"])
-
+    """The legend of a chart as a table: a row shows or hides its line, its name marks it. `changed` gets the
+    keys of the hidden rows and of the marked one (or None).
+    """
     _mount_legend(
         key=key,
         data={"columns": list(columns), "rows": [asdict(row) for row in rows]},
-        on_changed_change=clicked,
+        on_changed_change=_callback(
+            key, "changed", lambda event: changed([str(row) for row in event["hidden"]], event["marked"])
+        ),
     )
 
 
-# Many small charts over one x, drawn by a script of ours: a hundred lines in a tenth of Plotly's time.
-
-
-_mount_small_charts = st.components.v2.component(
-    "mrnlab_small_charts",
-    html='<div id="root"></div>',
-    css=read_asset("small_charts.css"),
-    js=read_asset("small_charts.js"),
-)
-
-
 def small_charts(
-    charts: dict[str, Any],
+    charts: Mapping[str, Any],
     *,
     key: str,
     group: str,
@@ -182,45 +221,38 @@ def small_charts(
     window: tuple[float, float] | None,
     enlarged: Callable[[str], None],
 ) -> bool:
-    """Draw what `charts.curves.small_charts` gives. `enlarged` is told the task of a panel whose name was
-    clicked, before the run that this causes; in that run it returns True.
+    """Draw what `charts.curves.small_charts` gives: many charts over one x, in a tenth of Plotly's time.
 
-    They follow the zoom of the large chart of the same `group`. `where` names the axis (`step`).
+    `enlarged` gets the task of a panel whose name was clicked, before the run that this causes; in that run
+    the result is True. They follow the zoom of the large chart of the same `group`. `where` names the axis
+    (`step`).
     """
-
-    def clicked() -> None:
-        task = st.session_state[key].get("enlarged")
-        if task is not None:
-            enlarged(str(task))
-
+    axes = {"x_end": x_end, "log_x": log_x, "log_y": log_y, "percent": percent, "where": where}
     result = _mount_small_charts(
         key=key,
-        data={
-            **charts,
-            "group": group,
-            "x_end": x_end,
-            "log_x": log_x,
-            "log_y": log_y,
-            "percent": percent,
-            "where": where,
-            "window": window,
-        },
-        on_enlarged_change=clicked,
+        data={**charts, **axes, "group": group, "window": window},
+        on_enlarged_change=_callback(key, "enlarged", lambda task: enlarged(str(task))),
     )
     return result.enlarged is not None
 
 
-# A line without axes, drawn by a script of ours: the chart of st.metric warns of infinite extents.
-
-
-_mount_sparkline = st.components.v2.component(
-    "mrnlab_sparkline",
-    html='<svg viewBox="0 0 100 30" preserveAspectRatio="none" role="img"><polyline /></svg>',
-    css=read_asset("sparkline.css"),
-    js=read_asset("sparkline.js"),
-)
-
-
 def sparkline(values: Sequence[float], *, key: str, alt: str) -> None:
-    """Draw the values from left to right, as high as they differ. `alt` says what they are."""
+    """Draw the values from left to right, without axes: the chart of st.metric warns of infinite extents."""
     _mount_sparkline(key=key, data={"values": list(values), "alt": alt})
+
+
+def matrix_player(
+    frame: Mapping[str, Any], numbers: bytes, *, key: str, on: Mapping[str, Callable[[Event], None]]
+) -> None:
+    """Matrices over training, played in the browser (docs/adr/0009-matrix-player.md). `frame` and `numbers`
+    are `player_frame` and `player_numbers` of `dashboard.relations.charts`, with the same id.
+
+    Called back, before the part runs again: `step` with the step looked at (None follows the newest), `cell`
+    with the row and column of a clicked cell, `zoom` with the part that was dragged (or `whole`), both in the
+    order drawn, and `more` where only one step was sent and the others are wanted.
+    """
+    events: dict[str, Any] = {f"on_{name}_change": _callback(key, name, then) for name, then in on.items()}
+    _mount_matrix(key=key, data=frame, **events)
+    # Takes no room on the page (style.css).
+    with st.container(key=f"{key}_numbers"):
+        _mount_matrix_feed(key=f"{key}_feed", data=numbers)

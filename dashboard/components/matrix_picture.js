@@ -5,11 +5,14 @@
 const SVG = "http://www.w3.org/2000/svg"
 const MOST_NUMBERS = 12
 const GAP = 30
+const BELOW = 14 // between rows of panels
 const SMALLEST_NAME = 5.5
 const LARGEST_CELL = 150
-const NO_NUMBER = { 8: -128, 16: -32768 }
+const MOST_RECTS = 10000
+const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
 const HALF = 255 // colours on each side of zero
+const CANNOT = "cannot be learned"
 
 function draw(parent, tag, attributes = {}, text) {
   const made = document.createElementNS(SVG, tag)
@@ -50,63 +53,56 @@ const lightness = ([red, green, blue]) => (0.2126 * red + 0.7152 * green + 0.072
 function themeOf(element, scales) {
   const styles = getComputedStyle(element)
   const variable = (name) => styles.getPropertyValue(`--st-${name}`).trim()
-  const resolve = (colour) => {
-    const match = /^var\(--st-([a-z0-9-]+)\)$/.exec(colour)
-    return match ? variable(match[1]) : colour
-  }
-  const page = rgb(variable("background-color"))
-  const dark = lightness(page) < 0.5
-  const theme = {
-    page: variable("background-color"),
-    text: variable("text-color"),
-    muted: variable("gray-color"),
-    border: variable("border-color"),
-    accent: variable("primary-color"),
-    family: variable("font") || "sans-serif",
-    resolve,
-    dark,
-    colours: {},
-  }
+  const resolve = (colour) => colour.replace(/^var\(--st-([a-z0-9-]+)\)$/, (_, name) => variable(name))
+  const theme = { resolve, scales: {} }
+  const names = { page: "background", text: "text", muted: "gray", border: "border", accent: "primary" }
+  for (const [name, ours] of Object.entries(names)) theme[name] = variable(`${ours}-color`)
+  theme.family = variable("font") || "sans-serif"
   theme.signature = [theme.page, theme.text, theme.border].join()
+  const brightness = lightness(rgb(theme.page)) < 0.5 ? "dark" : "light"
   for (const [name, stops] of Object.entries(scales)) {
-    const chosen = (dark ? stops.dark : stops.light).map(([at, colour]) => [at, rgb(resolve(colour))])
-    const table = []
-    for (let place = 0; place <= 2 * HALF; place += 1) {
+    const chosen = stops[brightness].map(([at, colour]) => [at, rgb(resolve(colour))])
+    const table = Array.from({ length: 2 * HALF + 1 }, (_, place) => {
       const at = place / (2 * HALF)
       const upper = Math.max(1, chosen.findIndex(([stop]) => stop >= at))
       const [[low, from], [high, to]] = [chosen[upper - 1], chosen[upper]]
-      table.push(from.map((part, i) => Math.round(part + ((to[i] - part) * (at - low)) / (high - low))))
-    }
-    theme.colours[name] = {
-      table,
-      packed: Uint32Array.from(table, ([red, green, blue]) => (255 << 24) | (blue << 16) | (green << 8) | red),
-      css: (place) => `rgb(${table[place].join(",")})`,
-    }
+      return from.map((part, i) => Math.round(part + ((to[i] - part) * (at - low)) / (high - low)))
+    })
+    const packed = Uint32Array.from(table, ([red, green, blue]) => (255 << 24) | (blue << 16) | (green << 8) | red)
+    theme.scales[name] = { table, packed, css: (place) => `rgb(${table[place].join(",")})` }
   }
   return theme
 }
 
+const scaleOf = (panel, theme) => theme.scales[panel.scale === "spread" ? "spread" : "correlation"]
+
 // ---- numbers
 
 // Where each cell's number is among those of one step: all rows, or the upper triangle of a symmetric matrix.
-function addresses(stack) {
-  const { rows, columns, triangle } = stack
-  const places = new Int32Array(rows * columns)
-  for (let row = 0; row < rows; row += 1) {
-    for (let column = 0; column < columns; column += 1) {
-      const [low, high] = row <= column ? [row, column] : [column, row]
-      places[row * columns + column] = triangle ? low * rows - (low * (low - 1)) / 2 + high - low : row * columns + column
-    }
-  }
-  return places
+function addresses({ rows, columns, triangle }) {
+  return Int32Array.from({ length: rows * columns }, (_, cell) => {
+    if (!triangle) return cell
+    const [row, column] = [Math.floor(cell / columns), cell % columns]
+    const [low, high] = row <= column ? [row, column] : [column, row]
+    return low * rows - (low * (low - 1)) / 2 + high - low
+  })
 }
 
-const stepOf = (stack, step) => (stack.steps === 1 ? 0 : step)
+const startOf = (stack, step) => (stack.steps === 1 ? 0 : step) * stack.size
+
+function storedAt(stack, step, row, column) {
+  return stack.numbers[startOf(stack, step) + stack.places[row * stack.columns + column]]
+}
 
 // The number in a cell at a step; null where it is none.
 function valueAt(stack, step, row, column) {
-  const stored = stack.numbers[stepOf(stack, step) * stack.size + stack.places[row * stack.columns + column]]
-  return stored === NO_NUMBER[stack.bits] ? null : (stored / LARGEST[stack.bits]) * stack.limit
+  const stored = storedAt(stack, step, row, column)
+  return stored === NAN[stack.bits] ? null : (stored / LARGEST[stack.bits]) * stack.limit
+}
+
+function colourAt(stack, step, row, column) {
+  const stored = storedAt(stack, step, row, column)
+  return stored === NAN[stack.bits] ? HALF : HALF + Math.round((stored * HALF) / LARGEST[stack.bits])
 }
 
 function written(value, digits) {
@@ -115,17 +111,21 @@ function written(value, digits) {
   return value < 0 && Number(text) !== 0 ? `−${text}` : text
 }
 
+function isImpossible(panel, row, column) {
+  return panel.impossible.some(([top, bottom, left, right]) => top <= row && row < bottom && left <= column && column < right)
+}
+
 // ---- layout
 
 // The room of one panel: where its cells begin, how large they are, what is written around them.
 function geometry(frame, width, theme) {
+  const { rows, columns } = frame
   const panels = frame.panels.length
   const across = panels < 3 ? panels : panels === 3 && width >= 840 ? 3 : panels === 4 && width >= 1560 ? 4 : 2
-  const each = Math.min(panels === 1 ? 800 : 680, (width - GAP * (across - 1)) / across)
-  const { rows, columns } = frame
+  const most = panels === 1 ? 800 : 680
+  const each = Math.min(most, (width - GAP * (across - 1)) / across)
   const [down, wide] = [rows.names.length, columns.names.length]
-  const groups = rows.groups.some(Boolean)
-  const strip = groups ? 9 : 0
+  const strip = rows.groups.some(Boolean) ? 9 : 0
   const guess = (each - 70) / wide
   const font = Math.min(down <= MOST_NUMBERS ? 13 : 12, 0.94 * guess)
   const named = frame.named && font >= SMALLEST_NAME
@@ -133,24 +133,19 @@ function geometry(frame, width, theme) {
   const limit = each * 0.28
   const upright = wide <= 6 && Math.max(widest(columns), 1) < guess
   const block = frame.stretches ? 18 : 0
-  const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + strip + block + 2
-  const top = (named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0) + strip + block + 2
-  const cell = Math.min((each - left - 2) / wide, (panels === 1 ? 800 : 680) / down, LARGEST_CELL)
+  const around = strip + block + 2
+  const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + around
+  const top = (named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0) + around
+  const cell = Math.min((each - left - 2) / wide, most / down, LARGEST_CELL)
   const head = frame.panels.some((panel) => panel.steps.length) ? 38 : frame.panels.some((panel) => panel.title) ? 24 : 0
-  const height = head + top + cell * down + 36
+  const key = rows.legend.length ? 24 : 0
+  const tall = head + top + cell * down + 36 + BELOW
+  const at = (panel) => ({ x: (panel % across) * (each + GAP), y: key + Math.floor(panel / across) * tall })
   return {
-    across, each, left, top, cell, head, font, named, upright, strip, block, down, wide, limit,
-    width,
-    key: rows.legend.length ? 24 : 0,
-    height: (rows.legend.length ? 24 : 0) + Math.ceil(panels / across) * (height + 14),
-    at: (panel) => ({
-      x: (panel % across) * (each + GAP),
-      y: (rows.legend.length ? 24 : 0) + Math.floor(panel / across) * (height + 14),
-    }),
-    origin(panel) {
-      const { x, y } = this.at(panel)
-      return { x: x + left, y: y + head + top }
-    },
+    width, height: key + Math.ceil(panels / across) * tall,
+    each, left, top, cell, head, font, named, upright, strip, block, down, wide, limit, at,
+    numbers: Math.max(down, wide) <= MOST_NUMBERS,
+    origin: (panel) => ({ x: at(panel).x + left, y: at(panel).y + head + top }),
   }
 }
 
@@ -158,10 +153,8 @@ function geometry(frame, width, theme) {
 
 function drawFrame(svg, frame, room, theme, identity) {
   svg.replaceChildren()
-  svg.setAttribute("width", room.width)
-  svg.setAttribute("height", room.height)
-  svg.setAttribute("viewBox", `0 0 ${room.width} ${room.height}`)
-  svg.setAttribute("font-family", theme.family)
+  const size = { width: room.width, height: room.height, viewBox: `0 0 ${room.width} ${room.height}` }
+  for (const [name, value] of Object.entries({ ...size, "font-family": theme.family })) svg.setAttribute(name, value)
   const defs = draw(svg, "defs")
   const hatch = draw(defs, "pattern", {
     id: `hatch-${identity}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
@@ -181,179 +174,158 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   const origin = room.origin(index)
   const [width, height] = [room.cell * room.wide, room.cell * room.down]
   const group = draw(svg, "g")
-  const parts = { texts: [] }
   if (room.head) {
-    const own = { correlation: "", difference: `own scale, ±${panel.limit}`, spread: `own scale, to ${panel.limit}` }[panel.scale]
-    const title = fitted(panel.title, room.each - 14 - measure(own, 12, theme.family), 14, theme.family, 600)
+    const scale = { correlation: "", difference: `own scale, ±${panel.limit}`, spread: `own scale, to ${panel.limit}` }[panel.scale]
+    const title = fitted(panel.title, room.each - 14 - measure(scale, 12, theme.family), 14, theme.family, 600)
     const head = draw(group, "text", { x, y: y + 14, "font-size": 14, "font-weight": 600, fill: theme.text }, title)
     if (title !== panel.title) draw(head, "title", {}, panel.title)
     const beside = x + measure(title, 14, theme.family, 600) + 10
-    draw(group, "text", { x: beside, y: y + 14, "font-size": 12, fill: theme.muted }, own)
+    draw(group, "text", { x: beside, y: y + 14, "font-size": 12, fill: theme.muted }, scale)
   }
-  parts.subtitle = draw(group, "text", { x, y: y + 30, "font-size": 12, fill: theme.muted })
+  const subtitle = draw(group, "text", { x, y: y + 30, "font-size": 12, fill: theme.muted })
   drawNames(group, frame.rows, room, theme, origin, true)
   drawNames(group, frame.columns, room, theme, origin, false)
-  for (const edge of frame.edges) {
-    const at = edge * room.cell
-    const line = { stroke: theme.muted, "stroke-width": 1, "stroke-opacity": 0.7 }
-    draw(group, "line", { x1: origin.x + at, x2: origin.x + at, y1: origin.y, y2: origin.y + height, ...line })
-    draw(group, "line", { x1: origin.x, x2: origin.x + width, y1: origin.y + at, y2: origin.y + at, ...line })
-  }
+  const edges = frame.edges.map((edge) => edge * room.cell)
+  const lines = edges.map((at) => `M${origin.x + at} ${origin.y}v${height}M${origin.x} ${origin.y + at}h${width}`)
+  draw(group, "path", { d: lines.join(""), stroke: theme.muted, "stroke-width": 1, "stroke-opacity": 0.7 })
   if (panel.impossible.length) {
-    const path = panel.impossible.map(([top, bottom, left, right]) => {
-      const [px, py] = [origin.x + left * room.cell, origin.y + top * room.cell]
-      return `M${px} ${py}h${(right - left) * room.cell}v${(bottom - top) * room.cell}h${(left - right) * room.cell}z`
+    const boxes = panel.impossible.map(([top, bottom, left, right]) => {
+      const [across, down] = [(right - left) * room.cell, (bottom - top) * room.cell]
+      return `M${origin.x + left * room.cell} ${origin.y + top * room.cell}h${across}v${down}h${-across}z`
     })
-    draw(group, "path", { d: path.join(""), fill: `url(#hatch-${identity})`, class: "impossible" })
+    draw(group, "path", { d: boxes.join(""), fill: `url(#hatch-${identity})`, class: "impossible" })
     nameImpossible(group, panel, room, theme, origin)
   }
-  draw(group, "rect", { x: origin.x, y: origin.y, width, height, fill: "none", stroke: theme.border })
-  if (Math.max(room.down, room.wide) <= MOST_NUMBERS) {
-    for (let row = 0; row < room.down; row += 1) {
-      for (let column = 0; column < room.wide; column += 1) {
-        parts.texts.push(
-          draw(group, "text", {
-            x: origin.x + (column + 0.5) * room.cell,
-            y: origin.y + (row + 0.5) * room.cell,
-            "font-size": Math.min(19, Math.max(9, room.cell / 3.6)),
-            "text-anchor": "middle",
-            "dominant-baseline": "central",
-          }),
-        )
-      }
-    }
-  }
-  drawScale(group, defs, panel, index, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity)
-  return parts
+  draw(group, "rect", { ...origin, width, height, fill: "none", stroke: theme.border })
+  const size = Math.min(19, Math.max(9, room.cell / 3.6))
+  const texts = Array.from({ length: room.numbers ? room.down * room.wide : 0 }, (_, cell) =>
+    draw(group, "text", {
+      x: origin.x + ((cell % room.wide) + 0.5) * room.cell,
+      y: origin.y + (Math.floor(cell / room.wide) + 0.5) * room.cell,
+      "font-size": size, "text-anchor": "middle", "dominant-baseline": "central",
+    }),
+  )
+  drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
+  return { subtitle, texts }
 }
 
 // Names beside their cells, a strip in the task's colour between both, and the task's name beside its block.
+// Rows are written along y, columns along x: `at` is along the axis, `out` is how far from the cells.
 function drawNames(group, axis, room, theme, origin, down) {
-  const count = axis.names.length
+  const point = (at, out) => (down ? { x: origin.x - out, y: origin.y + at } : { x: origin.x + at, y: origin.y - out })
+  const turned = ({ x, y }) => ({ x, y, transform: `rotate(-90 ${x} ${y})` })
   const near = room.strip + 2
-  for (let place = 0; place < count; place += 1) {
+  axis.short.forEach((short, place) => {
     const at = (place + 0.5) * room.cell
     if (room.strip && axis.colours[place]) {
-      const thick = room.strip - 4
-      const along = { fill: theme.resolve(axis.colours[place]) }
-      if (down) Object.assign(along, { x: origin.x - room.strip, y: origin.y + at - room.cell / 2, width: thick, height: room.cell })
-      else Object.assign(along, { x: origin.x + at - room.cell / 2, y: origin.y - room.strip, width: room.cell, height: thick })
-      draw(group, "rect", along)
+      const [length, thick] = [room.cell, room.strip - 4]
+      const size = down ? { width: thick, height: length } : { width: length, height: thick }
+      draw(group, "rect", { ...point(at - length / 2, room.strip), ...size, fill: theme.resolve(axis.colours[place]) })
     }
-    if (!room.named) continue
-    const name = fitted(axis.short[place], room.limit, room.font, theme.family)
+    if (!room.named) return
     const look = { "font-size": room.font, fill: theme.text }
-    if (down) {
-      draw(group, "text", { ...look, x: origin.x - near - 2, y: origin.y + at, "text-anchor": "end", "dominant-baseline": "central" }, name)
-    } else if (room.upright) {
-      draw(group, "text", { ...look, x: origin.x + at, y: origin.y - near - 4, "text-anchor": "middle" }, name)
-    } else {
-      const [px, py] = [origin.x + at, origin.y - near - 2]
-      draw(group, "text", { ...look, x: px, y: py, transform: `rotate(-90 ${px} ${py})`, "dominant-baseline": "central" }, name)
-    }
-  }
+    if (!down && room.upright) Object.assign(look, point(at, near + 4), { "text-anchor": "middle" })
+    else if (down) Object.assign(look, point(at, near + 2), { "text-anchor": "end", "dominant-baseline": "central" })
+    else Object.assign(look, turned(point(at, near + 2)), { "dominant-baseline": "central" })
+    draw(group, "text", look, fitted(short, room.limit, room.font, theme.family))
+  })
   if (!room.block) return
   const outer = room.named ? (down ? room.left : room.top) - 12 : room.strip + 10
   for (const [start, end, name, colour] of axis.stretches) {
-    const space = (end - start) * room.cell
-    if (measure(name, 13, theme.family, 600) > space) continue
-    const middle = ((start + end) / 2) * room.cell
-    const look = { "font-size": 13, "font-weight": 600, fill: colour ? theme.resolve(colour) : theme.text, "text-anchor": "middle" }
-    if (down) {
-      const [px, py] = [origin.x - outer, origin.y + middle]
-      draw(group, "text", { ...look, x: px, y: py, transform: `rotate(-90 ${px} ${py})` }, name)
-    } else {
-      draw(group, "text", { ...look, x: origin.x + middle, y: origin.y - outer }, name)
-    }
+    if (measure(name, 13, theme.family, 600) > (end - start) * room.cell) continue
+    const middle = point(((start + end) / 2) * room.cell, outer)
+    const fill = colour ? theme.resolve(colour) : theme.text
+    const look = { "font-size": 13, "font-weight": 600, fill, "text-anchor": "middle" }
+    draw(group, "text", { ...look, ...(down ? turned(middle) : middle) }, name)
   }
 }
 
-// The words in the largest hatched block that has room for them.
+// The words in the largest hatched block, where it has room for them.
 function nameImpossible(group, panel, room, theme, origin) {
-  const words = "cannot be learned"
-  const [most] = panel.impossible
-    .map(([top, bottom, left, right]) => ({ top, bottom, left, right, area: (bottom - top) * (right - left) }))
-    .sort((a, b) => b.area - a.area)
-  const [wide, high] = [(most.right - most.left) * room.cell, (most.bottom - most.top) * room.cell]
-  const length = measure(words, 12, theme.family) + 12
-  if (wide < length || high < 22) return
-  const [x, y] = [origin.x + ((most.left + most.right) / 2) * room.cell, origin.y + ((most.top + most.bottom) / 2) * room.cell]
+  const area = ([top, bottom, left, right]) => (bottom - top) * (right - left)
+  const [top, bottom, left, right] = panel.impossible.reduce((most, block) => (area(block) > area(most) ? block : most))
+  const length = measure(CANNOT, 12, theme.family) + 12
+  if ((right - left) * room.cell < length || (bottom - top) * room.cell < 22) return
+  const [x, y] = [origin.x + ((left + right) / 2) * room.cell, origin.y + ((top + bottom) / 2) * room.cell]
   draw(group, "rect", { x: x - length / 2, y: y - 10, width: length, height: 20, rx: 3, fill: theme.page })
-  draw(group, "text", { x, y, "font-size": 12, fill: theme.muted, "text-anchor": "middle", "dominant-baseline": "central" }, words)
+  draw(group, "text", { x, y, "font-size": 12, fill: theme.muted, "text-anchor": "middle", "dominant-baseline": "central" }, CANNOT)
 }
 
-function drawScale(group, defs, panel, index, room, theme, at, identity) {
+function drawScale(group, defs, panel, room, theme, at, identity, index) {
   const from = panel.scale === "spread" ? 0 : -1
-  const gradient = draw(defs, "linearGradient", { id: `scale-${identity}-${index}` })
-  const { css } = theme.colours[panel.scale === "spread" ? "spread" : "correlation"]
+  const id = `scale-${identity}-${index}`
+  const gradient = draw(defs, "linearGradient", { id })
+  const { css } = scaleOf(panel, theme)
   for (let part = 0; part <= 16; part += 1) {
     const value = from + ((1 - from) * part) / 16
     draw(gradient, "stop", { offset: part / 16, "stop-color": css(Math.round(HALF + value * HALF)) })
   }
   const width = Math.min(190, room.each - room.left - 10)
-  draw(group, "rect", { x: at.x, y: at.y, width, height: 8, fill: `url(#scale-${identity}-${index})`, stroke: theme.border, "stroke-width": 0.7 })
+  draw(group, "rect", { ...at, width, height: 8, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
+  const small = { "font-size": 11, fill: theme.muted }
+  const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2
   const ticks = from ? [-1, 0, 1] : [0, 1]
-  const digits = panel.limit >= 0.1 ? 1 : 2
   for (const tick of ticks) {
     const x = at.x + ((tick - from) / (1 - from)) * width
-    const anchor = tick === ticks[0] ? "start" : tick === 1 ? "end" : "middle"
-    const text = panel.limit === 1 ? written(tick, 0) : written(tick * panel.limit, tick ? digits : 0)
-    draw(group, "text", { x, y: at.y + 21, "font-size": 11, fill: theme.muted, "text-anchor": anchor }, text)
+    const anchor = tick === from ? "start" : tick === 1 ? "end" : "middle"
+    draw(group, "text", { ...small, x, y: at.y + 21, "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
   }
   let x = at.x + width + 14
-  const space = room.each - room.left - width - 20
-  const words = { correlation: "correlation", difference: "difference", spread: "SD" }[panel.scale]
-  if (measure(words, 11, theme.family) < space) {
-    draw(group, "text", { x, y: at.y + 8, "font-size": 11, fill: theme.muted }, words)
-    if (panel.impossible.length && room.cell * room.wide > 320) {
-      x += measure(words, 11, theme.family) + 14
-      draw(group, "rect", { x, y: at.y - 1, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
-      draw(group, "text", { x: x + 24, y: at.y + 8, "font-size": 11, fill: theme.muted }, "cannot be learned")
-    }
-  }
+  const words = panel.scale === "spread" ? "SD" : panel.scale
+  if (measure(words, 11, theme.family) >= room.each - room.left - width - 20) return
+  draw(group, "text", { ...small, x, y: at.y + 8 }, words)
+  if (!panel.impossible.length || room.cell * room.wide <= 320) return
+  x += measure(words, 11, theme.family) + 14
+  draw(group, "rect", { x, y: at.y - 1, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
+  draw(group, "text", { ...small, x: x + 24, y: at.y + 8 }, CANNOT)
 }
 
 // ---- cells
+
+// The cells of one panel as coloured squares, told to `square(x, y, side, colour)`.
+function squares(panel, stack, room, theme, origin, step, square) {
+  const { css } = scaleOf(panel, theme)
+  const gap = room.numbers ? 1 : 0
+  for (let row = 0; row < room.down; row += 1) {
+    for (let column = 0; column < room.wide; column += 1) {
+      const [x, y] = [origin.x + column * room.cell + gap, origin.y + row * room.cell + gap]
+      square(x, y, room.cell - 2 * gap, css(colourAt(stack, step, row, column)))
+    }
+  }
+}
 
 // Every cell of every panel at a step. Small matrices have gaps and numbers, large ones are one image each.
 function paint(canvas, frame, stacks, parts, room, theme, step) {
   const ratio = window.devicePixelRatio || 1
   const [wide, high] = [Math.round(room.width * ratio), Math.round(room.height * ratio)]
   if (canvas.width !== wide || canvas.height !== high) {
-    canvas.width = wide
-    canvas.height = high
-    canvas.style.width = `${room.width}px`
-    canvas.style.height = `${room.height}px`
+    Object.assign(canvas, { width: wide, height: high })
+    Object.assign(canvas.style, { width: `${room.width}px`, height: `${room.height}px` })
   }
   const context = canvas.getContext("2d")
-  context.setTransform(1, 0, 0, 1, 0, 0)
-  context.clearRect(0, 0, wide, high)
-  context.imageSmoothingEnabled = false
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.clearRect(0, 0, room.width + 1, room.height + 1)
+  context.imageSmoothingEnabled = false
   frame.panels.forEach((panel, index) => {
     const stack = stacks[index]
     const origin = room.origin(index)
-    const picture = pixels(stack, panel, theme, step)
-    const small = Math.max(room.down, room.wide) <= MOST_NUMBERS
-    if (small) {
-      for (let row = 0; row < room.down; row += 1) {
-        for (let column = 0; column < room.wide; column += 1) {
-          context.fillStyle = theme.colours[scaleOf(panel)].css(colourAt(stack, step, row, column))
-          context.fillRect(origin.x + column * room.cell + 1, origin.y + row * room.cell + 1, room.cell - 2, room.cell - 2)
-        }
-      }
-      writeNumbers(parts[index].texts, panel, stack, room, theme, step)
-    } else {
-      context.drawImage(picture, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
+    if (!room.numbers) {
+      const image = pixels(stack, panel, theme, step)
+      context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
+      return
     }
+    squares(panel, stack, room, theme, origin, step, (x, y, side, colour) => {
+      context.fillStyle = colour
+      context.fillRect(x, y, side, side)
+    })
+    const { table } = scaleOf(panel, theme)
+    parts[index].texts.forEach((text, place) => {
+      const [row, column] = [Math.floor(place / room.wide), place % room.wide]
+      const value = valueAt(stack, step, row, column)
+      text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
+      text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? "#14181C" : "#FFFFFF")
+    })
   })
-}
-
-const scaleOf = (panel) => (panel.scale === "spread" ? "spread" : "correlation")
-
-function colourAt(stack, step, row, column) {
-  const stored = stack.numbers[stepOf(stack, step) * stack.size + stack.places[row * stack.columns + column]]
-  return stored === NO_NUMBER[stack.bits] ? HALF : HALF + Math.round((stored * HALF) / LARGEST[stack.bits])
 }
 
 // The matrix as an image of a pixel per cell.
@@ -362,26 +334,15 @@ function pixels(stack, panel, theme, step) {
   const context = stack.canvas.getContext("2d")
   stack.image ??= context.createImageData(stack.columns, stack.rows)
   const target = new Uint32Array(stack.image.data.buffer)
-  const { packed } = theme.colours[scaleOf(panel)]
+  const { packed } = scaleOf(panel, theme)
   const { numbers, places } = stack
-  const [start, most, none] = [stepOf(stack, step) * stack.size, LARGEST[stack.bits], NO_NUMBER[stack.bits]]
+  const [start, most, none] = [startOf(stack, step), LARGEST[stack.bits], NAN[stack.bits]]
   for (let cell = 0; cell < target.length; cell += 1) {
     const stored = numbers[start + places[cell]]
     target[cell] = stored === none ? packed[HALF] : packed[HALF + Math.round((stored * HALF) / most)]
   }
   context.putImageData(stack.image, 0, 0)
   return stack.canvas
-}
-
-function writeNumbers(texts, panel, stack, room, theme, step) {
-  const cannot = (row, column) => panel.impossible.some(([t, b, l, r]) => t <= row && row < b && l <= column && column < r)
-  const { table } = theme.colours[scaleOf(panel)]
-  texts.forEach((text, place) => {
-    const [row, column] = [Math.floor(place / room.wide), place % room.wide]
-    const value = valueAt(stack, step, row, column)
-    text.textContent = cannot(row, column) ? "" : value === null ? "–" : written(value, 2)
-    text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? "#14181C" : "#FFFFFF")
-  })
 }
 
 // ---- saved pictures
@@ -395,26 +356,16 @@ function asSVG(svg, frame, stacks, room, theme, step) {
   draw(cells, "rect", { width: room.width, height: room.height, fill: theme.page })
   frame.panels.forEach((panel, index) => {
     const origin = room.origin(index)
-    const stack = stacks[index]
-    const gap = Math.max(room.down, room.wide) <= MOST_NUMBERS ? 1 : 0
-    if (room.down * room.wide <= 10000) {
-      const { css } = theme.colours[scaleOf(panel)]
-      for (let row = 0; row < room.down; row += 1) {
-        for (let column = 0; column < room.wide; column += 1) {
-          draw(cells, "rect", {
-            x: +(origin.x + column * room.cell + gap).toFixed(2),
-            y: +(origin.y + row * room.cell + gap).toFixed(2),
-            width: +(room.cell - 2 * gap).toFixed(2),
-            height: +(room.cell - 2 * gap).toFixed(2),
-            fill: css(colourAt(stack, step, row, column)),
-            "shape-rendering": "crispEdges",
-          })
-        }
-      }
+    if (room.down * room.wide <= MOST_RECTS) {
+      squares(panel, stacks[index], room, theme, origin, step, (x, y, side, fill) => {
+        const size = side.toFixed(2)
+        const look = { width: size, height: size, fill, "shape-rendering": "crispEdges" }
+        draw(cells, "rect", { x: x.toFixed(2), y: y.toFixed(2), ...look })
+      })
     } else {
       draw(cells, "image", {
-        href: pixels(stack, panel, theme, step).toDataURL(),
-        x: origin.x, y: origin.y, width: room.cell * room.wide, height: room.cell * room.down,
+        href: pixels(stacks[index], panel, theme, step).toDataURL(),
+        ...origin, width: room.cell * room.wide, height: room.cell * room.down,
         style: "image-rendering: pixelated", preserveAspectRatio: "none",
       })
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.evaluation.spans import spans
 from dashboard.components.charts import read_asset
 
 MOST_WORDS = 600
@@ -84,36 +85,36 @@ def sentence(
     `fade`: what a lane is unsure of has a fainter bar or a dotted line, and its probability beside it.
     Of each sentence the first `most_words` are drawn; how many are left out is written under it.
     """
-    drawn = [_block(one, most_words) for one in blocks]
+    drawn = [_block(block, most_words) for block in blocks]
     _mount(key=key, data={"blocks": drawn, "small": small, "fade": fade})
 
 
+def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:
+    """A lane's marks from its labels: spans where the scheme has them, else the labels themselves."""
+    if scheme != "iob2":
+        return tuple(Mark(label, label) for label in labels)
+    cells = [Mark("", label) for label in labels]
+    for span in spans(labels):
+        for place in range(span.start, span.end):
+            start, end = place == span.start, place == span.end - 1
+            cells[place] = Mark(span.type, labels[place], inside=True, start=start, end=end)
+    return tuple(cells)
+
+
 def _block(block: SentenceBlock, most_words: int) -> Mapping[str, Any]:
-    """As the script takes it, in as few letters as it can be: of each mark only what it has."""
     left_out = len(block.tokens) - most_words
-    lanes = [
-        {
-            "task": lane.task,
-            "colour": lane.colour,
-            "kind": lane.kind,
-            "who": lane.who,
-            "about": lane.about,
-            "cells": [_mark(mark) for mark in lane.cells[:most_words]],
-        }
-        for lane in block.lanes
-    ]
-    more = f"… and {left_out:,} more words, not drawn" if left_out > 0 else ""
-    return {
+    return vars(block) | {
         "tokens": block.tokens[:most_words],
-        "lanes": lanes,
-        "title": block.title,
-        "names": block.names,
-        "more": more,
+        "lanes": [
+            vars(lane) | {"cells": [_mark(mark) for mark in lane.cells[:most_words]]} for lane in block.lanes
+        ],
+        "more": f"… and {left_out:,} more words, not drawn" if left_out > 0 else "",
     }
 
 
 def _mark(mark: Mark) -> Mapping[str, Any]:
-    told: dict[str, Any] = {name: value for name, value in vars(mark).items() if value}
+    """Only what the mark has, to send little."""
+    fields: dict[str, Any] = {name: value for name, value in vars(mark).items() if value}
     if mark.shares:
-        told["shares"] = [[label, round(share, 4)] for label, share in mark.shares]
-    return told
+        fields["shares"] = [[label, round(share, 4)] for label, share in mark.shares]
+    return fields

@@ -15,11 +15,10 @@ from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
 from core.corpora.uploads import MOST_MEGABYTES, Upload, uploads
 from core.errors import CorpusError
-from core.evaluation.spans import spans
 from core.paths import upload_dir
 from core.store.records import ACTIVE
 from core.wording import all_of, plural, size
-from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
+from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
 from dashboard.launch.fields import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, key_of
 from dashboard.shared import actions, resources
 from dashboard.text import escape
@@ -282,19 +281,6 @@ def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
 
 def _in_order(one: Sentence, tasks: list[str]) -> list[tuple[str, tuple[str, ...]]]:
     return [(task, one.labels[task]) for task in tasks if task in one.labels]
-
-
-def marks(labels: tuple[str, ...], scheme: str) -> tuple[Mark, ...]:
-    """A lane's marks from its labels: spans where the scheme has them, else the labels themselves."""
-    if scheme != "iob2":
-        return tuple(Mark(label, label) for label in labels)
-    cells = [Mark("", label) for label in labels]
-    for span in spans(labels):
-        for place in range(span.start, span.end):
-            cells[place] = Mark(
-                span.type, labels[place], inside=True, start=place == span.start, end=place == span.end - 1
-            )
-    return tuple(cells)
 
 
 def task_colours(tasks: tuple[str, ...], known: list[str]) -> dict[str, str]:

@@ -1,10 +1,8 @@
-"""The words of the Relations page: why something is not there yet, what was not or cannot be learned, what to
-make of what is shown.
-"""
+"""The words of the Relations page: warnings about the runs shown, and how to read what is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +12,9 @@ from core.mrn.relations import impossible_blocks, task_groups
 from core.records import TOTAL
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
+from dashboard.relations.state import RelationsState
 from dashboard.relations.views import (
-    Moments,
     RelationsView,
-    Shared,
     agreement,
     gold_labels,
     learns,
@@ -36,7 +33,7 @@ _PENALTY = MetricKey(TOTAL, "train", "penalty")
 _MOST_NAMED = 6
 
 
-def waiting(runs: Sequence[Run], *, alone: bool) -> None:
+def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
     """Of runs without a snapshot, why they have none and what to do; `alone` where there is nothing else."""
     for run in runs:
         words = (
@@ -50,37 +47,47 @@ def waiting(runs: Sequence[Run], *, alone: bool) -> None:
         st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {words}")
 
 
-def run_words(runs: Sequence[Run], views: Sequence[RelationsView], shared: Shared, moments: Moments) -> None:
-    """What each run's setting means for what can be seen; said once for runs of which the same is true."""
-    mode = views[0].mode
+def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
+    """What each run's configuration and state mean for what can be seen; the same text only once."""
+    runs, several = state.runs, len(state.runs) > 1
     for run in runs:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
             word = STATES[run.state].word.lower()
             st.caption(f"{escape(run_name(run))}: {word}. Shown is what it learned up to step {run.step:,}.")
-        _vanished(run, len(runs) > 1)
-    settings = [_setting(run) for run in runs]
-    for sentence in dict.fromkeys(settings):
-        of = [str(run.id) for run, one in zip(runs, settings, strict=True) if one == sentence]
-        st.caption(sentence if len(of) == len(runs) else f"Run {all_of(of)}: {sentence}")
-    told = (_limits(run, view) for run, view in zip(runs, views, strict=True))
-    for sentence in dict.fromkeys(sentence for sentence in told if sentence):
-        st.info(sentence, icon=":material/info:")
-    if moments.cut:
-        st.caption(f"Shown up to step {moments.steps[-1]:,}: not all of these runs have got further.")
-    if not moments.exact:
+        series = curve_series([run], [_PENALTY])
+        if (vanished := penalty_vanished(series[0] if series else None)) is not None:
+            largest, last = (number(float(f"{value:.2g}")) for value in vanished)
+            st.warning(
+                (f"Run {run.id}. " if several else "")
+                + f"The penalty has vanished: it was {largest} at most and is {last} "
+                "now, so this run trains as MTL, and the relations shown are what the procedure left behind. "
+                "The relational prior cannot vanish in this way.",
+                icon=":material/warning:",
+            )
+    descriptions = [_description(run) for run in runs]
+    for text in dict.fromkeys(descriptions):
+        ids = [str(run.id) for run, other in zip(runs, descriptions, strict=True) if other == text]
+        st.caption(text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}")
+    for text in dict.fromkeys(_limits(run, view) for run, view in zip(runs, views, strict=True)):
+        if text:
+            st.info(text, icon=":material/info:")
+    if state.steps.cut:
+        last_step = state.steps.steps[-1]
+        st.caption(f"Shown up to step {last_step:,}: not all of these runs have got further.")
+    if not state.steps.exact:
         st.caption(
             "These runs were stored at other steps: each is shown at the snapshot nearest in training."
         )
-    for run, names in zip(runs, shared.left_out, strict=True):
+    for run, names in zip(runs, state.shared.left_out, strict=True):
         if names:
             some = ", ".join(map(escape, names[:_MOST_NAMED])) + (", …" if len(names) > _MOST_NAMED else "")
             st.caption(
-                f"Shown are the {plural(len(shared.rows), mode)} that all these runs have. Of run {run.id} "
-                f"{len(names)} are left out: {some}."
+                f"Shown are the {plural(len(state.shared.rows), views[0].mode)} that all these runs have. "
+                f"Of run {run.id} {len(names)} are left out: {some}."
             )
 
 
-def _setting(run: Run) -> str:
+def _description(run: Run) -> str:
     config, facts = run.config, run.facts
     learned = ", ".join(config.learn or ())
     words = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
@@ -92,7 +99,7 @@ def _setting(run: Run) -> str:
 
 
 def _limits(run: Run, view: RelationsView) -> str:
-    """What this run could not learn of the mode shown."""
+    """What this run could not learn of the mode shown; empty where it could learn everything."""
     if not learns(run, view.mode):
         return (
             f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations 0."
@@ -101,42 +108,20 @@ def _limits(run: Run, view: RelationsView) -> str:
         return ""
     what = "tasks" if view.mode == "task" else "labels of different tasks"
     groups = task_groups(run.facts)
-    if all(len(group) == 1 for group in groups):
-        which, between = "different tasks", f"between {what}"
-    else:
-        told = "; ".join(", ".join(map(escape, group)) for group in groups)
-        which, between = f"these groups of tasks ({told})", f"of {what} between groups"
-    better = (
-        "a mapping of your own"
-        if run.facts.get("alignment") == "cooccurrence"
-        else "the alignment cooccurrence"
-    )
+    which, between = "different tasks", f"between {what}"
+    if any(len(group) > 1 for group in groups):
+        names = "; ".join(", ".join(map(escape, group)) for group in groups)
+        which, between = f"these groups of tasks ({names})", f"of {what} between groups"
+    cooccurrence = run.facts.get("alignment") == "cooccurrence"
+    better = "a mapping of your own" if cooccurrence else "the alignment cooccurrence"
     return (
         f"Hatched: with this alignment the rows of {which} never meet, so the relations {between} "
         f"stay at zero whatever the data say. Launch the run with {better} to learn them."
     )
 
 
-def _vanished(run: Run, several: bool) -> None:
-    """Whether the penalty has vanished, and what that makes of the relations shown."""
-    series = curve_series([run], [_PENALTY])
-    vanished = penalty_vanished(series[0] if series else None)
-    if vanished is not None:
-        st.warning(
-            (f"Run {run.id}. " if several else "")
-            + f"The penalty has vanished: it was {_rough(vanished[0])} at most and is {_rough(vanished[1])} "
-            "now, so this run trains as MTL, and the relations shown are what the procedure left behind. "
-            "The relational prior cannot vanish in this way.",
-            icon=":material/warning:",
-        )
-
-
-def _rough(value: float) -> str:
-    return number(float(f"{value:.2g}"))
-
-
-def size_words(views: Sequence[RelationsView]) -> None:
-    """Where nearly all correlations are ±1: that their size tells of λ, not of the data."""
+def saturation_warning(views: Iterable[RelationsView]) -> None:
+    """Where nearly all correlations are ±1: their size shows λ, not the data."""
     shares = [share for view in views if (share := saturated(view)) is not None]
     if shares:
         st.warning(
@@ -147,8 +132,9 @@ def size_words(views: Sequence[RelationsView]) -> None:
         )
 
 
-def gold_words(run: Run, views: Sequence[RelationsView], shared: Shared) -> None:
-    """How far learned and gold relations go together, or why the run has none of the latter."""
+def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> None:
+    """The rank correlation of learned and gold relations, or why the run has no gold labels."""
+    run, shared = state.runs[0], state.shared
     gold = gold_labels(run)
     if gold is None:
         st.info(why_no_gold(run), icon=":material/info:")
@@ -156,8 +142,10 @@ def gold_words(run: Run, views: Sequence[RelationsView], shared: Shared) -> None
     own = zip(views, shared.places, strict=True)
     learned = np.mean([view.matrix[np.ix_(places, places)] for view, places in own], axis=0)
     gold = gold[np.ix_(shared.places[0], shared.places[0])]
-    rows, cannot = shared.rows, impossible_blocks(run.facts, "label", shared.rows.owners)
-    all_pairs = agreement(learned, gold, rows, cannot, between=False)
+    impossible = impossible_blocks(run.facts, "label", shared.rows.owners)
+    all_pairs, between = (
+        agreement(learned, gold, shared.rows, impossible, between=flag) for flag in (False, True)
+    )
     if all_pairs is None:
         st.caption("Learned and gold correlations cannot be compared: one of them is the same for all pairs.")
         return
@@ -165,7 +153,6 @@ def gold_words(run: Run, views: Sequence[RelationsView], shared: Shared) -> None
         f"Learned and counted go together with a rank correlation of **{_signed(all_pairs.spearman)}** "
         f"(Pearson {_signed(all_pairs.pearson)}) over {all_pairs.pairs:,} pairs of labels"
     )
-    between = agreement(learned, gold, rows, cannot, between=True)
     if between is not None:
         words += f"; **{_signed(between.spearman)}** over the {between.pairs:,} of different tasks"
     st.caption(
@@ -194,8 +181,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int, *, zoomed: bool
     return {"foot": foot, "cannot": "With this alignment the rows of these two never meet."}
 
 
-# What am I looking at: the equation of exactly what is drawn and what the colours mean, folded.
-
+# How to read the page: the equation of exactly what is drawn and what the colours mean, in a fold.
 
 _ROWS = {
     "task": (r"\Omega_\text{task}", "T", "two tasks"),
@@ -281,7 +267,7 @@ def how_to_read(mode: str, view: str) -> None:
     symbol, size, of = _ROWS[mode]
     equation, words = _VIEWS[view]
 
-    def tell() -> None:
+    def explain() -> None:
         st.markdown(
             f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$ (${size} \\times {size}$):"
         )
@@ -290,4 +276,4 @@ def how_to_read(mode: str, view: str) -> None:
         st.markdown(_MODEL)
         st.markdown(_NUMBERS)
 
-    fold(tell, key="how_to_read")
+    fold(explain, key="how_to_read")

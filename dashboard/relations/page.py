@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.relations.controls import controls, mrn_runs
 from dashboard.relations.notes import how_to_read
-from dashboard.relations.panels import draw, pace
+from dashboard.relations.panels import draw, refresh_interval
+from dashboard.relations.state import mrn_runs, select
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.states import empty, title
@@ -21,6 +21,6 @@ if runs is None:
 if not runs:
     empty("No run chosen", "Choose an MRN run above: its relations at every step appear here.")
     st.stop()
-asked = controls(runs)
-live(lambda: draw(asked), lambda: pace(asked), key="relations")
-how_to_read(asked.mode, asked.view)
+selection = select(runs)
+live(lambda: draw(selection), lambda: refresh_interval(selection), key="relations")
+how_to_read(selection.mode, selection.view)

@@ -1,4 +1,4 @@
-"""The part of the Relations page that lives: the player, and with it the pairs, their line, the words."""
+"""The live part of the Relations page: the player, the pairs, their line, the covariances in numbers."""
 
 from __future__ import annotations
 
@@ -10,83 +10,200 @@ import streamlit as st
 
 from core.config.sweep import whole_number
 from core.mrn.relations import Relations
-from core.store.records import ACTIVE, Run, SnapshotKey
+from core.store.records import ACTIVE, Run
 from core.wording import plural, unsigned_zero
-from dashboard.components.charts import chart
-from dashboard.components.matrix import matrix_player
+from dashboard.components.charts import chart, matrix_player
 from dashboard.relations.charts import pair_chart, planted_chart
-from dashboard.relations.controls import MODES, Asked
-from dashboard.relations.matrices import Ready
-from dashboard.relations.notes import gold_words, player_words, run_words, size_words
-from dashboard.relations.pair_views import (
+from dashboard.relations.notes import (
+    explain_waiting,
+    gold_agreement,
+    player_words,
+    run_warnings,
+    saturation_warning,
+)
+from dashboard.relations.state import (
+    MODES,
+    PLAYER,
+    REQUESTED,
+    PlayerData,
+    RelationsState,
+    Selection,
+    player_data,
+    read_state,
+    window,
+)
+from dashboard.relations.views import (
     BEYOND,
-    PairTable,
+    RelationsView,
+    gold_labels,
     half_interval,
     in_numbers,
+    learns,
     number_keys,
     pair_lines,
     planted,
+    relations,
     strongest,
 )
-from dashboard.relations.scene import PLAYER, WHOLE, Scene, ready, scene_of, window
-from dashboard.relations.views import RelationsView, gold_labels, learns, relations
 from dashboard.shared import resources
 from dashboard.shared.curve_cache import curve_series
+from dashboard.shared.selection import segments
 from dashboard.text import escape
 from dashboard.theme import colours
 
-# The strongest pairs of the view shown, and the line over training of the one chosen.
-
-
 _AMONG = {"all": "All", "within": "Within a task", "between": "Between tasks"}
-_WHAT = {
+_TITLES = {
     "one": "Strongest pairs",
     "side": "Strongest pairs in any of the runs",
     "difference": "Pairs that differ most",
     "mean": "Strongest pairs on average",
 }
-
-_SHORT = {"Correlation": "r"}
 _HELP = {
     "Correlation": "The correlation at this step.",
     BEYOND: "Learned less gold: what was learned beyond counting.",
 }
+_SMALL = 12
 
 Pair = tuple[str, str]
 
 
-def pairs_panel(scene: Scene, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
-    """The table; returns the pair whose line is wanted, the first one where none is chosen."""
-    mode = scene.asked.mode
-    gold = gold_labels(scene.runs[0]) if scene.asked.gold else None
-    st.markdown(f"**{_WHAT[scene.view]}** at this step")
-    among, beyond = _filters(mode, gold is not None)
-    table = strongest(
-        scene.runs, learned, mode, scene.view, scene.shared, among=among, gold=gold, beyond=beyond
+def refresh_interval(selection: Selection) -> float | None:
+    """Seconds between two looks for new snapshots, while any of the runs trains or waits."""
+    runs = resources.store().runs(selection.run_ids, with_facts=False)
+    return resources.LIVE if any(run.state in ACTIVE for run in runs) else None
+
+
+def draw(selection: Selection) -> None:
+    """One matrix with what belongs to it on its right, several matrices over the whole width."""
+    state, waiting, reason = read_state(selection)
+    explain_waiting(waiting, alone=state is None)
+    if reason is not None:
+        st.info(reason, icon=":material/info:")
+    if state is None:
+        return
+    data, whole = player_data(state)
+    learned = state.learned(state.at)
+    views = [
+        relations(run, selection.mode, keys[state.at], own)
+        for run, keys, own in zip(state.runs, state.steps.keys, learned, strict=True)
+    ]
+    if len(data.frame["panels"]) == 1:
+        left, right = st.columns([3, 2], gap="large")
+        line, table, below = right.container(), right.container(), left
+    else:
+        left = st.container()
+        table, line = st.columns(2, gap="large")
+        below = line
+    with left:
+        run_warnings(state, views)
+        _player(state, data, whole)
+        saturation_warning(views)
+        if selection.gold:
+            gold_agreement(state, views)
+    with table:
+        pair = _pair_table(state, learned, _chosen_pair(state))
+    with line:
+        _pair_line(state, pair)
+    with below:
+        _numbers(state, views, learned)
+    if state.view == "one":
+        _planted(state.runs[0], views[0])
+
+
+def _chosen_pair(state: RelationsState) -> Pair | None:
+    """The pair in the URL, where these rows have it."""
+    names = st.query_params.get_all("pair")
+    known = set(state.shared.rows.names)
+    return (names[0], names[1]) if len(names) == 2 and known.issuperset(names) else None
+
+
+def _player(state: RelationsState, data: PlayerData, whole: bool) -> None:
+    mode, names = state.selection.mode, state.shared.rows.names
+    zoomed, pair = window() is not None, _chosen_pair(state)
+    drawn_rows, drawn_columns = data.frame["rows"]["names"], data.frame["columns"]["names"]
+
+    def choose_cell(event: Mapping[str, Any]) -> None:
+        row, column = (names[data.order[int(event[side])]] for side in ("row", "column"))
+        if row != column:
+            st.query_params["pair"] = [row, column]
+
+    def request_all(event: Mapping[str, Any]) -> None:
+        st.session_state[REQUESTED] = event["revision"]
+
+    matrix_player(
+        data.frame
+        | {
+            "name": PLAYER,
+            "alt": f"Correlations between {MODES[mode].lower()}, by training step",
+            "filename": f"relations-{mode}-run-{'-'.join(str(run.id) for run in state.runs[:4])}",
+            "whole": whole,
+            "at": state.at,
+            "step": whole_number(st.query_params.get("step", "")),
+            "pair": [
+                (drawn_rows.index(row), drawn_columns.index(column))
+                for row, column in ((pair, pair[::-1]) if pair else ())
+                if row in drawn_rows and column in drawn_columns
+            ],
+            "total": len(names),
+            "zooms": len(names) > _SMALL,
+            "zoomed": zoomed,
+            "interval": half_interval(len(state.runs)) if state.view == "mean" else None,
+            **player_words(mode, data.frame, len(names), zoomed=zoomed),
+        },
+        data.numbers,
+        key=PLAYER,
+        on={"step": _go_to_step, "cell": choose_cell, "zoom": _zoom, "more": request_all},
     )
+
+
+def _go_to_step(event: Mapping[str, Any]) -> None:
+    """The newest step is not written to the URL: a link without a step follows the run."""
+    if event["step"] is not None:
+        st.query_params["step"] = str(event["step"])
+    else:
+        st.query_params.pop("step", None)
+
+
+def _zoom(event: Mapping[str, Any]) -> None:
+    if event.get("whole"):
+        st.query_params.pop("zoom", None)
+    else:
+        top, bottom, left, right = (int(event[edge]) for edge in ("top", "bottom", "left", "right"))
+        st.query_params["zoom"] = f"{top}-{bottom},{left}-{right}"
+
+
+def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
+    """The strongest pairs; returns the pair whose line is drawn, by default the first one."""
+    mode, runs = state.selection.mode, state.runs
+    gold = gold_labels(runs[0]) if state.selection.gold else None
+    st.markdown(f"**{_TITLES[state.view]}** at this step")
+    among, beyond = _filters(gold is not None) if mode == "label" else ("all", False)
+    table = strongest(runs, learned, mode, state.view, state.shared, among=among, gold=gold, beyond=beyond)
     if not table.rows:
-        learnable = all(learns(run, mode) for run in scene.runs) and not _all_impossible(scene)
+        unrelated = mode == "task" and any("task" in run.facts.get("impossible", ()) for run in runs)
+        learnable = all(learns(run, mode) for run in runs) and not unrelated
         st.caption("No pair is related at this step." if learnable else "No pair can be related here.")
         return chosen
     pairs = [(row.first, row.second) for row in table.rows]
-    key = f"relations_pairs_{mode}_{scene.view}"
+    key = f"relations_pairs_{mode}_{state.view}"
 
     def selected() -> None:
         rows = st.session_state[key]["selection"]["rows"]
         if rows and rows[0] < len(pairs):
             st.query_params["pair"] = list(pairs[rows[0]])
 
+    frame = pd.DataFrame(pairs, columns=["First", "Second"])
+    config = {}
+    for column, title in enumerate(table.columns):
+        frame[title] = [unsigned_zero(row.values[column], 3) for row in table.rows]
+        label = "r" if title == "Correlation" else title
+        config[title] = st.column_config.NumberColumn(label, format="%.3f", width=66, help=_HELP.get(title))
     st.dataframe(
-        _frame(table),
+        frame,
         key=key,
         hide_index=True,
         height="content",
-        column_config={
-            title: st.column_config.NumberColumn(
-                _SHORT.get(title, title), format="%.3f", width=66, help=_HELP.get(title)
-            )
-            for title in table.columns
-        },
+        column_config=config,
         on_select=selected,
         selection_mode="single-row",
         alt="Strongest pairs, by the size of their correlation",
@@ -95,21 +212,10 @@ def pairs_panel(scene: Scene, learned: Sequence[Relations], chosen: Pair | None)
     return chosen or pairs[0]
 
 
-def _filters(mode: str, gold: bool) -> tuple[str, bool]:
+def _filters(gold: bool) -> tuple[str, bool]:
     """Which pairs of labels, and whether they are ranked by what was learned beyond counting."""
-    if mode != "label":
-        return "all", False
     with st.container(horizontal=True, vertical_alignment="center"):
-        among = st.segmented_control(
-            "Pairs",
-            list(_AMONG),
-            default="all",
-            required=True,
-            key="pairs",
-            bind="query-params",
-            format_func=_AMONG.__getitem__,
-            label_visibility="collapsed",
-        )
+        among = segments("Pairs", _AMONG, key="pairs")
         beyond = gold and st.toggle(
             "Rank beyond counting",
             key="beyond",
@@ -119,71 +225,42 @@ def _filters(mode: str, gold: bool) -> tuple[str, bool]:
     return among, beyond
 
 
-def _all_impossible(scene: Scene) -> bool:
-    return scene.asked.mode == "task" and any("task" in run.facts.get("impossible", ()) for run in scene.runs)
-
-
-def _frame(table: PairTable) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"First": row.first, "Second": row.second}
-        | {
-            title: value if value is None else unsigned_zero(value, 3)
-            for title, value in zip(table.columns, row.values, strict=True)
-        }
-        for row in table.rows
-    )
-
-
-def line_panel(scene: Scene, pair: Pair | None) -> None:
+def _pair_line(state: RelationsState, pair: Pair | None) -> None:
     """The pair's correlation over training, a line per run."""
     if pair is None:
         return
     first, second = pair
-    place = {name: at for at, name in enumerate(scene.shared.rows.names)}
-    courses = scene.courses(scene.moments)
-    lines = pair_lines(courses, scene.asked.mode, scene.shared.places, place[first], place[second])
+    place = [state.shared.rows.names.index(name) for name in pair]
+    trajectories = state.trajectories(state.steps)
+    lines = pair_lines(trajectories, state.selection.mode, state.shared.places, *place)
     st.markdown(f"**{escape(first)}** and **{escape(second)}** over training")
     chart(
-        pair_chart(lines, scene.at, by_share=not scene.moments.exact, mean=scene.view == "mean"),
+        pair_chart(lines, state.at, by_share=not state.steps.exact, mean=state.view == "mean"),
         key="pair_line",
-        revision=f"{scene.runs[0].id} {first} {second}",
+        revision=f"{state.runs[0].id} {first} {second}",
         still=True,
         alt=f"Correlation of {first} and {second} at each step",
     )
 
 
-# Under the matrix: the covariance shown in numbers, and planted beside learned relatedness.
-
-
-def numbers_panel(
-    runs: Sequence[Run],
-    views: Sequence[RelationsView],
-    learned: Sequence[Relations],
-    keys: Sequence[Sequence[SnapshotKey]],
-) -> None:
-    """The covariances shown, in numbers: of one run each with its line over training, of several side by
-    side.
-    """
+def _numbers(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
+    """The covariances in numbers: of one run with their lines over training, of several side by side."""
     mode, size = views[0].mode, len(views[0].rows)
-    all_rows = [
-        in_numbers(view, one, curve_series([run], number_keys(mode)), own)
-        for run, view, one, own in zip(runs, views, learned, keys, strict=True)
+    rows = [
+        in_numbers(view, own, curve_series([run], number_keys(mode)), keys)
+        for run, view, own, keys in zip(state.runs, views, learned, state.steps.keys, strict=True)
     ]
-    st.markdown("**In numbers** at this step")
-    if len(runs) == 1:
-        columns = {
-            "At this step": [row.value for row in all_rows[0]],
-            "Over training": [list(row.line) for row in all_rows[0]],
-        }
+    frame: dict[str, list[Any]] = {"Number": [row.title for row in rows[0]]}
+    if len(rows) == 1:
+        frame["At this step"] = [row.value for row in rows[0]]
+        frame["Over training"] = [list(row.line) for row in rows[0]]
     else:
-        titles = [row.title for row in all_rows[0]]
-        told = [{row.title: row.value for row in rows} for rows in all_rows]
-        columns = {
-            f"Run {run.id}": [one.get(title, "–") for title in titles]
-            for run, one in zip(runs, told, strict=True)
-        }
+        for run, own_rows in zip(state.runs, rows, strict=True):
+            values = {row.title: row.value for row in own_rows}
+            frame[f"Run {run.id}"] = [values.get(title, "–") for title in frame["Number"]]
+    st.markdown("**In numbers** at this step")
     st.dataframe(
-        pd.DataFrame({"Number": [row.title for row in all_rows[0]], **columns}),
+        pd.DataFrame(frame),
         key=f"relations_numbers_{mode}",
         hide_index=True,
         height="content",
@@ -200,35 +277,28 @@ def numbers_panel(
     )
 
 
-def planted_panel(run: Run, view: RelationsView) -> None:
-    """Where tasks are simulated: how related they were made, beside how related they were learned to be."""
-    found = planted(run, view)
-    if found is None:
+def _planted(run: Run, view: RelationsView) -> None:
+    """Where tasks are simulated: planted beside learned relatedness."""
+    shown = planted(run, view)
+    if shown is None:
         return
-    st.markdown(f"**Planted and learned**: each simulated task and {escape(found.real)}")
+    st.markdown(f"**Planted and learned**: each simulated task and {escape(shown.real)}")
     left, right = st.columns([5, 3], gap="large")
     with left:
         chart(
-            planted_chart(found, colours(resources.task_order())),
+            planted_chart(shown, colours(resources.task_order())),
             key="planted",
             revision=str(run.id),
             still=True,
-            alt=f"Learned correlation with {found.real} over planted relatedness, a point per simulated task",
+            alt=f"Learned correlation with {shown.real} over planted relatedness, a point per simulated task",
         )
     with right:
+        rows = [(pair.task, pair.alpha, pair.ami, unsigned_zero(pair.learned, 3)) for pair in shown.pairs]
         st.dataframe(
-            pd.DataFrame(
-                {
-                    "Task": pair.task,
-                    "α": pair.alpha,
-                    "Planted AMI": pair.ami,
-                    "Learned": unsigned_zero(pair.learned, 3),
-                }
-                for pair in found.pairs
-            ),
+            pd.DataFrame(rows, columns=["Task", "α", "Planted AMI", "Learned"]),
             key="relations_planted",
             hide_index=True,
-            height="content" if len(found.pairs) <= 8 else 320,
+            height="content" if len(rows) <= 8 else 320,
             column_config={
                 "α": st.column_config.NumberColumn(format="%.2f", width=64),
                 "Planted AMI": st.column_config.NumberColumn(format="%.3f"),
@@ -240,127 +310,8 @@ def planted_panel(run: Run, view: RelationsView) -> None:
             "α: chance that the task keeps a word's real label. AMI: adjusted mutual information of its "
             "labels and the real ones, 0 unrelated, 1 the same."
         )
-        if found.agreement is not None:
+        if shown.agreement is not None:
             st.caption(
-                f"Rank correlation of planted and learned: **{found.agreement:z.2f}** over "
-                f"{plural(len(found.pairs), 'task')}; 1 is the same order."
+                f"Rank correlation of planted and learned: **{shown.agreement:z.2f}** over "
+                f"{plural(len(rows), 'task')}; 1 is the same order."
             )
-
-
-_SMALL = 12
-
-
-def pace(asked: Asked) -> float | None:
-    """How often to look for new snapshots, while any of the runs trains or waits."""
-    runs = resources.store().runs(asked.run_ids, with_facts=False)
-    return resources.LIVE if any(run.state in ACTIVE for run in runs) else None
-
-
-def draw(asked: Asked) -> None:
-    """The whole part: one matrix with what belongs to it on its right, several over the whole width."""
-    scene = scene_of(asked)
-    if scene is None:
-        return
-    shown, whole = ready(scene)
-    at = scene.at
-    learned = scene.learned(at)
-    views = [
-        relations(run, asked.mode, keys[at], one)
-        for run, keys, one in zip(scene.runs, scene.moments.keys, learned, strict=True)
-    ]
-    if len(shown.frame["panels"]) == 1:
-        left, right = st.columns([3, 2], gap="large")
-        line = right.container()
-        table = right.container()
-    else:
-        left = st.container()
-        table, line = st.columns(2, gap="large")
-    with left:
-        run_words(scene.runs, views, scene.shared, scene.moments)
-        _player(scene, shown, whole)
-        size_words(views)
-        if asked.gold:
-            gold_words(scene.runs[0], views, scene.shared)
-    with table:
-        pair = pairs_panel(scene, learned, _pair(scene))
-    with line:
-        line_panel(scene, pair)
-    with left if len(shown.frame["panels"]) == 1 else line:
-        numbers_panel(scene.runs, views, learned, scene.moments.keys)
-    if scene.view == "one":
-        planted_panel(scene.runs[0], views[0])
-
-
-def _pair(scene: Scene) -> tuple[str, str] | None:
-    """The pair in the URL, where these rows have it."""
-    names = st.query_params.get_all("pair")
-    known = set(scene.shared.rows.names)
-    return (names[0], names[1]) if len(names) == 2 and known.issuperset(names) else None
-
-
-def _player(scene: Scene, shown: Ready, whole: bool) -> None:
-    mode, names = scene.asked.mode, scene.shared.rows.names
-    zoomed = window() is not None
-
-    def cell(event: Mapping[str, Any]) -> None:
-        row, column = (names[shown.places[int(event[side])]] for side in ("row", "column"))
-        if row != column:
-            st.query_params["pair"] = [row, column]
-
-    def more(event: Mapping[str, Any]) -> None:
-        st.session_state[WHOLE] = event["revision"]
-
-    step = st.query_params.get("step", "")
-    matrix_player(
-        shown.frame
-        | {
-            "name": PLAYER,
-            "alt": f"Correlations between {MODES[mode].lower()}, by training step",
-            "filename": f"relations-{mode}-run-{'-'.join(str(run.id) for run in scene.runs[:4])}",
-            "whole": whole,
-            "at": scene.at,
-            "step": whole_number(step),
-            "pair": _marks(shown, names, _pair(scene)),
-            "total": len(names),
-            "zooms": len(names) > _SMALL,
-            "zoomed": zoomed,
-            "interval": half_interval(len(scene.runs)) if scene.view == "mean" else None,
-            **player_words(mode, shown.frame, len(names), zoomed=zoomed),
-        },
-        shown.numbers,
-        key=PLAYER,
-        on_step=_step,
-        on_cell=cell,
-        on_zoom=_zoom,
-        on_more=more,
-    )
-
-
-def _step(event: Mapping[str, Any]) -> None:
-    """The newest step needs no place in the URL: a link without one follows the run."""
-    if event["step"] is not None:
-        st.query_params["step"] = str(event["step"])
-    elif "step" in st.query_params:
-        del st.query_params["step"]
-
-
-def _zoom(event: Mapping[str, Any]) -> None:
-    if not event.get("whole"):
-        rows, columns = (
-            f"{int(event[a])}-{int(event[b])}" for a, b in (("top", "bottom"), ("left", "right"))
-        )
-        st.query_params["zoom"] = f"{rows},{columns}"
-    elif "zoom" in st.query_params:
-        del st.query_params["zoom"]
-
-
-def _marks(shown: Ready, names: Sequence[str], pair: tuple[str, str] | None) -> list[tuple[int, int]]:
-    """The cells of the pair, as far as they are drawn as cells of their own."""
-    rows, columns = shown.frame["rows"]["names"], shown.frame["columns"]["names"]
-    if pair is None:
-        return []
-    return [
-        (rows.index(one), columns.index(other))
-        for one, other in (pair, pair[::-1])
-        if one in rows and other in columns
-    ]

@@ -1,28 +1,44 @@
-"""What MRN learned at one step: the whole matrix, its names, its strongest pairs, what could not be
-learned.
+"""What the Relations page says of runs: aligned steps, shared rows, strongest pairs, covariances in numbers.
+
+A run's matrix is square; its rows are tasks, labels or features. Rows shared by runs are found by name.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import MODES, Block, Relations, impossible_blocks, row_names, strongest_pairs
-from core.store.records import MetricSeries, Run, SnapshotKey
+from core.records import TOTAL, statistics_at
+from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
+from core.wording import number
 
-# Runs over training, side by side: at which of their snapshots each of them is shown.
+Floats = NDArray[np.floating]
+Bools = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+BEYOND = "Beyond"
+"""The column of what is learned beyond the counts of gold labels."""
+
+_VANISHED = 1e-6
+_NEARLY_ONE = 0.98
+# The optimal order of leaves takes cubic time: 0.02 s for 100 rows, 4 s for 768.
+_BEST_ORDER_UP_TO = 256
 
 
 @dataclass(frozen=True)
-class Moments:
-    """The moments shown: for each run the snapshot of each moment. The first run sets them.
+class AlignedSteps:
+    """For each run the snapshot shown at each position of the slider. The first run sets the positions.
 
-    `exact`: every run has a snapshot at each of these very steps. Otherwise the snapshots meant are those
-    nearest in their share of training. `cut`: the first run has later ones, which another has not reached.
+    `exact`: all runs have snapshots at the same steps; otherwise snapshots nearest in their share of training
+    are shown together. `cut`: the first run has later snapshots, which another run has not reached.
     """
 
     keys: tuple[tuple[SnapshotKey, ...], ...]
@@ -36,55 +52,47 @@ class Moments:
         return tuple(key.step for key in self.keys[0])
 
     def at(self, step: int | None) -> int:
-        """The moment nearest to that step of the first run; the last one for None."""
+        """The position nearest to that step of the first run; the last one for None."""
         if step is None:
             return len(self.steps) - 1
         return int(np.argmin(np.abs(np.array(self.steps) - step)))
 
-    def only(self, moment: int) -> Moments:
-        """That moment alone."""
-        keys = tuple((of_run[moment],) for of_run in self.keys)
-        return Moments(keys, (self.shares[moment],), self.exact, self.cut)
+    def only(self, position: int) -> AlignedSteps:
+        """That position alone."""
+        keys = tuple((of_run[position],) for of_run in self.keys)
+        return AlignedSteps(keys, (self.shares[position],), self.exact, self.cut)
 
 
 @dataclass(frozen=True)
-class Course:
-    """What one run had learned at each moment."""
+class Trajectory:
+    """What one run had learned at each snapshot."""
 
     run: Run
     keys: tuple[SnapshotKey, ...]
     learned: tuple[Relations, ...]
 
+    @property
+    def shares(self) -> Floats:
+        """The share of training behind the run at each snapshot."""
+        return _shares(self.run, self.keys)
 
-def aligned(runs: Sequence[Run], snapshots: Mapping[int, Sequence[SnapshotKey]]) -> Moments:
-    """The moments of runs that all have snapshots, the same share of training for each."""
+
+def aligned(runs: Sequence[Run], snapshots: Mapping[int, Sequence[SnapshotKey]]) -> AlignedSteps:
+    """Align runs that all have snapshots by their share of training."""
     shares = [_shares(run, snapshots[run.id]) for run in runs]
-    # A third of a step of the slider is no difference: runs of other lengths end at the same share.
-    slack = 1 / (3 * len(shares[0]))
-    reached = min(of_run[-1] for of_run in shares) + slack
-    shown = [place for place, share in enumerate(shares[0]) if share <= reached] or [0]
-    chosen = [[int(np.argmin(np.abs(of_run - shares[0][place]))) for place in shown] for of_run in shares]
+    # Runs of other lengths do not end at exactly the same share: a third of a slider step is tolerated.
+    reached = min(of_run[-1] for of_run in shares) + 1 / (3 * len(shares[0]))
+    targets = [share for share in shares[0] if share <= reached] or [shares[0][0]]
     keys = tuple(
-        tuple(snapshots[run.id][place] for place in places) for run, places in zip(runs, chosen, strict=True)
+        tuple(snapshots[run.id][int(np.argmin(np.abs(of_run - share)))] for share in targets)
+        for run, of_run in zip(runs, shares, strict=True)
     )
-    steps = {tuple(key.step for key in of_run) for of_run in keys}
-    return Moments(
-        keys, tuple(float(shares[0][place]) for place in shown), len(steps) == 1, len(shown) < len(shares[0])
-    )
+    exact = len({tuple(key.step for key in of_run) for of_run in keys}) == 1
+    return AlignedSteps(keys, tuple(map(float, targets)), exact, len(targets) < len(shares[0]))
 
 
-def _shares(run: Run, keys: Sequence[SnapshotKey]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """How much of its training the run had behind it at each snapshot."""
+def _shares(run: Run, keys: Sequence[SnapshotKey]) -> Floats:
     return np.array([key.step for key in keys]) / max(run.total_steps or 0, keys[-1].step, 1)
-
-
-# The rows of the matrices: which several runs share, and in which order they are drawn.
-
-
-Places = NDArray[np.int64]
-
-# The best order of the leaves takes time with the cube of their number: 0.02 s for 100 rows, 4 s for 768.
-_BEST_ORDER_UP_TO = 256
 
 
 @dataclass(frozen=True)
@@ -103,10 +111,10 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Shared:
-    """The rows that all of some runs have, in the order of the first run.
+class SharedRows:
+    """The rows that all runs have, in the order of the first run.
 
-    `places` says per run where each of them is in its own matrix, `left_out` which rows of it are not shared.
+    `places` says per run where each row is in its own matrix, `left_out` which of its rows are not shared.
     """
 
     rows: Rows
@@ -120,45 +128,18 @@ def rows_of(run: Run, mode: str, learned: Relations) -> Rows:
     return Rows(*row_names(run.facts, run.config.tasks, mode, size))
 
 
-def shared_rows(all_rows: Sequence[Rows]) -> Shared:
+def shared_rows(all_rows: Sequence[Rows]) -> SharedRows:
     """The rows of the same name, which are those of the same meaning: `pos:NN`, or a task."""
     common = set(all_rows[0].names).intersection(*(rows.names for rows in all_rows[1:]))
     names = [name for name in all_rows[0].names if name in common]
     where = [{name: place for place, name in enumerate(rows.names)} for rows in all_rows]
     places = tuple(np.array([of[name] for name in names], dtype=np.int64) for of in where)
     left_out = tuple(tuple(name for name in rows.names if name not in common) for rows in all_rows)
-    return Shared(all_rows[0].at(places[0]), places, left_out)
+    return SharedRows(all_rows[0].at(places[0]), places, left_out)
 
 
-def together(rows: Rows) -> Places:
-    """The order by task: rows of the same tasks beside each other, groups and rows in the order of the
-    first.
-    """
-    first = {tasks: place for place, tasks in reversed(list(enumerate(rows.owners)))}
-    return np.array(sorted(range(len(rows)), key=lambda row: first[rows.owners[row]]), dtype=np.int64)
-
-
-def clustered(correlations: Floats) -> Places:
-    """The order that sets rows of like relations beside each other.
-
-    Average linkage over the distances 1 − r, the leaves turned so that neighbours are as near as can be
-    (Bar-Joseph, Gifford and Jaakkola 2001, "Fast optimal leaf ordering"). Where a correlation is no number
-    or there is nothing to order, the rows stay as they are.
-    """
-    size = len(correlations)
-    if size < 3 or not np.isfinite(correlations).all():
-        return np.arange(size)
-    # Loads in a quarter of a second, and only who asks for this order waits for it.
-    from scipy.cluster.hierarchy import leaves_list, linkage
-
-    exact = np.asarray(correlations, dtype=np.float64)
-    distances = np.clip(1 - (exact + exact.T) / 2, 0, None)[np.triu_indices(size, 1)]
-    tree = linkage(distances, "average", optimal_ordering=size <= _BEST_ORDER_UP_TO)
-    return np.asarray(leaves_list(tree), dtype=np.int64)
-
-
-def not_comparable(runs: Sequence[Run], mode: str, shared: Shared) -> str | None:
-    """Why these runs cannot be set beside each other row by row, in a sentence; None where they can."""
+def not_comparable(runs: Sequence[Run], mode: str, shared: SharedRows) -> str | None:
+    """Why these runs cannot be compared row by row, in a sentence; None where they can."""
     first = f"Run {runs[0].id} is shown alone."
     if mode == "feature" and len({run.config.encoder for run in runs}) > 1:
         return f"Feature 7 of one encoder is not feature 7 of another, so these are not compared. {first}"
@@ -167,26 +148,38 @@ def not_comparable(runs: Sequence[Run], mode: str, shared: Shared) -> str | None
     return None
 
 
-Floats = NDArray[np.floating]
-_VANISHED = 1e-6
-_NEARLY_ONE = 0.98
+def together(rows: Rows) -> Places:
+    """The order by task: rows of the same tasks together, groups and rows in the order of the first."""
+    first = {tasks: place for place, tasks in reversed(list(enumerate(rows.owners)))}
+    return np.array(sorted(range(len(rows)), key=lambda row: first[rows.owners[row]]), dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two rows of the matrix and their correlation."""
+def clustered(correlations: Floats) -> Places:
+    """The order that puts rows of similar relations next to each other.
 
-    first: int
-    second: int
-    first_name: str
-    second_name: str
-    value: float
+    Average linkage over the distances 1 − r, with leaves ordered so that neighbours are as near as possible
+    (Bar-Joseph, Gifford and Jaakkola 2001, "Fast optimal leaf ordering"). Rows keep their order where a
+    correlation is not finite or there are fewer than three.
+    """
+    size = len(correlations)
+    if size < 3 or not np.isfinite(correlations).all():
+        return np.arange(size)
+    # Imported here: loading takes a quarter of a second, and only this order needs it.
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    exact = np.asarray(correlations, dtype=np.float64)
+    distances = np.clip(1 - (exact + exact.T) / 2, 0, None)[np.triu_indices(size, 1)]
+    tree = linkage(distances, "average", optimal_ordering=size <= _BEST_ORDER_UP_TO)
+    return np.asarray(leaves_list(tree), dtype=np.int64)
+
+
+# One run's matrix at one step
 
 
 @dataclass(frozen=True)
 class RelationsView:
-    """One run's matrix at one step, (n, n) within [−1, 1], rows in the run's own order. `impossible` are the
-    blocks that cannot be other than zero.
+    """One run's correlations at one step, (n, n) in [−1, 1], rows in the run's own order. The alignment
+    forces the `impossible` blocks to zero.
     """
 
     mode: str
@@ -194,23 +187,16 @@ class RelationsView:
     rows: Rows
     matrix: Floats
     impossible: tuple[Block, ...]
-    pairs: tuple[Pair, ...]
 
 
-def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations, top: int = 12) -> RelationsView:
+def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations) -> RelationsView:
     """The view of one snapshot of `task`, `label` or `feature`."""
-    matrix = learned.correlation(mode)
     rows = rows_of(run, mode, learned)
-    impossible = impossible_blocks(run.facts, mode, rows.owners)
-    return RelationsView(mode, key, rows, matrix, impossible, _pairs(matrix, rows.names, impossible, top))
+    blocks = impossible_blocks(run.facts, mode, rows.owners)
+    return RelationsView(mode, key, rows, learned.correlation(mode), blocks)
 
 
-def _pairs(matrix: Floats, names: Sequence[str], impossible: Iterable[Block], top: int) -> tuple[Pair, ...]:
-    strongest = strongest_pairs(matrix, top, impossible)
-    return tuple(Pair(i, j, names[i], names[j], value) for i, j, value in strongest)
-
-
-def impossible_cells(blocks: Iterable[Block], size: int) -> NDArray[np.bool_]:
+def impossible_cells(blocks: Iterable[Block], size: int) -> Bools:
     """(n, n): whether the alignment forces a cell to zero."""
     cells = np.zeros((size, size), dtype=bool)
     for block in blocks:
@@ -218,13 +204,21 @@ def impossible_cells(blocks: Iterable[Block], size: int) -> NDArray[np.bool_]:
     return cells
 
 
+def same_task(rows: Rows) -> Bools:
+    """(n, n): whether two rows share a task."""
+    tasks = sorted({task for owners in rows.owners for task in owners})
+    owned = np.array([[task in owners for task in tasks] for owners in rows.owners], dtype=np.int64)
+    owned = owned.reshape(len(rows), len(tasks))
+    return owned @ owned.T > 0
+
+
 def learns(run: Run, mode: str) -> bool:
-    """Whether the run learns this covariance; otherwise it stays as it began."""
+    """Whether the run learns this covariance; otherwise it keeps its initial value."""
     return mode in (run.config.learn or MODES)
 
 
 def saturated(view: RelationsView) -> float | None:
-    """The share of possible pairs whose correlation is all but ±1, where that is most of them."""
+    """The share of learnable pairs whose correlation is nearly ±1, where that is most of them."""
     pairs = np.triu(~impossible_cells(view.impossible, len(view.matrix)), 1)
     sizes = np.abs(view.matrix[pairs])
     share = float(np.mean(sizes >= _NEARLY_ONE)) if len(sizes) else 0.0
@@ -232,22 +226,20 @@ def saturated(view: RelationsView) -> float | None:
 
 
 def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:
-    """The largest and the last penalty, where the last is nothing beside the largest: MRN has become MTL."""
-    if penalty is None:
-        return None
-    finite = penalty.value[np.isfinite(penalty.value)]
+    """The largest and the last penalty, where the last is negligible: MRN has become MTL."""
+    finite = np.array([]) if penalty is None else penalty.value[np.isfinite(penalty.value)]
     if len(finite) < 2:
         return None
     largest, last = float(np.max(np.abs(finite))), float(abs(finite[-1]))
     return (largest, last) if largest > 0 and last <= _VANISHED * largest else None
 
 
-# How the gold labels go together on the training words, beside the relations learned.
+# Gold labels
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far learned and gold correlations go together over `pairs` pairs of labels."""
+    """The correlations of learned and gold correlations over `pairs` pairs of labels."""
 
     pearson: float
     spearman: float
@@ -265,11 +257,9 @@ def gold_labels(run: Run) -> Floats | None:
 def why_no_gold(run: Run) -> str:
     """Why a run without gold correlations has none, in a sentence."""
     owners = run.facts.get("label_owners", ())
-    mapped = (run.config.alignment or "").startswith("mapping")
-    merged = mapped or any(len(tasks) > 1 for tasks in owners)
     if not owners:
         return "No gold labels beside: this run has not told its labels yet."
-    if merged:
+    if (run.config.alignment or "").startswith("mapping") or any(len(tasks) > 1 for tasks in owners):
         return (
             "No gold labels beside: this alignment makes rows of several labels, which no label of a word "
             "stands for."
@@ -283,8 +273,8 @@ def why_no_gold(run: Run) -> str:
 def agreement(
     learned: Floats, gold: Floats, rows: Rows, impossible: tuple[Block, ...], *, between: bool
 ) -> Agreement | None:
-    """Over the pairs that can be learned, all of them or those `between` tasks; None for fewer than three, or
-    where one of both is the same for all.
+    """Over all learnable pairs, or those `between` tasks; None for fewer than three, or where learned or gold
+    is constant.
     """
     pairs = np.triu(~impossible_cells(impossible, len(rows)), 1)
     if between:
@@ -292,16 +282,246 @@ def agreement(
     both = pd.DataFrame({"learned": learned[pairs], "gold": gold[pairs]}).astype(float)
     if len(both) < 3 or not np.isfinite(both.to_numpy()).all() or (both.nunique() < 2).any():
         return None
-    ranks = both.rank()
-    return Agreement(
-        pearson=float(both["learned"].corr(both["gold"])),
-        spearman=float(ranks["learned"].corr(ranks["gold"])),
-        pairs=len(both),
+    return Agreement(_correlation(both, "pearson"), _correlation(both, "spearman"), len(both))
+
+
+def _correlation(two: pd.DataFrame, method: Literal["pearson", "spearman"]) -> float:
+    return float(two.corr(method).to_numpy()[0, 1])
+
+
+# Pairs of rows
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """Two of the shared rows, and their value in each column of the table."""
+
+    first: str
+    second: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Pairs by the size of one column, the largest first."""
+
+    columns: tuple[str, ...]
+    rows: tuple[PairRow, ...]
+
+
+def strongest(
+    runs: Sequence[Run],
+    learned: Sequence[Relations],
+    mode: str,
+    view: str,
+    shared: SharedRows,
+    *,
+    among: str = "all",
+    gold: Floats | None = None,
+    beyond: bool = False,
+    top: int = 12,
+) -> PairTable:
+    """The strongest learnable pairs `among` all rows, `within` a task or `between` tasks.
+
+    `gold` (C, C) in the first run's order adds the gold correlation and the difference to it; `beyond` ranks
+    pairs by that difference.
+    """
+    matrices = [one.correlation(mode)[np.ix_(at, at)] for one, at in zip(learned, shared.places, strict=True)]
+    columns, ranked = _columns([run.id for run in runs], matrices, view)
+    if gold is not None:
+        counted = gold[np.ix_(shared.places[0], shared.places[0])]
+        columns |= {"Gold": counted, BEYOND: columns[ranked] - counted}
+        ranked = BEYOND if beyond else ranked
+    sizes = np.max(np.abs(matrices), axis=0) if view == "side" else np.abs(columns[ranked])
+    for run in runs:
+        sizes[impossible_cells(impossible_blocks(run.facts, mode, shared.rows.owners), len(sizes))] = 0
+    if among != "all":
+        sizes[same_task(shared.rows) == (among == "between")] = 0
+    names = shared.rows.names
+    rows = tuple(
+        PairRow(names[i], names[j], tuple(float(values[i, j]) for values in columns.values()))
+        for i, j, _ in strongest_pairs(sizes, top)
+    )
+    return PairTable(tuple(columns), rows)
+
+
+def _columns(ids: Sequence[int], matrices: Sequence[Floats], view: str) -> tuple[dict[str, Floats], str]:
+    """The columns of the pair table, and the one it is ranked by."""
+    if view == "side":
+        return {f"Run {run}": one for run, one in zip(ids, matrices, strict=True)}, f"Run {ids[0]}"
+    if view == "difference":
+        a, b = matrices
+        return {"A": a, "B": b, "A − B": a - b}, "A − B"
+    if view == "mean" and len(matrices) > 1:
+        values = np.stack(matrices)
+        return {"Mean": values.mean(axis=0), "SD": values.std(axis=0, ddof=1)}, "Mean"
+    return {"Correlation": matrices[0]}, "Correlation"
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """The correlation of a pair in one run at each snapshot; (k,) steps, shares of training and values."""
+
+    run_id: int
+    seed: int
+    steps: NDArray[np.int64]
+    shares: Floats
+    values: Floats
+
+
+def pair_lines(
+    trajectories: Sequence[Trajectory], mode: str, places: Sequence[Places], first: int, second: int
+) -> tuple[PairLine, ...]:
+    """One pair of the shared rows over training, a line per run."""
+    return tuple(
+        PairLine(
+            one.run.id,
+            one.run.config.seed,
+            np.array([key.step for key in one.keys]),
+            one.shares,
+            np.array([_cell(learned, mode, own[first], own[second]) for learned in one.learned]),
+        )
+        for one, own in zip(trajectories, places, strict=True)
     )
 
 
-def same_task(rows: Rows) -> NDArray[np.bool_]:
-    """(n, n): whether two rows have a task in common."""
-    tasks = sorted({task for owners in rows.owners for task in owners})
-    owned = np.array([[task in owners for task in tasks] for owners in rows.owners], dtype=np.int64)
-    return (owned @ owned.T > 0) if tasks else np.zeros((len(rows), len(rows)), dtype=bool)
+def _cell(learned: Relations, mode: str, i: int, j: int) -> float:
+    """One correlation, without the D × D matrix of features."""
+    if mode != "feature":
+        return float(learned.correlation(mode)[i, j])
+    _, unit = learned.unit_rows()
+    return float(unit[i] @ unit[j])
+
+
+def half_interval(n: int) -> float | None:
+    """What to multiply the SD of n seeds by for half the 95% interval of their mean; None for one seed."""
+    if n < 2:
+        return None
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) / math.sqrt(n)
+
+
+# Covariances in numbers
+
+_COVARIANCE_NUMBERS = {
+    "effective_rank": "Effective rank",
+    "trace": "Trace",
+    "condition": "Condition",
+    "strongest": "Strongest pair",
+}
+_LOSS_NUMBERS = {"penalty": "Penalty", "objective": "Objective J"}
+_DIGITS = 6  # further digits are rounding, and would be all that the line of a constant shows
+
+
+@dataclass(frozen=True)
+class NumberRow:
+    """One number at the step shown, and its values at all snapshots."""
+
+    title: str
+    value: str
+    line: tuple[float, ...]
+
+
+def number_keys(mode: str) -> list[MetricKey]:
+    """The curves behind the numbers of a mode."""
+    names = (*_LOSS_NUMBERS, *(f"{mode}_{name}" for name in _COVARIANCE_NUMBERS))
+    return [MetricKey(TOTAL, "train", name) for name in names]
+
+
+def in_numbers(
+    view: RelationsView, learned: Relations, series: Sequence[MetricSeries], keys: Sequence[SnapshotKey]
+) -> tuple[NumberRow, ...]:
+    """The numbers of the mode shown at the step shown; penalty and J where they were logged."""
+    curves = {one.key.name: one for one in series}
+    logged = {
+        name: float(one.value[at[0]])
+        for name, one in curves.items()
+        if len(at := np.flatnonzero(one.step == view.key.step))
+    }
+    measured = statistics_at(logged, view.mode, learned)
+    rank = _written(measured.effective_rank)
+    values = {
+        "effective_rank": f"{rank} of {len(view.rows)}" if math.isfinite(measured.effective_rank) else rank,
+        "trace": _written(measured.trace),
+        "condition": _written(measured.condition),
+        "strongest": _strongest_pair(view),
+        **{name: _written(logged.get(name)) for name in _LOSS_NUMBERS},
+    }
+    steps = [key.step for key in keys]
+    rows = [(title, name, f"{view.mode}_{name}") for name, title in _COVARIANCE_NUMBERS.items()]
+    rows += [(title, name, name) for name, title in _LOSS_NUMBERS.items() if name in curves]
+    return tuple(
+        NumberRow(title, values[name], _line(curves.get(curve), steps)) for title, name, curve in rows
+    )
+
+
+def _strongest_pair(view: RelationsView) -> str:
+    for i, j, value in strongest_pairs(view.matrix, 1, view.impossible):
+        return f"{value:z.3f}".replace("-", "−") + f" ({view.rows.names[i]}, {view.rows.names[j]})"
+    return "none"
+
+
+def _line(series: MetricSeries | None, steps: Sequence[int]) -> tuple[float, ...]:
+    """The finite values at the snapshots."""
+    if series is None:
+        return ()
+    values = series.value[np.isin(series.step, steps)]
+    return tuple(float(f"{value:.{_DIGITS}g}") for value in values[np.isfinite(values)])
+
+
+def _written(value: float | None) -> str:
+    if value is None:
+        return "not logged at this step"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return "not a number" if math.isnan(value) else number(float(f"{value:.4g}")).replace("-", "−")
+
+
+# Simulated tasks
+
+
+@dataclass(frozen=True)
+class PlantedPair:
+    """A simulated task and the real one: the share of labels kept, their adjusted mutual information, the
+    learned correlation.
+    """
+
+    task: str
+    alpha: float
+    ami: float
+    learned: float
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Planted and learned relatedness of each simulated task and the real one. `agreement` is their rank
+    correlation (Spearman), None where there are fewer than three α or all correlations are equal.
+    """
+
+    real: str
+    pairs: tuple[PlantedPair, ...]
+    agreement: float | None
+
+
+def planted(run: Run, view: RelationsView) -> Planted | None:
+    """None where the corpus is not simulated, or the real task is not among the run's."""
+    facts = run.facts.get("planted")
+    if not facts or view.mode != "task":
+        return None
+    simulated = {task["name"] for task in run.facts["tasks"] if task["auxiliary"]}
+    real = next((task for task in facts["tasks"] if task not in simulated), None)
+    if real is None:
+        return None
+    place = {name: index for index, name in enumerate(view.rows.names)}
+    ami = facts["ami"][facts["tasks"].index(real)]
+    pairs = tuple(
+        PlantedPair(task, alpha, information, float(view.matrix[place[real], place[task]]))
+        for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
+        if task != real
+    )
+    if len({pair.alpha for pair in pairs}) < 3:  # the order of tasks of one α is chance
+        return Planted(real, pairs, None)
+    both = pd.DataFrame({"planted": [p.ami for p in pairs], "learned": [p.learned for p in pairs]})
+    spearman = _correlation(both, "spearman")
+    return Planted(real, pairs, None if math.isnan(spearman) else spearman)

@@ -18,7 +18,7 @@ from core.studies.analysis import Result
 from dashboard.shared.run_views import tasks_in_order
 from jobs.engines import default_engine
 from jobs.studies import StudyRuns, laid_out, sweep_of
-from jobs.worker.maintenance import Tender
+from jobs.worker.maintenance import QueueMaintenance
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
@@ -54,13 +54,13 @@ def keep_house() -> None:
 
 @st.cache_data(ttl=5, max_entries=4, show_spinner=False)
 def _keep_house(url: str) -> bool:
-    _tender(url).tend()
+    _maintenance(url).maintain()
     return True
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _tender(url: str) -> Tender:
-    return Tender(_open(url))
+def _maintenance(url: str) -> QueueMaintenance:
+    return QueueMaintenance(_open(url))
 
 
 def expect_run() -> None:

@@ -5,7 +5,7 @@ focus.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -60,3 +60,26 @@ def _write(runs: tuple[int, ...]) -> None:
 def focus(run_id: int) -> None:
     """Put one run first, keeping the others."""
     choose((run_id, *(other for other in chosen() if other != run_id)))
+
+
+def segments(
+    label: str,
+    options: Mapping[str, str],
+    *,
+    key: str,
+    default: str | None = None,
+    on_change: Callable[[], None] | None = None,
+) -> str:
+    """One of a few options (value → text) in a row, kept in the page's address; by default the first one."""
+    picked: str = st.segmented_control(
+        label,
+        list(options),
+        default=default or next(iter(options)),
+        required=True,
+        key=key,
+        bind="query-params",
+        format_func=options.__getitem__,
+        label_visibility="collapsed",
+        on_change=on_change,
+    )
+    return picked

@@ -12,8 +12,7 @@ from core.corpora.types import Sentence
 from core.evaluation.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, Mistake, mistakes
 from core.tagging import WordTag
 from core.wording import all_of, percent, plural
-from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
-from dashboard.launch.data import marks
+from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks, sentence
 from dashboard.shared import resources
 from dashboard.tag.views import Answer, Marked, System, differing_words, kinds_in_words, marked, votes
 from dashboard.theme import TASK_COLOURS, colours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -23,7 +24,6 @@ from core.store.records import Run
 from core.tagging import TaggedSentence, Tagger, joined, load_tagger
 from dashboard.shared.resources import store
 from dashboard.tag.views import Answer, CheckedSentence, System, checked
-from jobs.worker.idle import keep_what_is_there
 
 _MOST_BYTES = 4_000_000_000
 """Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
@@ -68,7 +68,8 @@ def _loaded(checkpoint: str) -> Tagger:
     tagger = load_tagger(own_checkpoint(checkpoint))
     tagger.tag([["."]])  # what is slow the first time is over before the first sentence
     # The million objects of torch and transformers would cost every page a third of a second.
-    keep_what_is_there()
+    gc.collect()
+    gc.freeze()
     return tagger
 
 

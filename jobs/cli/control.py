@@ -1,10 +1,10 @@
-"""mrnlab stop, priority, resume, retry, archive, restore, label, note, delete."""
+"""mrnlab stop, priority, resume, retry, archive, restore, label, note, delete, queue."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,19 +13,41 @@ from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs import control
-from jobs import control as queueing
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, say, tell
 from jobs.control import PRIORITIES, Answer
-from jobs.worker.maintenance import tend
+from jobs.worker.maintenance import resume_lost
 
 
-def _tell(answers: Sequence[Answer]) -> None:
+def _answer(answers: Sequence[Answer]) -> None:
     """Every answer in words; exit code 2 where a run refused."""
     for answer in answers:
         tell(answer.message, err=not answer.done)
     if not all(answer.done for answer in answers):
         raise typer.Exit(2)
+
+
+def _verb_on_runs(name: str, act: Callable[[Store, list[int]], list[Answer]], help_: str) -> None:
+    """Adds a verb that takes the numbers of runs alone."""
+
+    @app.command(name, help=help_)
+    def verb(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
+        with opened_store(ctx) as store:
+            _answer(act(store, run))
+
+
+_verb_on_runs(
+    "resume",
+    control.resume,
+    "Go on with lost, stopped or failed runs where their training state was saved last.",
+)
+_verb_on_runs("retry", control.retry, "Start failed, lost or stopped runs again from the beginning.")
+_verb_on_runs(
+    "archive",
+    control.archive,
+    "Put ended runs out of sight. Nothing is lost: `mrnlab runs --archived` lists them.",
+)
+_verb_on_runs("restore", control.restore, "Take archived runs back into the lists.")
 
 
 @app.command()
@@ -39,7 +61,7 @@ def stop(
         raise MRNLabError("Name the runs to stop, or one --sweep.")
     with opened_store(ctx) as store:
         if sweep is None:
-            _tell(control.stop(store, run or ()))
+            _answer(control.stop(store, run or ()))
             return
         with store.transaction():  # no run of it is claimed or queued again meanwhile
             asked = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
@@ -64,35 +86,7 @@ def priority(
 ) -> None:
     """Give runs a priority. Put `--` before one below zero: `mrnlab priority -- -5 12`."""
     with opened_store(ctx) as store:
-        _tell(queueing.prioritise(store, run, priority))
-
-
-@app.command()
-def resume(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
-    """Go on with lost, stopped or failed runs where their training state was saved last."""
-    with opened_store(ctx) as store:
-        _tell(control.resume(store, run))
-
-
-@app.command()
-def retry(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
-    """Start failed, lost or stopped runs again from the beginning."""
-    with opened_store(ctx) as store:
-        _tell(control.retry(store, run))
-
-
-@app.command()
-def archive(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
-    """Put ended runs out of sight. Nothing is lost: `mrnlab runs --archived` lists them."""
-    with opened_store(ctx) as store:
-        _tell(control.archive(store, run))
-
-
-@app.command()
-def restore(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
-    """Take archived runs back into the lists."""
-    with opened_store(ctx) as store:
-        _tell(control.restore(store, run))
+        _answer(control.prioritise(store, run, priority))
 
 
 @app.command()
@@ -107,7 +101,7 @@ def label(
     if not added and not removed:
         raise MRNLabError("Name the tags: --add paper,best or --remove paper.")
     with opened_store(ctx) as store:
-        _tell(control.label(store, run, add=added, remove=removed))
+        _answer(control.label(store, run, add=added, remove=removed))
 
 
 @app.command()
@@ -118,7 +112,7 @@ def note(
 ) -> None:
     """Write a note on a run, in place of the one it has."""
     with opened_store(ctx) as store:
-        _tell(control.set_note(store, run, text))
+        _answer(control.set_note(store, run, text))
 
 
 @app.command()
@@ -136,19 +130,15 @@ def delete(
             if not typer.confirm(asked, err=True):
                 say("Nothing was deleted.")
                 raise typer.Exit(1)
-        _tell(control.delete(store, run))
-
-
-# mrnlab queue: what trains, what waits and why; pause, resume, drain, undrain.
+        _answer(control.delete(store, run))
 
 
 _HOST = typer.Option("--host", metavar="H", help="A machine by its name; unsaid this one.")
+_queue = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+app.add_typer(_queue, name="queue")
 
-_group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
-app.add_typer(_group, name="queue")
 
-
-@_group.callback()
+@_queue.callback()
 def queue(
     ctx: typer.Context,
     limit: Annotated[
@@ -161,48 +151,62 @@ def queue(
     if ctx.invoked_subcommand is not None:
         return
     with opened_store(ctx) as store:
-        tend(store)
-        trained = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
+        resume_lost(store)
+        training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
         waiting = store.runs(states={RunState.QUEUED}, with_facts=False)
-        waiting.sort(key=lambda run: (-run.priority, run.id))
-        if json_:
-            print_json(_document(store, trained, waiting[:limit], len(waiting)))
-            return
-        if (since := store.paused_since()) is not None:
-            tell(
-                f"The queue is paused since {since.astimezone():%d %b %H:%M}; `mrnlab queue resume` goes on."
-            )
-        for host, since in store.drained().items():
-            tell(f"{host} takes no runs since {since.astimezone():%d %b %H:%M}.")
-        if not trained and not waiting:
-            tell("No run trains or waits.")
-        if trained:
-            print_table(
-                ("run", "state", "machine", "process", "step", "of", "sweep"), map(_trained_row, trained)
-            )
-        if waiting:
-            tell(f"Waiting: {len(waiting):,}." if len(waiting) <= limit else _first_of(limit, len(waiting)))
-            rows = [
-                (run.id, run.priority, run.attempt, run.sweep, run.waiting_for) for run in waiting[:limit]
-            ]
-            print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
+        paused_since, drained = store.paused_since(), store.drained()
+    waiting.sort(key=lambda run: (-run.priority, run.id))
+    first = waiting[:limit]
+    trained_rows = list(map(_trained_row, training))
+    if json_:
+        names = ("id", "state", "machine", "process", "step", "total_steps", "sweep")
+        waiting_names = ("id", "priority", "attempt", "retries", "sweep", "waiting_for")
+        print_json(
+            {
+                "paused_since": paused_since and paused_since.isoformat(),
+                "drained": {host: since.isoformat() for host, since in drained.items()},
+                "training": [dict(zip(names, row, strict=True)) for row in trained_rows],
+                "waiting_in_all": len(waiting),
+                "waiting": [{name: getattr(run, name) for name in waiting_names} for run in first],
+            }
+        )
+        return
+    if paused_since is not None:
+        since = f"{paused_since.astimezone():%d %b %H:%M}"
+        tell(f"The queue is paused since {since}; `mrnlab queue resume` goes on.")
+    for host, moment in drained.items():
+        tell(f"{host} takes no runs since {moment.astimezone():%d %b %H:%M}.")
+    if not training and not waiting:
+        tell("No run trains or waits.")
+    if training:
+        print_table(("run", "state", "machine", "process", "step", "of", "sweep"), trained_rows)
+    if waiting:
+        rest = f"; the first {limit:,}, in the order in which they start:" if len(waiting) > limit else "."
+        tell(f"Waiting: {len(waiting):,}{rest}")
+        rows = [(run.id, run.priority, run.attempt, run.sweep, run.waiting_for) for run in first]
+        print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
 
 
-@_group.command()
+def _trained_row(run: Run) -> tuple[Any, ...]:
+    host, pid = (run.owner.host, run.owner.pid) if run.owner is not None else (None, None)
+    return run.id, run.state.value, host, pid, run.step, run.total_steps, run.sweep
+
+
+@_queue.command()
 def pause(ctx: typer.Context) -> None:
     """Let no waiting run start. What trains goes on."""
     with opened_store(ctx) as store:
-        _tell_queue(control.pause(store))
+        _answer(control.pause(store))
 
 
-@_group.command("resume")
-def resume_queue(ctx: typer.Context) -> None:
+@_queue.command("resume")
+def unpause(ctx: typer.Context) -> None:
     """Let waiting runs start again."""
     with opened_store(ctx) as store:
-        _tell_queue(control.unpause(store))
+        _answer(control.unpause(store))
 
 
-@_group.command()
+@_queue.command()
 def drain(
     ctx: typer.Context,
     host: Annotated[str | None, _HOST] = None,
@@ -212,59 +216,11 @@ def drain(
 ) -> None:
     """Let a machine take no more runs; its workers end after what they train."""
     with opened_store(ctx) as store:
-        _tell_queue(control.drain(store, hostname() if host is None else host, now=now))
+        _answer(control.drain(store, hostname() if host is None else host, now=now))
 
 
-@_group.command()
+@_queue.command()
 def undrain(ctx: typer.Context, host: Annotated[str | None, _HOST] = None) -> None:
     """Let a machine take runs again."""
     with opened_store(ctx) as store:
-        _tell_queue(control.undrain(store, hostname() if host is None else host))
-
-
-def _tell_queue(answers: Sequence[Answer]) -> None:
-    for answer in answers:
-        tell(answer.message)
-
-
-def _first_of(limit: int, waiting: int) -> str:
-    return f"Waiting: {waiting:,}; the first {limit:,}, in the order in which they start:"
-
-
-def _trained_row(run: Run) -> tuple[object, ...]:
-    host, pid = (run.owner.host, run.owner.pid) if run.owner is not None else ("", "")
-    return run.id, run.state.value, host, pid, run.step, run.total_steps, run.sweep
-
-
-def _document(
-    store: Store, trained: Sequence[Run], waiting: Sequence[Run], waiting_in_all: int
-) -> dict[str, Any]:
-    since = store.paused_since()
-    return {
-        "paused_since": None if since is None else since.isoformat(),
-        "drained": {host: moment.isoformat() for host, moment in store.drained().items()},
-        "training": [
-            {
-                "id": run.id,
-                "state": run.state.value,
-                "machine": run.owner.host if run.owner is not None else None,
-                "process": run.owner.pid if run.owner is not None else None,
-                "step": run.step,
-                "total_steps": run.total_steps,
-                "sweep": run.sweep,
-            }
-            for run in trained
-        ],
-        "waiting_in_all": waiting_in_all,
-        "waiting": [
-            {
-                "id": run.id,
-                "priority": run.priority,
-                "attempt": run.attempt,
-                "retries": run.retries,
-                "sweep": run.sweep,
-                "waiting_for": run.waiting_for,
-            }
-            for run in waiting
-        ],
-    }
+        _answer(control.undrain(store, hostname() if host is None else host))

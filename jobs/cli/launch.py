@@ -19,7 +19,7 @@ from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
 from jobs.estimates import eta
-from jobs.worker.maintenance import Tender
+from jobs.worker.maintenance import QueueMaintenance
 
 # Follows runs from the terminal until they end.
 
@@ -38,21 +38,21 @@ def wait_for_runs(
     Ctrl-C ends the waiting, not the runs, and says so (exit code 130). Raises MRNLabError where one worker
     after another ends before it has claimed a run (torch cannot be imported, say).
     """
-    tender = Tender(store, engine)
+    maintenance = QueueMaintenance(store, engine)
     told: dict[int, tuple[RunState, int]] = {}
     try:
         while True:
-            tender.look()
+            maintenance.look()
             runs = store.runs(ids=ids, with_facts=False)
             for run in reversed(runs):
                 moment = (run.state, int(run.epoch))
                 if told.get(run.id) != moment and run.state is not RunState.QUEUED:
                     say(_progress(run, eta(store, [run]).get(run.id)))
-                    tender.moved()
+                    maintenance.progressed()
                 told[run.id] = moment
             if all(run.state in ENDED for run in runs):
                 return
-            tender.check()
+            maintenance.check_starts()
             sleep(_POLL_S)
     except KeyboardInterrupt:
         say(
@@ -167,26 +167,24 @@ def launch(
             raise typer.Exit(1)
 
 
+_LISTS = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "epochs", "fraction")
+
+
 def described(options: Mapping[str, Any]) -> list[RunConfig]:
     """The runs that these options of `mrnlab launch` describe, by parameter name.
 
     Raises ConfigError naming the field that is wrong.
     """
-    single = {name: options[name] for name in ("corpus", "columns", "tasks")}
-    listed = {
-        name: options[name]
-        for name in ("encoder", "encoder_training", "paradigm", "prior", "alignment", "epochs", "fraction")
-    }
-    settings = _settings(options["setting"] or [])
-    listed |= {"lambda": options["lambda_"]}
-    listed = {name: settings.get(name) if value is None else value for name, value in listed.items()}
-    listed |= {name: value for name, value in settings.items() if name in LISTED and name not in listed}
-    base = {name: value for name, value in single.items() if value is not None}
-    base |= {name: value for name, value in settings.items() if name not in listed}
-    lists = {name: _values(name, value) for name, value in listed.items() if value is not None}
+    given = _settings(options["setting"] or [])
+    named = {name: options[name] for name in ("corpus", "columns", "tasks", *_LISTS)}
+    given |= {name: value for name, value in named.items() if value is not None}
+    if options["lambda_"] is not None:
+        given["lambda"] = options["lambda_"]
+    names = dict.fromkeys((*_LISTS, "lambda", *(name for name in given if name in LISTED)))
+    lists = {name: _values(name, given.pop(name)) for name in names if name in given}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
-    return expand(base, lists, _preset(options["preset"]))
+    return expand(given, lists, _preset(options["preset"]))
 
 
 def _values(field: str, text: str) -> list[Any]:

@@ -17,7 +17,7 @@ from jobs.cli.output import print_csv, print_json, print_table, run_document, sa
 from jobs.run_filter import parse_filter
 from jobs.wording import description_lines
 from jobs.worker.logs import tail
-from jobs.worker.maintenance import tend
+from jobs.worker.maintenance import resume_lost
 
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 
@@ -40,7 +40,7 @@ def runs(
 ) -> None:
     """List runs, newest first."""
     with opened_store(ctx) as store:
-        tend(store)
+        resume_lost(store)
         wanted = parse_filter(filter_ or "")
         listed = store.runs(states=_states(state), archived=True if archived else wanted.archived)
         found = [run for run in listed if wanted.matches(run)][:limit]
@@ -112,7 +112,7 @@ def show(
 ) -> None:
     """Show one run: its description, state, scores and history."""
     with opened_store(ctx) as store:
-        tend(store)
+        resume_lost(store)
         found = store.run(run)
         scores, events = store.scores([run]), store.events(run)
         if json_:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +18,7 @@ from core.evaluation.statistics import MeanSD
 from core.store import Run
 from core.studies import STUDIES, Setting, Study, load_study
 from core.studies.analysis import HELPS, HURTS, MEAN, RARE, Difference, Outcome, Result, TableView, table_view
-from core.studies.published import CITATION, WITHIN, Published
+from core.studies.published import CITATION, WITHIN
 from core.studies.study import Planned
 from core.wording import duration, p_text, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
@@ -46,7 +46,7 @@ def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> No
     if study.protocol:
         tell(textwrap.fill(study.protocol, _WIDTH) + "\n")
     rows = [(one.setting, one.search, one.final, _time(one.seconds)) for one in plan]
-    total = ("all", _sum(plan, "search"), _sum(plan, "final"), _time(_seconds(plan)))
+    total = ("all", _count(plan, "search"), _count(plan, "final"), _time(_seconds(plan)))
     print_table(("setting", "search runs", "final runs", "time"), [*rows, total])
     for problem in dict.fromkeys(one.problem for one in plan if one.problem):
         say(problem)
@@ -56,8 +56,8 @@ def plan_document(listing: Listed, plan: Sequence[Outstanding]) -> dict[str, Any
     """The same as one document. A field that dev has yet to choose is null and stands in `chosen_on_dev`."""
     return {
         "settings": [dataclasses.asdict(one) for one in plan],
-        "search": _sum(plan, "search"),
-        "final": _sum(plan, "final"),
+        "search": _count(plan, "search"),
+        "final": _count(plan, "final"),
         "seconds": _seconds(plan),
         "runs": [
             {
@@ -122,27 +122,17 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _sum(plan: Sequence[Outstanding], stage: str) -> int:
-    return sum(getattr(one, stage) for one in plan)
+def _count(plan: Sequence[Outstanding], stage: str) -> int:
+    return sum(getattr(setting, stage) for setting in plan)
 
 
 def _seconds(plan: Sequence[Outstanding]) -> float | None:
-    known = [one.seconds for one in plan if one.seconds is not None]
+    known = [setting.seconds for setting in plan if setting.seconds is not None]
     return sum(known) if len(known) == len(plan) else None
 
 
 def _time(seconds: float | None) -> str:
     return "unknown" if seconds is None else f"about {duration(max(seconds, 1))}"
-
-
-# What a study says, as a table for the terminal, as Markdown for the docs, and as one JSON document.
-
-
-_NONE = "–"
-_LEARNED = "task correlation"
-_WORDS = ("chosen", "verdict")
-"""The columns that hold words, which stand to the left."""
-_MARKS = {HELPS: "**", HURTS: "*"}
 
 
 def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
@@ -169,40 +159,51 @@ def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
                 "title": result.setting.title,
                 "part": result.setting.part,
                 "targets": list(result.setting.targets),
-                "families": [_family(one) for one in result.outcomes],
+                "families": [_family(outcome) for outcome in result.outcomes],
             }
             for result in results
         ],
     }
 
 
-def _family(one: Outcome) -> dict[str, Any]:
+def _family(outcome: Outcome) -> dict[str, Any]:
+    def fields(value: Any) -> dict[str, Any] | None:
+        return None if value is None else dataclasses.asdict(value)
+
     return {
-        "name": one.family.name,
-        "arm": one.arm,
-        "dev": None if one.dev is None else dataclasses.asdict(one.dev),
-        "test": {target: dataclasses.asdict(scores) for target, scores in one.scores.items()},
-        "by_seed": one.by_seed,
+        "name": outcome.family.name,
+        "arm": outcome.arm,
+        "dev": fields(outcome.dev),
+        "test": {target: fields(scores) for target, scores in outcome.scores.items()},
+        "by_seed": outcome.by_seed,
         "differences": {
             target: {
-                **dataclasses.asdict(found.paired),
-                "p_holm": found.p_holm,
-                "verdict": found.verdict,
+                **dataclasses.asdict(difference.paired),
+                "p_holm": difference.p_holm,
+                "verdict": difference.verdict,
             }
-            for target, found in one.differences.items()
+            for target, difference in outcome.differences.items()
         },
         "published": {
             target: {
                 "mean": cell.mean,
                 "sd": cell.sd,
-                "verdict": cell.verdict(one.scores[target].mean) if target in one.scores else None,
+                "verdict": cell.verdict(outcome.scores[target].mean) if target in outcome.scores else None,
             }
-            for target, cell in one.published.items()
+            for target, cell in outcome.published.items()
         },
-        "cost": None if one.cost is None else dataclasses.asdict(one.cost),
-        "failed": one.failed,
-        "learned": None if one.learned is None else dataclasses.asdict(one.learned),
+        "cost": fields(outcome.cost),
+        "failed": outcome.failed,
+        "learned": fields(outcome.learned),
     }
+
+
+_Table = tuple[list[str], list[list[str]]]
+"""Headers and rows."""
+_NONE = "–"
+_WORDS = ("chosen", "verdict")
+"""The columns that hold words, which stand to the left."""
+_MARKS = {HELPS: "**", HURTS: "*"}
 
 
 def table(study: Study, results: Sequence[Result]) -> None:
@@ -212,15 +213,15 @@ def table(study: Study, results: Sequence[Result]) -> None:
     for part, group in groupby(results, key=lambda result: result.setting.part):
         if (view := table_view(study, part, list(group))) is not None:
             tell(view.title)
-            print_table(_paper_head(view), _paper_rows(view))
+            print_table(*_paper_table(view))
             tell(view.summary + "\n")
-            print_table(_COST_HEAD, _cost_rows(view))
+            print_table(*_cost_table(view))
             tell()
     for place, result in enumerate(results):
         if place:
             tell()
         tell(f"{result.setting.name}: {result.setting.title}")
-        print_table(_headers(result), _rows(result))
+        print_table(*_result_table(result))
     if study.papers:
         tell("\n" + textwrap.fill(_paper_note(study), _WIDTH))
 
@@ -235,12 +236,11 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
         view = table_view(study, part, of_part)
         lines += [f"## {view.title if view else part.capitalize()}", ""]
         if view is not None:
-            lines += [*_table(_paper_head(view), _paper_rows(view)), "", view.summary, ""]
-            lines += [*_table(_COST_HEAD, _cost_rows(view)), ""]
-        lines += [*_overview(study, of_part), ""]
+            lines += [*_lines(*_paper_table(view)), "", view.summary, "", *_lines(*_cost_table(view)), ""]
+        lines += [*_lines(*_overview(study, of_part)), ""]
         for result in of_part:
             lines += [f"### {result.setting.title} (`{result.setting.name}`)", ""]
-            lines += [*_table(_headers(result), list(_rows(result))), ""]
+            lines += [*_lines(*_result_table(result)), ""]
     if study.papers:
         lines += [_paper_note(study), ""]
     lines += [
@@ -254,46 +254,40 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-_COST_HEAD = ("model", *COST_HEAD)
+def _lines(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
+    return [line(headers), line(rule), *map(line, rows)]
 
 
-def _paper_head(view: TableView) -> list[str]:
-    columns = (column for task in view.tasks for column in (task, f"{task} published", "verdict"))
-    return ["model", "chosen", *columns]
-
-
-def _paper_rows(view: TableView) -> list[list[str]]:
+def _paper_table(view: TableView) -> _Table:
     """The rows that the paper quotes, then ours beside the published figures."""
-    reported = [
-        [
-            f"{row.model} [{row.source}]",
-            "",
-            *chain.from_iterable(
-                [_NONE, f"{row.scores[task]:.2f} (reported)" if task in row.scores else _NONE, ""]
-                for task in view.tasks
-            ),
-        ]
-        for row in view.reported
-    ]
-    ours = [
-        [
-            row.model,
-            row.chosen,
-            *chain.from_iterable(
-                [_scores(cell.ours), _published(cell.published), cell.verdict] for cell in row.cells.values()
-            ),
-        ]
-        for row in view.rows
-    ]
-    return reported + ours
+    headers = ["model", "chosen"]
+    for task in view.tasks:
+        headers += [task, f"{task} published", "verdict"]
+    rows = []
+    for quoted in view.reported:
+        row = [f"{quoted.model} [{quoted.source}]", ""]
+        for task in view.tasks:
+            known = task in quoted.scores
+            row += [_NONE, f"{quoted.scores[task]:.2f} (reported)" if known else _NONE, ""]
+        rows.append(row)
+    for ours in view.rows:
+        row = [ours.model, ours.chosen]
+        for cell in ours.cells.values():
+            figure = cell.published
+            published = _NONE if figure is None else f"{figure.mean:.2f} ± {figure.sd:.2f}"
+            row += [_scores(cell.ours), published, cell.verdict]
+        rows.append(row)
+    return headers, rows
 
 
-def _published(cell: Published | None) -> str:
-    return _NONE if cell is None else f"{cell.mean:.2f} ± {cell.sd:.2f}"
-
-
-def _cost_rows(view: TableView) -> list[list[str]]:
-    return [[row.model, *cost_told(row.cost)] for row in view.rows]
+def _cost_table(view: TableView) -> _Table:
+    return ["model", *COST_HEAD], [[row.model, *cost_told(row.cost)] for row in view.rows]
 
 
 def _paper_note(study: Study) -> str:
@@ -304,67 +298,50 @@ def _paper_note(study: Study) -> str:
     )
 
 
-def _overview(study: Study, results: Sequence[Result]) -> list[str]:
+def _overview(study: Study, results: Sequence[Result]) -> _Table:
     """Families × settings: the mean difference, bold where the family helps, italic where it hurts."""
-    names = dict.fromkeys(
-        one.family.name for result in results for one in result.outcomes if one.family.name != study.reference
-    )
-    rows = []
-    for name in names:
-        cells = []
-        for result in results:
-            known = {one.family.name: one for one in result.outcomes}
-            found = known[name].differences.get(MEAN) if name in known else None
-            if found is None:
-                cells.append(_NONE)
+    rows: dict[str, list[str]] = {}
+    for place, result in enumerate(results):
+        for outcome in result.outcomes:
+            if outcome.family.name == study.reference:
                 continue
-            mark = _MARKS.get(found.verdict, "")
-            cells.append(f"{mark}{signed_points(found.paired.mean)}{mark}")
-        rows.append([study.family(name).title, *cells])
-    return _table([f"less {study.family(study.reference).title}", *(r.setting.name for r in results)], rows)
+            row = rows.setdefault(outcome.family.name, [outcome.family.title, *[_NONE] * len(results)])
+            if (difference := outcome.differences.get(MEAN)) is not None:
+                mark = _MARKS.get(difference.verdict, "")
+                row[1 + place] = f"{mark}{signed_points(difference.paired.mean)}{mark}"
+    names = [result.setting.name for result in results]
+    return [f"less {study.family(study.reference).title}", *names], list(rows.values())
 
 
-def _headers(result: Result) -> list[str]:
-    targets = result.setting.targets
-    mean = [MEAN] if len(targets) > 1 else []
-    rare = [RARE, "their difference"] if _knows_rare(result) else []
-    learned = [_LEARNED] if _knows_learned(result) else []
-    return ["family", "chosen", "dev", *targets, *mean, "difference", "p", "verdict", *rare, *learned]
-
-
-def _knows_learned(result: Result) -> bool:
-    return any(one.learned is not None for one in result.outcomes)
-
-
-def _knows_rare(result: Result) -> bool:
-    return any(RARE in one.scores for one in result.outcomes)
-
-
-def _rows(result: Result) -> Iterator[list[str]]:
-    several = len(result.setting.targets) > 1
-    for one in result.outcomes:
-        targets = [*result.setting.targets, *([MEAN] if several else [])]
-        found = one.differences.get(MEAN)
-        yield [
-            one.family.title,
-            one.chosen or ("" if one.arm is not None else "open"),
-            _NONE if one.dev is None else f"{100 * one.dev.mean:.2f}",
-            *(_scores(one.scores.get(target)) for target in targets),
-            *(["", "", ""] if found is None else _difference(found)),
-            *(_rare(one) if _knows_rare(result) else ()),
-            *([correlation_told(one.learned)] if _knows_learned(result) else ()),
+def _result_table(result: Result) -> _Table:
+    """Families × targets of one setting, with the difference to the reference."""
+    targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
+    has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
+    has_learned = any(outcome.learned is not None for outcome in result.outcomes)
+    headers = ["family", "chosen", "dev", *targets, "difference", "p", "verdict"]
+    headers += [RARE, "their difference"] * has_rare + ["task correlation"] * has_learned
+    rows = []
+    for outcome in result.outcomes:
+        row = [
+            outcome.family.title,
+            outcome.chosen or ("" if outcome.arm is not None else "open"),
+            _NONE if outcome.dev is None else f"{100 * outcome.dev.mean:.2f}",
+            *(_scores(outcome.scores.get(target)) for target in targets),
+            *_difference(outcome.differences.get(MEAN)),
         ]
+        if has_rare:
+            row += [_scores(outcome.scores.get(RARE)), _difference(outcome.differences.get(RARE))[0]]
+        rows.append(row + [correlation_told(outcome.learned)] * has_learned)
+    return headers, rows
 
 
-def _rare(one: Outcome) -> list[str]:
-    found = one.differences.get(RARE)
-    return [_scores(one.scores.get(RARE)), "" if found is None else _difference(found)[0]]
-
-
-def _difference(found: Difference) -> list[str]:
-    low, high = found.paired.low, found.paired.high
+def _difference(difference: Difference | None) -> tuple[str, str, str]:
+    """The mean with its interval, p, the verdict."""
+    if difference is None:
+        return "", "", ""
+    low, high = difference.paired.low, difference.paired.high
     interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
-    return [signed_points(found.paired.mean) + interval, p_text(found.p_holm), found.verdict]
+    return signed_points(difference.paired.mean) + interval, p_text(difference.p_holm), difference.verdict
 
 
 def _scores(cell: MeanSD | None) -> str:
@@ -372,14 +349,6 @@ def _scores(cell: MeanSD | None) -> str:
         return _NONE
     spread = "" if cell.sd is None else f" ± {100 * cell.sd:.2f}"
     return f"{100 * cell.mean:.2f}{spread} ({cell.n})"
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    def row(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
-    return [row(headers), row(rule), *map(row, rows)]
 
 
 _MOST_SEEDS = 1000

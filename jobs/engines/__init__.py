@@ -5,19 +5,28 @@ An engine is one file and one line here. Beyond `local` each needs an extra of t
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
 from core.errors import MRNLabError
+from core.paths import home
 from core.store import Store
 
-__all__ = ["ENGINES", "Engine", "default_engine"]
+__all__ = ["ENGINES", "Engine", "default_engine", "handed_on"]
+
+ENGINES = {"local": "LocalEngine", "ray": "RayEngine", "slurm": "SlurmEngine"}
+"""The class in the module of each name."""
+
+_HANDED_ON = (
+    *("MRNLAB_DATA", "MRNLAB_DATA_ROOTS", "MRNLAB_MODELS"),
+    *("MRNLAB_ARTEFACTS", "MRNLAB_CHECKPOINT_S", "MRNLAB_HANG_S"),
+)
 
 
 class Engine(Protocol):
-    """Sees to it that queued runs find workers. One too many is harmless: it finds no run and ends.
+    """Finds workers for queued runs. A worker too many is harmless: it finds no run and ends.
 
     Pages and waiting commands call `ensure_workers` again and again. An engine with a scheduler of its own
     also tells the store why runs wait (`Store.set_waiting_for`), and ends what does not stop when asked.
@@ -30,7 +39,7 @@ class Engine(Protocol):
         ...
 
     def expect_run(self, store: Store) -> None:
-        """Somebody is about to queue a run: has a worker ready where that costs nobody else anything."""
+        """A run is about to be queued: has a worker ready where that takes nothing from others."""
         ...
 
     def live_workers(self, store: Store) -> int:
@@ -38,34 +47,8 @@ class Engine(Protocol):
         ...
 
 
-def _local() -> Engine:
-    from jobs.engines.local import LocalEngine
-
-    return LocalEngine()
-
-
-def _ray() -> Engine:
-    from jobs.engines.ray import RayEngine
-
-    return RayEngine()
-
-
-def _slurm() -> Engine:
-    from jobs.engines.slurm import SlurmEngine
-
-    return SlurmEngine()
-
-
-ENGINES: dict[str, tuple[Callable[[], Engine], str]] = {
-    "local": (_local, "Workers are processes of this machine."),
-    "ray": (_ray, "Each run is a task of a Ray cluster."),
-    "slurm": (_slurm, "Workers are jobs of a Slurm cluster."),
-}
-"""By name: how an engine is made, importing its package only then, and what it does."""
-
-
 def default_engine() -> Engine:
-    """The engine that `MRNLAB_ENGINE` names, else `local`: one object, for it knows what it has started.
+    """The engine that `MRNLAB_ENGINE` names, else `local`; the same object each time, as it has state.
 
     Raises MRNLabError for another name, and where the engine's extra is not installed.
     """
@@ -77,8 +60,15 @@ def _engine(name: str) -> Engine:
     if name not in ENGINES:
         raise MRNLabError(f"There is no engine '{name}'; MRNLAB_ENGINE can be {', '.join(ENGINES)}.")
     try:
-        return ENGINES[name][0]()
+        engine: Engine = getattr(importlib.import_module(f"jobs.engines.{name}"), ENGINES[name])()
     except ModuleNotFoundError as error:
         raise MRNLabError(
             f"The engine '{name}' needs the package {error.name}: pip install 'mrnlab[{name}]'."
         ) from error
+    return engine
+
+
+def handed_on() -> dict[str, str]:
+    """Settings for workers on machines that have none of their own; the laboratory's folder among them."""
+    chosen = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
+    return {"MRNLAB_HOME": str(home()), **chosen}

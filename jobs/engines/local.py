@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -26,20 +26,13 @@ from core.settings import count
 from core.store import Owner, RunState, Store
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
-from jobs.worker.process import Fate, fate_of, is_alive
-from jobs.worker.supervisor import APART
-
-# Slots: how many workers may train at once on this machine, and which of them are taken.
-#
-# A worker holds the lock of its slot for as long as it lives; the operating system lets go of it however
-# the
-# process ends. Beside the lock it writes who it is, so that others need not touch the lock to look.
-
+from jobs.worker.process import is_alive
+from jobs.worker.supervisor import DETACHED
 
 _NVIDIA_SMI_TIMEOUT_S = 10
 # How long a new worker tries: longer than another needs to let go of a slot.
-_PATIENCE_S_SLOTS = 1.0
-# What NVIDIA's driver, WSL and AMD's driver put there for GPUs.
+_SLOT_PATIENCE_S = 1.0
+# GPU devices of NVIDIA's driver, WSL and AMD's driver.
 _GPU_PLACES = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
 
 
@@ -48,60 +41,53 @@ def gpu_count() -> int:
     """How many CUDA devices a process started here would see, found without importing torch."""
     visible, known = os.environ.get("CUDA_VISIBLE_DEVICES"), _devices()
     if visible is None:
-        return sum(map(_is_whole, known or ()))
-    named: list[str] = []
+        return sum(line.startswith("GPU ") for line in known or ())
+    devices: list[str] = []
     for device in (name.strip() for name in visible.split(",")):
         # CUDA reads the list up to the first name of no device, and sees one part of a divided GPU alone.
-        if device in ("", "-1", *named) or not (known is None or _is_one_of(device, known)):
+        if device in ("", "-1", *devices) or not (known is None or _is_known(device, known)):
             break
-        named.append(device)
+        devices.append(device)
         if device.startswith("MIG-"):
             break
-    return len(named)
+    return len(devices)
 
 
-def lacks(device: str) -> bool:
-    """Whether no process started here could train on that device. False where it cannot be told."""
-    kind, _, number = device.partition(":")
-    if kind != "cuda":
-        return False
-    if _devices() is None and any(place.exists() for place in _GPU_PLACES):
-        return False  # a GPU without nvidia-smi: in a container, of another maker
-    return int(number or 0) >= gpu_count()
+def _is_known(device: str, known: list[str]) -> bool:
+    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is one of these."""
+    if device.isdigit():
+        return int(device) < sum(line.startswith("GPU ") for line in known)
+    return any(line.partition("UUID: ")[2].startswith(device) for line in known)
 
 
 def _devices() -> list[str] | None:
-    """What nvidia-smi tells of GPUs and their parts, a line each; None where there is no nvidia-smi."""
+    """The lines of nvidia-smi on GPUs and their parts; None where there is no nvidia-smi."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
     try:
-        told = subprocess.run(
+        listed = subprocess.run(
             [program, "-L"], capture_output=True, text=True, timeout=_NVIDIA_SMI_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return []  # a driver that does not answer trains nothing
-    return [line for line in told.stdout.splitlines() if "UUID: " in line] if told.returncode == 0 else []
+    return [line for line in listed.stdout.splitlines() if "UUID: " in line] if listed.returncode == 0 else []
 
 
-def _is_whole(line: str) -> bool:
-    return line.startswith("GPU ")
-
-
-def _is_one_of(device: str, known: list[str]) -> bool:
-    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is one of these."""
-    if device.isdigit():
-        return int(device) < sum(map(_is_whole, known))
-    return any(line.partition("UUID: ")[2].startswith(device) for line in known)
+def lacks(device: str) -> bool:
+    """Whether no process started here could train on that device. False where that is unknown."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda" or (_devices() is None and any(place.exists() for place in _GPU_PLACES)):
+        return False  # a GPU without nvidia-smi: in a container, or of another maker
+    return int(number or 0) >= gpu_count()
 
 
 def slot_count() -> int:
-    """`MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) for each GPU, else one.
+    """How many workers may train at once: `MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) a GPU, at least 1.
 
     Raises MRNLabError where a setting is no such number.
     """
-    told = count("MRNLAB_SLOTS")
-    return told or max(1, gpu_count() * _runs_per_gpu())
+    return count("MRNLAB_SLOTS") or max(1, gpu_count() * _runs_per_gpu())
 
 
 def _runs_per_gpu() -> int:
@@ -128,41 +114,24 @@ def _folder(store_url: str) -> Path:
 
 def taken_slots(store_url: str) -> dict[int, Owner]:
     """The slots of this store's workers on this machine, each with the living process that holds it."""
-    return {number: owner for number, owner in _cards(store_url).items() if is_alive(owner)}
-
-
-def stale_slots(store_url: str) -> list[int]:
-    """The slots whose worker died without taking its name away. They are free all the same."""
-    gone = (Fate.GONE, Fate.REBOOTED)
-    return [number for number, owner in _cards(store_url).items() if fate_of(owner) in gone]
-
-
-def clear_slots(store_url: str, numbers: Iterable[int]) -> int:
-    """Takes the names of dead workers from these slots; how many. One that was taken meanwhile stays."""
-    cleared = 0
-    for number in numbers:
-        card = _folder(store_url) / f"slot-{number}.json"
-        with contextlib.suppress(Timeout), FileLock(card.with_suffix(".lock"), blocking=False):
-            card.unlink(missing_ok=True)
-            cleared += 1
-    return cleared
-
-
-def _cards(store_url: str) -> dict[int, Owner]:
-    """Who has written itself beside each slot."""
-    found = {}
+    taken = {}
     for path in sorted(_folder(store_url).glob("slot-*.json")):
         try:
             owner = Owner(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
             continue  # just being written, or just removed
-        found[int(path.stem.removeprefix("slot-"))] = owner
-    return found
+        if is_alive(owner):
+            taken[int(path.stem.removeprefix("slot-"))] = owner
+    return taken
 
 
 @contextlib.contextmanager
-def free_slot(store_url: str, patience_s: float = _PATIENCE_S_SLOTS) -> Iterator[Slot | None]:
-    """Holds a free slot while the block runs, or gives None where all are taken."""
+def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[Slot | None]:
+    """Hold a free slot while the block runs; None where all are taken.
+
+    The system releases the lock of a slot however its process ends. The holder is written beside the lock,
+    so that others need not touch the lock to look.
+    """
     folder = _folder(store_url)
     deadline = time.monotonic() + patience_s
     while True:
@@ -191,7 +160,7 @@ def free_slot(store_url: str, patience_s: float = _PATIENCE_S_SLOTS) -> Iterator
 # The folder that holds our packages: `python -m` looks there first.
 _ROOT = Path(__file__).resolve().parents[2]
 # A worker starts within this time, even on a busy machine.
-_PATIENCE_S = 60.0
+_START_PATIENCE_S = 60.0
 
 
 class LocalEngine:
@@ -237,35 +206,31 @@ class LocalEngine:
             return len(self._live(store))
 
     def _idle(self, store: Store, live: int, waiting: int) -> int:
-        """How many of the living workers will take a waiting run. One that does not soon is not relied on."""
+        """How many living workers will take a waiting run; none where one has waited for a minute."""
         if not waiting:
             self._waiting_since = None
             return live
         if self._waiting_since is None:
             self._waiting_since = self._clock()
-        if self._clock() - self._waiting_since > _PATIENCE_S:
+        if self._clock() - self._waiting_since > _START_PATIENCE_S:
             return 0
-        trained = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, archived=None, with_facts=False)
-        owners = {run.owner for run in trained}
+        states = {RunState.RUNNING, RunState.CANCELLING}
+        owners = {run.owner for run in store.runs(states=states, archived=None, with_facts=False)}
         return live - sum(owner in owners for owner in taken_slots(store.url).values())
 
     def _live(self, store: Store) -> set[int]:
         # Polling also reaps: a finished child that nobody asks for stays a zombie.
         self._children = [child for child in self._children if child.poll() is None]
-        started = {child.pid for child in self._children}
-        return started | {_counted_as(owner, started) for owner in taken_slots(store.url).values()}
-
-
-def _counted_as(owner: Owner, supervisors: set[int]) -> int:
-    """The process that stands for the holder of a slot: its supervisor, where that is one of these."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        parent = psutil.Process(owner.pid).ppid()
-        if parent in supervisors:
-            return parent
-    return owner.pid
+        live = {child.pid for child in self._children}
+        for owner in taken_slots(store.url).values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                parent = psutil.Process(owner.pid).ppid()
+                live.add(parent if parent in live else owner.pid)  # a supervisor counts for its worker
+        return live
 
 
 def start(command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
+    """Start a detached process for this store, its output in `logs/workers.log`. Raises MRNLabError."""
     environment = {
         # Not in the arguments, which every user of the machine can read.
         "MRNLAB_DB": store.url,
@@ -281,7 +246,7 @@ def start(command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
     try:
         with (logs / "workers.log").open("ab") as log:
             return subprocess.Popen(
-                command, stdout=log, stderr=log, env=os.environ | environment, cwd=_ROOT, **APART
+                command, stdout=log, stderr=log, env=os.environ | environment, cwd=_ROOT, **DETACHED
             )
     except OSError as error:
         raise MRNLabError(

@@ -1,6 +1,6 @@
 """`python -m jobs.engines.ray_connect WORKER` joins the Ray cluster and makes the dispatcher of a store.
 
-The store is in MRNLAB_DB. Exit code 1 with a sentence on standard output where it cannot be done.
+The store is in MRNLAB_DB. Exit code 1, with a sentence on standard output, where it cannot be done.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import logging
 import os
 import socket
 import sys
-from typing import Any
 
 import ray
 from ray.exceptions import RayError
 
 from core.errors import MRNLabError
 from core.store import Store
-from jobs.engines.ray import Settings
-from jobs.engines.ray_dispatcher import Dispatcher, hosts_of, sqlite_problem
+from jobs.engines.ray_dispatcher import Dispatcher, TaskSettings, hosts_of, sqlite_problem
 
 _NAMESPACE = "mrnlab"
 _ANSWER_S = 60.0
@@ -32,26 +30,32 @@ def main(worker: str) -> int:
     try:
         with contextlib.closing(Store.open()) as store:
             url = store.url
-        settings = Settings.here(worker)
+        settings = TaskSettings.read(worker)
         _check_answers(address)
-        ray.init(
-            address=address,
-            namespace=_NAMESPACE,
-            log_to_driver=False,
-            configure_logging=False,
-            logging_level=logging.ERROR,
-        )
+        quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+        ray.init(address=address, namespace=_NAMESPACE, **quiet)
         problem = sqlite_problem(url, hosts_of(ray.nodes()))
         if problem is not None:
             raise MRNLabError(problem)
-        ray.get(_dispatcher(url, settings).poke.remote(settings), timeout=_ANSWER_S)
+        actor = ray.remote(Dispatcher).options(
+            name=f"dispatcher-{hashlib.sha256(url.encode()).hexdigest()[:12]}",
+            namespace=_NAMESPACE,
+            get_if_exists=True,
+            lifetime="detached",
+            # On the head: where that dies the cluster is gone anyway.
+            resources={"node:__internal_head__": 0.001},
+            num_cpus=0,
+            max_restarts=-1,
+            max_task_retries=-1,
+        )
+        ray.get(actor.remote(url, settings).poke.remote(settings), timeout=_ANSWER_S)
     except MRNLabError as error:
         print(error)
         return 1
     except (OSError, RuntimeError, ValueError, RayError) as error:
-        told = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         print(
-            f"The cluster ({address}) could not be used: {told} Start one with `ray start --head`, or set "
+            f"The cluster ({address}) could not be used: {reason} Start one with `ray start --head`, or set "
             "MRNLAB_RAY_ADDRESS."
         )
         return 1
@@ -63,22 +67,6 @@ def _check_answers(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal() and "://" not in address:
         socket.create_connection((host, int(port)), timeout=_LISTENS_S).close()
-
-
-def _dispatcher(url: str, settings: Settings) -> Any:
-    """The store's dispatcher, which is made where there is none."""
-    actor = ray.remote(Dispatcher).options(
-        name=f"dispatcher-{hashlib.sha256(url.encode()).hexdigest()[:12]}",
-        namespace=_NAMESPACE,
-        get_if_exists=True,
-        lifetime="detached",
-        # On the head: where that dies the cluster is gone anyway.
-        resources={"node:__internal_head__": 0.001},
-        num_cpus=0,
-        max_restarts=-1,
-        max_task_retries=-1,
-    )
-    return actor.remote(url, settings)
 
 
 if __name__ == "__main__":

@@ -1,47 +1,120 @@
 """The dispatcher: turns the queue of one store into tasks of a Ray cluster, and watches them.
 
 It is a detached actor on the head of the cluster: it outlives the command or page that made it, and Ray
-starts it again where it dies. Its tasks die with it; the runs they trained are found lost then, and resumed.
-All it knows it reads from the store, so that it can be lost at any moment.
+restarts it where it dies. Its tasks die with it; their runs are found lost then, and resumed. All that it
+knows it reads from the store, so it can be lost at any moment.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ray
 from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledError
 
-from core.errors import RunNotFound
+from core.errors import LossCause, RunNotFound, WorkerLost
+from core.recording.owner import this_process
+from core.settings import count
 from core.store import Run, RunState, Store
-from jobs.engines.ray import JOB, SCHEDULER, Settings, train_run
-from jobs.worker.liveness import GRACE_S, Watch, hang_limit, reap
+from jobs.engines import handed_on
+from jobs.engines.ray import JOB, SCHEDULER
+from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap, record_loss
 from jobs.worker.logs import set_up_logging
 
-BEAT_S = 1.0
-"""How long the dispatcher waits between two looks at the store."""
-
-# So many tasks more than can run now are handed to Ray, that no processor waits for our next look.
+# How long the dispatcher waits between two looks at the store.
+_LOOK_S = 1.0
+# So many tasks more than can run now are given to Ray, so that no processor waits for our next look.
 _AHEAD = 2
-_TEND_EVERY_S = 5.0
+_MAINTAIN_EVERY_S = 5.0
 # A task that could not reach the store says nothing about its run: others may try after this time.
 _HOLD_S = 10.0
 # A run whose machine dies again and again may be the cause of it.
 _MOST_ATTEMPTS = 10
-
 # Ray hands out GPUs by narrowing what CUDA sees, which a process that has used CUDA cannot follow.
 _OWN_CHOICE_OF_GPU = {"env_vars": {"RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1"}}
 
-# Retries are the dispatcher's. With max_calls, Ray would end the process of each task on a GPU with its task,
-# and torch be imported for each run.
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """What a run takes of the cluster, and who trains it there."""
+
+    cpus: int
+    runs_per_gpu: int
+    worker: str
+    """The worker's class, `MODULE:NAME`, as the machines of the cluster can import it."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """For machines that do not set these themselves: each has its own folders and caches as a rule."""
+
+    @classmethod
+    def read(cls, worker: str) -> TaskSettings:
+        """From this process's environment. Raises MRNLabError where a number is invalid."""
+        cpus = count("MRNLAB_RAY_CPUS") or 1
+        runs_per_gpu = count("MRNLAB_RUNS_PER_GPU") or 1
+        return cls(cpus, runs_per_gpu, worker, handed_on())
+
+    def apply(self) -> None:
+        """Set in this process what its machine does not set."""
+        for name, value in self.environment.items():
+            os.environ.setdefault(name, value)
+
+
+def train_run(url: str, run_id: int, settings: TaskSettings) -> bool:
+    """A task: claims that run of the store and trains it; False where it cannot be claimed any more.
+
+    Raises StoreError where the store cannot be reached from here.
+    """
+    settings.apply()
+    context = ray.get_runtime_context()
+    job = f"{JOB}{context.get_task_id()} on node {context.get_node_id()}"
+    module, _, name = settings.worker.partition(":")
+    make = getattr(importlib.import_module(module), name)
+    return bool(make(_store(url), this_process(), device=_device(), engine_job=job).train_next(run_id))
+
+
+@functools.lru_cache(maxsize=1)
+def _store(url: str) -> Store:
+    set_up_logging()
+    return Store.open(url)
+
+
+def _device() -> str:
+    """The GPU that Ray gave this task, as torch numbers it in this process, else the CPU."""
+    gpus = [str(gpu) for gpu in ray.get_gpu_ids()]
+    if not gpus:
+        return "cpu"
+    visible = (os.environ.get("CUDA_VISIBLE_DEVICES") or "").split(",")
+    return f"cuda:{visible.index(gpus[0]) if gpus[0] in visible else gpus[0]}"
+
+
+# Retries are the dispatcher's. Ray runs task after task in one process, which imports torch once; by default
+# it would end a process with each task on a GPU (max_calls).
 _TRAIN = ray.remote(max_retries=0, max_calls=0)(train_run)
 
-_log = logging.getLogger(__name__)
+
+def hosts_of(nodes: list[dict[str, Any]]) -> dict[str, str]:
+    """The host of each living node of the cluster."""
+    return {node["NodeID"]: str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]}
+
+
+def sqlite_problem(url: str, nodes: Mapping[str, str]) -> str | None:
+    """Why a store in a file cannot serve these nodes, in a sentence; None where it can."""
+    machines = len(set(nodes.values()))
+    if not url.startswith("sqlite") or machines < 2:
+        return None
+    return (
+        f"The store is an SQLite file, which the {machines} machines of the Ray cluster cannot share; use a "
+        "PostgreSQL server (docs/laboratory.md)."
+    )
 
 
 @dataclass
@@ -72,44 +145,39 @@ class _Cluster:
         device = run.config.device
         return "CPU" if device == "cpu" or (device == "auto" and not self.has["GPU"]) else "GPU"
 
-
-def hosts_of(nodes: list[dict[str, Any]]) -> dict[str, str]:
-    """The host of each living node of the cluster."""
-    return {node["NodeID"]: str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]}
-
-
-def sqlite_problem(url: str, nodes: Mapping[str, str]) -> str | None:
-    """Why a store in a file cannot serve these nodes, in a sentence."""
-    machines = len(set(nodes.values()))
-    if not url.startswith("sqlite") or machines < 2:
-        return None
-    return (
-        f"The store is an SQLite file, which the {machines} machines of the Ray cluster cannot share; use a "
-        "PostgreSQL server (docs/laboratory.md)."
-    )
+    def why_waiting(self, kind: str, former: str | None) -> str | None:
+        """Why a run waits that Ray cannot start now; `former` is what was told before."""
+        has, free = round(self.has[kind]), self.free[kind]
+        one, many = ("a GPU", "GPUs") if kind == "GPU" else ("a processor", "processor cores")
+        if not has:
+            return f"Waits for {one}: the cluster has 0."
+        if free < self.each[kind]:
+            return f"Waits for its turn: {has - int(free)} of {has} {many} are busy."
+        # A place that is free for a moment, between two runs, is no news for thousands that wait.
+        return former if former is not None and former.startswith("Waits for its turn") else None
 
 
 class Dispatcher:
     """The actor. Its thread looks at the store until the actor ends."""
 
-    def __init__(self, url: str, settings: Settings) -> None:
+    def __init__(self, url: str, settings: TaskSettings) -> None:
         set_up_logging()
         settings.apply()
         self._url, self._settings = url, settings
         self._store = Store.open(url)
         self._store.note_scheduler(SCHEDULER)
         self._tasks: dict[int, _Task] = {}
-        self._made = 0
+        self._task_count = 0
         # What a former dispatcher had started ends without it.
         self._orphans = {run.id for run in self._trained() if (run.engine_job or "").startswith(JOB)}
-        self._watch = Watch()
-        self._tended_at = time.monotonic()
+        self._tracker = LivenessTracker()
+        self._maintained_at = time.monotonic()
         self._held_until = 0.0
         self._held_by: str | None = None
         self._poked = threading.Event()
         threading.Thread(target=self._look_after, name="look-after", daemon=True).start()
 
-    def poke(self, settings: Settings) -> None:
+    def poke(self, settings: TaskSettings) -> None:
         """Look at the store now; from now on runs take of the cluster what these settings say."""
         self._settings = settings
         self._poked.set()
@@ -119,16 +187,16 @@ class Dispatcher:
             self._poked.clear()
             try:
                 self._look()
-            except Exception:  # noqa: BLE001 - told in the log; if the actor ended, all that it trains would end too
+            except Exception:  # noqa: BLE001 - logged; if the actor ended, all that it trains would end too
                 _log.exception("This look failed; there will be others.")
-            self._poked.wait(BEAT_S)
+            self._poked.wait(_LOOK_S)
 
     def _look(self) -> None:
         self._settle()
-        if time.monotonic() - self._tended_at > _TEND_EVERY_S:
-            self._tended_at = time.monotonic()
+        if time.monotonic() - self._maintained_at > _MAINTAIN_EVERY_S:
+            self._maintained_at = time.monotonic()
             self._store.note_scheduler(SCHEDULER)
-            reap(self._store, self._watch)
+            reap(self._store, self._tracker)
             self._end_stuck()
         self._resume_orphans()
         cluster = self._cluster()
@@ -142,55 +210,65 @@ class Dispatcher:
         self._hand_over(wanted, cluster)
         self._tell(queue, cluster, held)
 
-    # What has ended
+    def _trained(self) -> list[Run]:
+        states = {RunState.RUNNING, RunState.CANCELLING}
+        return self._store.runs(states=states, archived=None, with_facts=False)
+
+    # Tasks that have ended
 
     def _settle(self) -> None:
-        """Looks at the tasks that have ended, well or not."""
+        """Look at the tasks that have ended, well or not."""
         refs = {task.ref: run_id for run_id, task in self._tasks.items()}
-        if not refs:
-            return
-        ended, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0)
+        ended = ray.wait(list(refs), num_returns=len(refs), timeout=0)[0] if refs else []
         for ref in ended:
             run_id = refs[ref]
-            job, given_up = self._tasks[run_id].job, self._tasks[run_id].given_up
+            task = self._tasks[run_id]
+            resume, cause = False, LossCause.PROCESS_ENDED
+            message = f"The process that trained run {run_id} died."
             try:
                 ray.get(ref)
             except NodeDiedError:
-                self._fell(run_id, job, f"The machine that trained run {run_id} is gone.", resumed=True)
+                resume, cause = True, LossCause.MACHINE_LOST
+                message = f"The machine that trained run {run_id} is gone."
             except TaskCancelledError:
-                self._fell(run_id, job, f"Run {run_id} was taken from its machine.", resumed=not given_up)
+                resume, cause = not task.given_up, LossCause.MACHINE_LOST
+                message = f"Run {run_id} was taken from its machine."
             except RayTaskError as error:
                 _log.warning("The task of run %d failed.", run_id, exc_info=error)
-                self._hold(f"A machine of the cluster could not train it: {error.cause}")
-                self._fell(run_id, job, f"The task of run {run_id} failed: {error.cause}", resumed=False)
+                self._held_by = f"A machine of the cluster could not train it: {error.cause}"
+                self._held_until = time.monotonic() + _HOLD_S
+                message = f"The task of run {run_id} failed: {error.cause}"
             except RayError as error:
                 _log.warning("The task of run %d ended.", run_id, exc_info=error)
-                self._fell(run_id, job, f"The process that trained run {run_id} died.", resumed=False)
+            else:
+                message = ""
+            if message:
+                self._record_end(run_id, task.job, WorkerLost(cause, message), resume=resume)
             del self._tasks[run_id]
 
-    def _fell(self, run_id: int, job: str, message: str, *, resumed: bool) -> None:
-        """Says that a task has ended before its run; `resumed`: queues the run again, to be resumed.
+    def _record_end(self, run_id: int, job: str, error: WorkerLost, *, resume: bool) -> None:
+        """Record that a task has ended before its run; `resume`: queue the run again, to be resumed.
 
-        All in one transaction: whoever looks sees a run that is trained, lost for good, or waits again.
+        In one transaction: an observer sees a run that is trained, lost for good, or waits again.
         """
         store = self._store
         try:
             with store.transaction():
-                store.state(run_id)  # holds the run's row: others find the dead too
+                store.state(run_id)  # locks the run's row: others find the dead too
                 run = store.run(run_id)
                 if not (run.engine_job or "").startswith(job):
                     return  # it had ended, or waits again, or is another's
                 if run.state is RunState.CANCELLING:
                     store.finish(run_id, RunState.CANCELLED)
                 elif run.state is RunState.RUNNING:
-                    store.mark_lost(run_id, message)
-                if resumed:
+                    record_loss(store, run, error)
+                if resume:
                     self._resume(store.run(run_id))
         except RunNotFound:
             return  # deleted meanwhile
 
     def _resume_orphans(self) -> None:
-        """Resumes what a former dispatcher had started, once its death is sure."""
+        """Resume what a former dispatcher had started, once its death is sure."""
         for run in self._store.runs(ids=self._orphans, with_facts=False) if self._orphans else ():
             if run.state in (RunState.RUNNING, RunState.CANCELLING):
                 continue  # it lives, or `reap` will find it dead
@@ -198,22 +276,22 @@ class Dispatcher:
             self._resume(run)
 
     def _resume(self, run: Run) -> None:
-        """Queues a lost run again, unless it was to stop, or is lost wherever it goes."""
+        """Queue a lost run again, unless it was to stop, or is lost wherever it goes."""
         wanted = run.stop_requested_at is None and run.attempt < _MOST_ATTEMPTS
         if run.state is RunState.LOST and wanted:
             self._store.requeue(run.id, resume=True)
 
     def _end_stuck(self) -> None:
-        """Ends by force what does not stop when asked, or hangs: on another machine nobody else can."""
+        """Kill what does not stop when asked, or hangs: on another machine nobody else can."""
         trained = self._trained()
-        seen, hang_s = self._watch.look(trained), hang_limit()
+        observed, hang_s = self._tracker.observe(trained), hang_limit()
         for run in trained:
             task = self._tasks.get(run.id)
             if task is None or task.given_up:
                 continue
-            if seen[run.id].stopping_s > GRACE_S:
+            if observed[run.id].stopping_s > GRACE_S:
                 why = f"It had not stopped {GRACE_S:.0f} s after it was asked to"
-            elif seen[run.id].stuck_s > hang_s:
+            elif observed[run.id].stuck_s > hang_s:
                 why = f"It made no progress for {hang_s:.0f} s although its process lived"
             else:
                 continue
@@ -221,11 +299,7 @@ class Dispatcher:
             self._store.add_event(run.id, "warning", f"{why}; its process is ended.")
             ray.cancel(task.ref, force=True)
 
-    def _trained(self) -> list[Run]:
-        states = {RunState.RUNNING, RunState.CANCELLING}
-        return self._store.runs(states=states, archived=None, with_facts=False)
-
-    # What begins
+    # Tasks to begin
 
     def _cluster(self) -> _Cluster:
         has, free = ray.cluster_resources(), ray.available_resources()
@@ -237,9 +311,6 @@ class Dispatcher:
             nodes=hosts_of(ray.nodes()),
         )
 
-    def _hold(self, reason: str) -> None:
-        self._held_by, self._held_until = reason, time.monotonic() + _HOLD_S
-
     def _held(self, cluster: _Cluster) -> str | None:
         """What keeps every run from starting; "" where the page tells of that already."""
         if self._store.paused_since() is not None:
@@ -249,25 +320,6 @@ class Dispatcher:
         if set(cluster.nodes.values()) <= self._store.drained().keys():
             return "Every machine of the cluster is set to take no runs."
         return sqlite_problem(self._url, cluster.nodes)
-
-    def _hand_over(self, wanted: list[Run], cluster: _Cluster) -> None:
-        """Makes tasks of these runs. Ray takes them as they come: one that is to go later is withdrawn, and
-        made anew at the next look; so is one that asks for a GPU where the cluster has none any more.
-        """
-        newest = {"GPU": 0, "CPU": 0}
-        for run in wanted:
-            task = self._tasks.get(run.id)
-            kind = cluster.kind(run)
-            if task is None:
-                self._made += 1
-                task = self._tasks[run.id] = _Task(self._submitted(run, kind, cluster), kind, self._made)
-            elif task.number < newest[kind] or task.kind != kind:
-                self._withdraw(run.id)
-            newest[kind] = max(newest[kind], task.number)
-
-    def _withdraw(self, run_id: int) -> None:
-        """Takes a task back. One that starts at this moment is ended, and its run resumed in its turn."""
-        ray.cancel(self._tasks[run_id].ref)
 
     def _wanted(self, queue: list[Run], cluster: _Cluster) -> Iterator[Run]:
         """The runs whose tasks Ray shall have now: those that can run, and a few more."""
@@ -287,7 +339,26 @@ class Dispatcher:
                 room[cluster.kind(run)] -= 1
         return room
 
-    def _submitted(self, run: Run, kind: str, cluster: _Cluster) -> Any:
+    def _hand_over(self, wanted: list[Run], cluster: _Cluster) -> None:
+        """Make tasks of these runs. Ray takes them as they come: one that is to go later is withdrawn, and
+        made anew at the next look; so is one that asks for a GPU where the cluster has none any more.
+        """
+        newest = {"GPU": 0, "CPU": 0}
+        for run in wanted:
+            task = self._tasks.get(run.id)
+            kind = cluster.kind(run)
+            if task is None:
+                self._task_count += 1
+                task = self._tasks[run.id] = _Task(self._submit(run, kind, cluster), kind, self._task_count)
+            elif task.number < newest[kind] or task.kind != kind:
+                self._withdraw(run.id)
+            newest[kind] = max(newest[kind], task.number)
+
+    def _withdraw(self, run_id: int) -> None:
+        """Take a task back. One that starts at this moment is ended, and its run resumed in its turn."""
+        ray.cancel(self._tasks[run_id].ref)
+
+    def _submit(self, run: Run, kind: str, cluster: _Cluster) -> Any:
         drained = self._store.drained()
         avoided = [node for node, host in cluster.nodes.items() if host in drained]
         on_gpu = kind == "GPU"
@@ -300,8 +371,8 @@ class Dispatcher:
         ).remote(self._url, run.id, self._settings)
 
     def _tell(self, queue: list[Run], cluster: _Cluster, held: str | None) -> None:
-        """Writes to the store why runs wait."""
-        told: dict[int, str | None] = {}
+        """Write to the store why runs wait."""
+        reasons: dict[int, str | None] = {}
         room = self._room(queue, cluster)
         for run in queue:
             kind = cluster.kind(run)
@@ -311,20 +382,8 @@ class Dispatcher:
                 room[kind] -= 1
                 reason = "The cluster has it and starts it."
             else:
-                reason = _reason(cluster, kind, run.waiting_for)
+                reason = cluster.why_waiting(kind, run.waiting_for)
             if reason != run.waiting_for:
-                told[run.id] = reason
-        if told:
-            self._store.set_waiting_for(told)
-
-
-def _reason(cluster: _Cluster, kind: str, former: str | None) -> str | None:
-    """Why a run waits that Ray cannot start now."""
-    has, free = round(cluster.has[kind]), cluster.free[kind]
-    one, many = ("a GPU", "GPUs") if kind == "GPU" else ("a processor", "processor cores")
-    if not has:
-        return f"Waits for {one}: the cluster has 0."
-    if free < cluster.each[kind]:
-        return f"Waits for its turn: {has - int(free)} of {has} {many} are busy."
-    # A place that is free for a moment, between two runs, is no news for thousands that wait.
-    return former if former is not None and former.startswith("Waits for its turn") else None
+                reasons[run.id] = reason
+        if reasons:
+            self._store.set_waiting_for(reasons)

@@ -18,91 +18,77 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from types import FrameType
 from typing import Annotated, Any
 
 import submitit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from submitit.helpers import DelayedSubmission
 
-from core.errors import MRNLabError
+from core.errors import LossCause, MRNLabError, WorkerLost
 from core.paths import given_path, home
 from core.recording.owner import this_process
 from core.store import Run, RunState, Store
-from jobs.engines.ray import handed_on
-from jobs.worker.liveness import GRACE_S, Watch, give_up
+from jobs.engines import handed_on
+from jobs.worker.liveness import GRACE_S, LivenessTracker, record_loss
 from jobs.worker.logs import set_up_logging
 
-# A worker inside a Slurm job: it trains run after run until none waits, or Slurm wants its place back.
-
-
 JOB = "slurm job "
-"""How the name begins by which a run's row knows the job that trains it."""
+"""Prefix of `Run.engine_job` for jobs of Slurm."""
 
 # Slurm ends a job by force this long after the warning, less what is needed to queue it again.
 _SAVE_S = 60.0
 
 
-@dataclass(frozen=True)
-class _Running:
-    worker: Any
-    ended: threading.Event
-
-
 class SlurmWorker:
-    """What submitit calls in the job, and asks for a successor when the job must leave."""
+    """What submitit calls in the job, and asks for a successor when the job must leave.
+
+    It trains run after run until none waits, or Slurm wants its place back.
+    """
 
     def __init__(self, url: str, worker: str, linger_s: float, environment: Mapping[str, str]) -> None:
-        self._given = (url, worker, linger_s, dict(environment))
-        self._running: _Running | None = None
+        self._arguments = (url, worker, linger_s, dict(environment))
+        self._running: tuple[Any, threading.Event] | None = None  # submitit pickles this object before
 
     def __call__(self) -> int:
-        """Trains until no run has waited for `linger_s`; how many it took. Raises StoreError."""
-        url, worker, linger_s, environment = self._given
+        """Train until no run has waited for `linger_s`; the number of runs it took. Raises StoreError."""
+        url, class_name, linger_s, environment = self._arguments
         for name, value in environment.items():
             os.environ.setdefault(name, value)
         set_up_logging()
         job = JOB + _job_id()
-        module, _, name = worker.partition(":")
+        module, _, name = class_name.partition(":")
+        make = getattr(importlib.import_module(module), name)
+        result: list[int | Exception] = []
         with contextlib.closing(Store.open(url)) as store:
             _take_over(store, job)
-            made = getattr(importlib.import_module(module), name)(
-                store, this_process(), device="auto", engine_job=job
-            )
-            return self._work(made, linger_s)
+            worker = make(store, this_process(), device="auto", engine_job=job)
+            _, ended = self._running = (worker, threading.Event())
 
-    def _work(self, worker: Any, linger_s: float) -> int:
-        """In a thread of its own: submitit's answer to Slurm's warning takes the main one, and training must
-        go on to the end of its step meanwhile.
-        """
-        running = self._running = _Running(worker, threading.Event())
-        taken: list[int] = []
-        failed: list[BaseException] = []
+            def work() -> None:
+                try:
+                    result.append(worker.work(linger_s))
+                except Exception as error:  # noqa: BLE001 - raised again in the main thread
+                    result.append(error)
+                finally:
+                    ended.set()
 
-        def work() -> None:
-            try:
-                taken.append(worker.work(linger_s))
-            except Exception as error:  # noqa: BLE001 - raised again in the main thread
-                failed.append(error)
-            finally:
-                running.ended.set()
-
-        def leave(_number: int, _frame: FrameType | None) -> None:
-            worker.terminate(hand_back=True)
-
-        signal.signal(signal.SIGTERM, leave)  # scancel, and Slurm where it takes a place without warning
-        threading.Thread(target=work, name="work", daemon=True).start()
-        running.ended.wait()
-        if failed:
-            raise failed[0]
-        return taken[0]
+            # scancel, and Slurm where it takes a place without warning
+            signal.signal(signal.SIGTERM, lambda *_: worker.terminate(hand_back=True))
+            # In a thread of its own: submitit's answer to Slurm's warning takes the main one, and training
+            # must go on to the end of its step meanwhile.
+            threading.Thread(target=work, name="work", daemon=True).start()
+            ended.wait()
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
 
     def checkpoint(self) -> DelayedSubmission:
         """Called by submitit in a signal handler: hands back what is trained; the job is queued again."""
         if self._running is not None:
-            self._running.worker.terminate(hand_back=True)
-            self._running.ended.wait(_SAVE_S)
-        return DelayedSubmission(SlurmWorker(*self._given))
+            worker, ended = self._running
+            worker.terminate(hand_back=True)
+            ended.wait(_SAVE_S)
+        return DelayedSubmission(SlurmWorker(*self._arguments))
 
 
 def _job_id() -> str:
@@ -115,7 +101,8 @@ def _take_over(store: Store, job: str) -> None:
     for run in store.runs(states={RunState.RUNNING}, archived=None, with_facts=False):
         if run.engine_job == job:
             with store.transaction():
-                store.mark_lost(run.id, f"Slurm started the job anew that trained run {run.id}.")
+                message = f"Slurm started the job anew that trained run {run.id}."
+                record_loss(store, run, WorkerLost(LossCause.JOB_ENDED, message))
                 if store.state(run.id) is RunState.LOST:
                     store.requeue(run.id, resume=True)
 
@@ -199,7 +186,7 @@ class SlurmEngine:
     def __init__(self, worker: str = "jobs.worker.loop:Worker", look_every_s: float = _LOOK_EVERY_S) -> None:
         self._worker, self._look_every_s = worker, look_every_s
         self._looked_at = -look_every_s
-        self._watch = Watch()
+        self._tracker = LivenessTracker()
         self._lock = threading.Lock()
 
     def ensure_workers(self, store: Store) -> int:
@@ -230,27 +217,28 @@ class SlurmEngine:
                 self._submit(store, settings, missing)
                 started = missing
             reason = None if paused or started else _reason(jobs, len(busy), settings)
-            told = {run.id: reason for run in queue if run.waiting_for != reason}
-            if told:
-                store.set_waiting_for(told)
+            changed = {run.id: reason for run in queue if run.waiting_for != reason}
+            if changed:
+                store.set_waiting_for(changed)
             return started
 
     def expect_run(self, store: Store) -> None:
-        """Nothing: what a scheduler holds for nobody, others wait for."""
+        """Does nothing: a place of the cluster that is held for no run is taken from others."""
 
     def live_workers(self, store: Store) -> int:
         """How many of the jobs run or wait."""
         return len(_jobs(store))
 
     def _look_after(self, store: Store, trained: Sequence[Run], jobs: Sequence[_Job]) -> None:
-        """Marks runs as lost whose job has ended, and ends jobs that do not stop."""
-        there = {job.id for job in jobs}
-        seen = self._watch.look(trained)
+        """Record the loss of runs whose job has ended, and end jobs that do not stop."""
+        alive = {job.id for job in jobs}
+        observed = self._tracker.observe(trained)
         for run in trained:
             job = (run.engine_job or "").removeprefix(JOB)
-            if job not in there:
-                give_up(store, run, f"The Slurm job {job} that trained run {run.id} has ended.")
-            elif seen[run.id].stopping_s > GRACE_S:
+            if job not in alive:
+                message = f"The Slurm job {job} that trained run {run.id} has ended."
+                record_loss(store, run, WorkerLost(LossCause.JOB_ENDED, message))
+            elif observed[run.id].stopping_s > GRACE_S:
                 _cancel([job])
 
     def _submit(self, store: Store, settings: SlurmSettings, count: int) -> None:
@@ -263,9 +251,9 @@ class SlurmEngine:
                 "cannot share; use a PostgreSQL server (docs/laboratory.md)."
             )
         folder = home() / "slurm"
-        # submitit keeps there what it calls in the job: the store's URL, and so its password.
+        # Submitit keeps there what it calls in the job: the store's URL, and so its password.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        asked = {
+        options = {
             "job_name": _name(store),
             "time": settings.minutes,
             "partition": settings.partition,
@@ -283,7 +271,7 @@ class SlurmEngine:
             executor.update_parameters(
                 signal_delay_s=_WARNING_S,
                 stderr_to_stdout=True,
-                **{name: value for name, value in asked.items() if value is not None},
+                **{name: value for name, value in options.items() if value is not None},
             )
             with executor.batch():
                 for _ in range(count):
@@ -306,8 +294,8 @@ def _trained(store: Store) -> list[Run]:
 
 def _jobs(store: Store) -> list[_Job]:
     """This store's jobs that wait or run, as Slurm tells. Raises MRNLabError where it does not answer."""
-    told = _slurm("squeue", "--me", "--noheader", "--array", f"--name={_name(store)}", "--format=%i|%T|%r")
-    return [_Job(*line.split("|", 2)) for line in told.splitlines() if line.count("|") >= 2]
+    queue = _slurm("squeue", "--me", "--noheader", "--array", f"--name={_name(store)}", "--format=%i|%T|%r")
+    return [_Job(*line.split("|", 2)) for line in queue.splitlines() if line.count("|") >= 2]
 
 
 def _cancel(jobs: Sequence[str]) -> None:
@@ -327,8 +315,8 @@ def _slurm(*command: str) -> str:
             f"The runs are queued, but Slurm did not answer within {_ANSWER_S:.0f} s ({command[0]})."
         ) from error
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
-        raise MRNLabError(f"The runs are queued, but Slurm answered to {command[0]}: {said}")
+        answer = (done.stderr.strip() or done.stdout.strip() or "no reason given").splitlines()[-1]
+        raise MRNLabError(f"The runs are queued, but Slurm answered to {command[0]}: {answer}")
     return done.stdout
 
 

@@ -1,205 +1,201 @@
-"""What an observer that stays remembers of the workers, by its own clock.
+"""Decides which runs are lost: their worker died, fell silent, or hangs. Nothing else marks a run as lost.
 
-Workers and observers need not agree about the time, and a wall clock may be set while a run is trained. So
-nothing here reads the times in the store: a heartbeat is a value that has changed since the last look, and
-silence is counted from when the observer itself first saw the value (after aim, `sdk/reporter/__init__.py`).
-Time that the observer spent away (asleep with its machine, held up) is not held against anybody.
+Workers and observers need not agree on the time, and a wall clock may be set during a run. So an observer
+that stays does not read the times in the store: a heartbeat is a value that has changed since the last look,
+and silence is counted by the observer's own clock from when it first saw the value (after aim,
+`sdk/reporter/__init__.py`). Docs: docs/adr/0015-supervised-workers.md.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
-from core.errors import NotOwner, RunNotFound
+from core.errors import LossCause, NotOwner, RunNotFound, WorkerLost
 from core.recording.heartbeat import DUE_IN_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
-from jobs.worker.process import Fate, fate_of, kill
+from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status
 
-# What one look adds to a silence at most.
+GRACE_S = 40.0
+"""How long a run that was asked to stop may take (it saves its state) before its worker is killed."""
+
+# A worker on another machine: the time to its next promised heartbeat, and what a slow network may take.
+_SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
+# An observer that looks only once has to trust the clocks of both machines, so it waits much longer.
+_SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
+_GRACE_BY_WALL_CLOCK_S = 180.0
+# The most that one look adds to a silence: an observer that slept with its machine has not watched.
 _LONGEST_GAP_S = 15.0
+
+_TRAINED = (RunState.RUNNING, RunState.CANCELLING)
+
+_log = logging.getLogger(__name__)
 
 
 def hang_limit() -> float:
-    """`MRNLAB_HANG_S`: after how long without progress a living worker is taken for hung; 900 s.
+    """`MRNLAB_HANG_S`: seconds without progress after which a living worker counts as hung (default 900).
 
     Raises MRNLabError where the setting is no such number.
     """
     return seconds("MRNLAB_HANG_S")
 
 
-@dataclass
-class Seen:
-    """What was last seen of a run being trained, and for how many seconds it has been so.
+@dataclass(frozen=True)
+class Observation:
+    """For how many seconds a run's worker has given no sign of life, made no progress, not obeyed a stop."""
 
-    `silent_s`: no sign of life; `stuck_s`: no progress; `stopping_s`: it was asked to stop and has not.
-    """
-
-    owner: Owner | None
-    sign: datetime | None
-    progress: tuple[datetime | None, int]
-    stopping: bool
     silent_s: float = 0.0
     stuck_s: float = 0.0
     stopping_s: float = 0.0
 
 
-class Watch:
-    """Looked through again and again, with all runs that are being trained; `reap` does so."""
+class LivenessTracker:
+    """Remembers what an observer that stays has seen of the runs being trained."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._looked: float | None = None
-        self._seen: dict[int, Seen] = {}
+        self._observed_at: float | None = None
+        self._last: dict[int, tuple[Run, Observation]] = {}
 
-    def look(self, runs: Iterable[Run]) -> dict[int, Seen]:
-        """What is known of each of these runs; of others all is forgotten."""
+    def observe(self, runs: Iterable[Run]) -> dict[int, Observation]:
+        """What is known of each of these runs; all others are forgotten."""
         now = self._clock()
-        passed = 0.0 if self._looked is None else min(now - self._looked, _LONGEST_GAP_S)
-        self._looked = now
-        self._seen = {run.id: self._one(run, passed) for run in runs}
-        return self._seen
+        passed = 0.0 if self._observed_at is None else min(now - self._observed_at, _LONGEST_GAP_S)
+        self._observed_at = now
+        self._last = {run.id: (run, self._updated(run, passed)) for run in runs}
+        return {run_id: observation for run_id, (_, observation) in self._last.items()}
 
-    def _one(self, run: Run, passed: float) -> Seen:
-        progress = (run.progress_at, run.step)
-        stopping = run.state is RunState.CANCELLING
-        new = Seen(run.owner, run.heartbeat_at, progress, stopping)
-        last = self._seen.get(run.id)
+    def _updated(self, run: Run, passed: float) -> Observation:
+        last, before = self._last.get(run.id, (None, Observation()))
         if last is None or last.owner != run.owner:
-            return new
-        if last.sign == new.sign:
-            new.silent_s = last.silent_s + passed
-        if last.progress == new.progress:
-            new.stuck_s = last.stuck_s + passed
-        if last.stopping and new.stopping:
-            new.stopping_s = last.stopping_s + passed
-        return new
+            return Observation()
+        is_stuck = (last.progress_at, last.step) == (run.progress_at, run.step)
+        is_stopping = last.state is run.state is RunState.CANCELLING
+        return Observation(
+            silent_s=before.silent_s + passed if last.heartbeat_at == run.heartbeat_at else 0.0,
+            stuck_s=before.stuck_s + passed if is_stuck else 0.0,
+            stopping_s=before.stopping_s + passed if is_stopping else 0.0,
+        )
 
 
-# Finds runs whose worker has died or hangs, and workers that do not stop when asked.
-
-
-GRACE_S = 40.0
-"""How long a run that was asked to stop may take (it saves its state) before its worker is ended by force."""
-
-# A worker on another machine cannot be looked at: its promise of a beat, and what a slow line may take.
-_SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
-# One who looks but once must believe the clocks of both machines, so it is content with very late.
-_SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
-_GRACE_BY_WALL_CLOCK_S = 180.0
+def _observed_once(store: Store, run: Run) -> Observation:
+    """What one look can tell: very long silences and stops, by the wall clock."""
+    now = store.now()
+    silent_s = 0.0 if run.heartbeat_at is None else now - run.heartbeat_at.timestamp()
+    stopping_s = 0.0
+    if run.state is RunState.CANCELLING and run.stop_requested_at is not None:
+        stopping_s = now - run.stop_requested_at.timestamp()
+    return Observation(
+        silent_s=silent_s if silent_s > _SILENCE_BY_WALL_CLOCK_S else 0.0,
+        stopping_s=stopping_s if stopping_s > _GRACE_BY_WALL_CLOCK_S else 0.0,
+    )
 
 
 def reap(
     store: Store,
-    watch: Watch | None = None,
+    tracker: LivenessTracker | None = None,
     *,
-    fate: Callable[[Owner], Fate] = fate_of,
+    status: Callable[[Owner], ProcessStatus] = process_status,
     end: Callable[[Owner], bool] = kill,
-    grace_s: float = GRACE_S,
 ) -> list[int]:
-    """Marks runs as lost whose worker is gone, silent or stuck; their ids. Those with retries wait again.
+    """Mark runs as lost whose worker is gone, silent or stuck; their ids. Those with retries wait again.
 
-    On this machine a worker is gone when its process is, or the machine was started anew. One that cannot
-    be looked at is given up after a silence, one that lives here without progress is ended after
-    `MRNLAB_HANG_S`, one that does not stop `grace_s` after it was asked to is killed and its run cancelled.
-    Whoever stays counts these times with a `watch` and calls this every few seconds; without, only what is
-    certain at one look is done.
+    On this machine a worker is gone when its process is, or the machine was restarted. One elsewhere is
+    given up after a silence. One that lives here without progress is killed after `hang_limit()`; one that
+    does not stop `GRACE_S` after it was asked to is killed too, and its run cancelled.
 
-    Raises StoreError, and MRNLabError where MRNLAB_HANG_S is no number of seconds.
+    An observer that stays passes its `tracker` and calls this every few seconds. Without one, only what is
+    certain at one look is done. Raises StoreError, and MRNLabError where MRNLAB_HANG_S is invalid.
     """
-    runs = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
-    seen = watch.look(runs) if watch is not None else _at_one_look(store, runs)
+    runs = store.runs(states=set(_TRAINED), with_facts=False)
+    observed = tracker.observe(runs) if tracker is not None else None
     hang_s = hang_limit()
     lost = []
     for run in runs:
-        owner, known = run.owner, seen[run.id]
-        if owner is None:
-            continue  # cannot be: the table demands an owner of a run in these states
-        where = fate(owner)
-        if where is Fate.GONE:
-            message = f"The worker of run {run.id} is gone: its process {owner.pid} ended without a word."
-            given_up = give_up(store, run, message)
-        elif where is Fate.REBOOTED:
-            message = f"The worker of run {run.id} is gone: its machine {owner.host} was started anew."
-            given_up = give_up(store, run, message)
-        elif where is Fate.ELSEWHERE:
-            message = (
-                f"The worker of run {run.id} on {owner.host} stopped answering {known.silent_s:.0f} s ago."
-            )
-            given_up = known.silent_s > _SILENCE_ELSEWHERE_S and give_up(store, run, message, silent=True)
-        elif known.stopping_s > grace_s:
-            _end_by_force(store, run, end, grace_s)
-            given_up = False
-        else:
-            given_up = known.stuck_s > hang_s and _end_hung(store, run, end, hang_s)
-        if given_up:
+        seen = _observed_once(store, run) if observed is None else observed[run.id]
+        assert run.owner is not None  # the schema demands it in these states
+        match status(run.owner):
+            case ProcessStatus.GONE:
+                gone = record_loss(store, run, _process_ended(run, None))
+            case ProcessStatus.REBOOTED:
+                message = (
+                    f"The worker of run {run.id} is gone: its machine {run.owner.host} was started anew."
+                )
+                gone = record_loss(store, run, WorkerLost(LossCause.RESTARTED, message))
+            case ProcessStatus.ELSEWHERE:
+                host, silent_s = run.owner.host, seen.silent_s
+                message = f"The worker of run {run.id} on {host} stopped answering {silent_s:.0f} s ago."
+                gone = silent_s > _SILENCE_ELSEWHERE_S and record_loss(
+                    store, run, WorkerLost(LossCause.SILENT, message)
+                )
+            case _ if seen.stopping_s > GRACE_S:
+                gone = False
+                _end_unstoppable(store, run, end)
+            case _:
+                gone = seen.stuck_s > hang_s and _end_hung(store, run, end, hang_s)
+        if gone:
             lost.append(run.id)
     return lost
 
 
-def give_up(
-    store: Store, run: Run, message: str, *, exit_code: int | None = None, silent: bool = False
-) -> bool:
-    """Marks the run as lost, unless it is no longer that worker's; whether it did.
-
-    `silent`: also unless the worker has spoken since `run` was read.
-    """
+def record_loss(store: Store, run: Run, error: WorkerLost) -> bool:
+    """Mark the run as lost; False where it is no longer that worker's, or a silent one has spoken since."""
     try:
         with store.transaction():
             store.state(run.id, run.owner)
-            if silent and store.run(run.id).heartbeat_at != run.heartbeat_at:
+            if error.cause is LossCause.SILENT and store.run(run.id).heartbeat_at != run.heartbeat_at:
                 return False
-            return store.mark_lost(run.id, message, exit_code=exit_code)
+            return store.mark_lost(run.id, str(error), exit_code=error.exit_code, cause=error.cause)
     except (NotOwner, RunNotFound):
         return False
 
 
-def _at_one_look(store: Store, runs: list[Run]) -> dict[int, Seen]:
-    """What can be told without memory: very long silences and stops, by the wall clock."""
-    now = store.now()
-    told = {}
-    for run in runs:
-        told[run.id] = one = Seen(run.owner, run.heartbeat_at, (run.progress_at, run.step), False)
-        if run.heartbeat_at is not None:
-            silent_s = now - run.heartbeat_at.timestamp()
-            one.silent_s = silent_s if silent_s > _SILENCE_BY_WALL_CLOCK_S else 0.0
-        if run.state is RunState.CANCELLING and run.stop_requested_at is not None:
-            stopping_s = now - run.stop_requested_at.timestamp()
-            one.stopping_s = stopping_s if stopping_s > _GRACE_BY_WALL_CLOCK_S else 0.0
-    return told
+def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: bool) -> bool:
+    """Mark as lost what this worker was training when it ended; whether it had claimed any run.
+
+    `forced`: its supervisor killed it, on a second signal. Raises StoreError.
+    """
+    claimed = [run for run in store.runs(archived=None, with_facts=False) if run.owner == owner]
+    for run in claimed:
+        if run.state in _TRAINED:
+            error = _process_ended(run, code, forced=forced)
+            record_loss(store, run, error)
+            _log.error("%s", error)
+    return bool(claimed)
 
 
-def _end_by_force(store: Store, run: Run, end: Callable[[Owner], bool], grace_s: float) -> None:
-    assert run.owner is not None  # checked by the caller
-    # While this lasts the worker cannot finish the run and claim another, which we would then kill.
+def _process_ended(run: Run, code: int | None, *, forced: bool = False) -> WorkerLost:
+    assert run.owner is not None
+    how = "was ended by force, for it was told to end a second time" if forced else describe_exit(code)
+    message = f"The worker of run {run.id} is gone: its process {run.owner.pid} {how}."
+    return WorkerLost(LossCause.FORCED if forced else LossCause.PROCESS_ENDED, message, code)
+
+
+def _end_unstoppable(store: Store, run: Run, end: Callable[[Owner], bool]) -> None:
+    assert run.owner is not None
+    # During the transaction the worker cannot end this run and claim another, which would then be killed.
     with store.transaction():
-        store.state(run.id)  # a server holds this run alone, from here on
+        store.state(run.id)  # locks the run's row on a server
         current = store.run(run.id)
-        if current.state is not RunState.CANCELLING or current.owner != run.owner:
-            return
-        if not end(run.owner):
-            return
-        store.add_event(
-            run.id,
-            "warning",
-            f"It had not stopped {grace_s:.0f} s after it was asked to; its worker was killed.",
-        )
-        store.finish(run.id, RunState.CANCELLED, owner=run.owner)
+        if (current.owner, current.state) == (run.owner, run.state) and end(run.owner):
+            message = f"It had not stopped {GRACE_S:.0f} s after it was asked to; its worker was killed."
+            store.add_event(run.id, "warning", message)
+            store.finish(run.id, RunState.CANCELLED, owner=run.owner)
 
 
 def _end_hung(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float) -> bool:
-    assert run.owner is not None  # checked by the caller
-    with store.transaction():  # for the same reason
+    assert run.owner is not None
+    with store.transaction():
         store.state(run.id)
         current = store.run(run.id)
-        ended_or_moved = (current.owner, current.progress_at) != (run.owner, run.progress_at)
-        if ended_or_moved or current.state is not run.state or not end(run.owner):
+        before = (run.owner, run.state, run.progress_at)
+        if (current.owner, current.state, current.progress_at) != before or not end(run.owner):
             return False
-        return store.mark_lost(
-            run.id,
+        message = (
             f"The worker of run {run.id} made no progress for {hang_s:.0f} s although its process lived; it "
-            "was ended.",
+            "was ended."
         )
+        return store.mark_lost(run.id, message, cause=LossCause.HUNG)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
@@ -28,15 +28,13 @@ from core.paths import checkpoint_dir, keep_private, own_log
 from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.sink import StoreSink
-from core.records import Sink
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from jobs.engines.local import Slot, free_slot
 from jobs.wording import description_lines
-from jobs.worker.idle import Lingering, Program, collect_seldom, linger_seconds, starts_ahead
-from jobs.worker.liveness import reap
+from jobs.worker.idle import IdlePolicy, linger_seconds, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
-from jobs.worker.maintenance import Guardian
 from jobs.worker.narration import narrated
+from jobs.worker.supervisor import SupervisorWatchdog
 
 _POLL_S = 0.2
 
@@ -54,18 +52,8 @@ class Outcome(Protocol):
     def steps(self) -> int: ...
 
 
-class Train(Protocol):
-    """`core.training.trainer.train`."""
-
-    def __call__(
-        self,
-        config: RunConfig,
-        corpus: Corpus,
-        *,
-        sink: Sink,
-        should_stop: Callable[[], bool],
-        checkpoint: Checkpoint,
-    ) -> Outcome: ...
+Train = Callable[..., Outcome]
+"""`core.training.trainer.train`."""
 
 
 def _prepare(config: RunConfig) -> Corpus:
@@ -74,18 +62,17 @@ def _prepare(config: RunConfig) -> Corpus:
     return prepare(config)
 
 
-def _train(
-    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
-) -> Outcome:
-    from core.training.trainer import train
+def _train(*args: Any, **options: Any) -> Outcome:
+    from core.training.trainer import train  # imports torch
 
-    return train(config, corpus, sink=sink, should_stop=should_stop, checkpoint=checkpoint)
+    return train(*args, **options)
 
 
 class Worker:
-    """Trains the store's runs one after another. What it calls can be given, for tests.
+    """Trains the store's runs one after another. The functions it calls can be replaced, for tests.
 
-    `engine_job` is what the scheduler that placed it calls it.
+    `engine_job` is the name that the scheduler which placed it has for it. `idle` is called while no run
+    waits; the worker ends where it returns False.
     """
 
     def __init__(
@@ -99,48 +86,41 @@ class Worker:
         train: Train = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
         beat_s: float = BEAT_S,
-        lingering: Lingering | None = None,
+        idle: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
-        self._lingering = lingering
+        self._idle = idle
         self._terminating: StopReason | None = None
 
-    @property
-    def is_outdated(self) -> bool:
-        """Whether the program has changed since: another process has to train what waits."""
-        return self._lingering is not None and self._lingering.is_outdated
-
     def terminate(self, *, hand_back: bool = False) -> None:
-        """Stops the run being trained, its state saved, and claims no other. Safe in a signal handler.
+        """Stop the run being trained, its state saved, and claim no other. Safe in a signal handler.
 
         `hand_back`: the run is queued again, to be resumed; else it ends as stopped.
         """
         self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
 
     def work(self, linger_s: float | None = None) -> int:
-        """Trains until no run has been queued for that long, or `terminate`; how many runs it took.
+        """Train until no run has been queued for that long, or `terminate`; the number of runs it took.
 
-        Unsaid it lingers as `MRNLAB_LINGER_S` has it. Raises StoreError, and MRNLabError where that is no
-        number.
+        `linger_s` is that of MRNLAB_LINGER_S by default. Raises StoreError, and MRNLabError where that is
+        invalid.
         """
         linger_s = linger_seconds() if linger_s is None else linger_s
-        taken = 0
+        runs = 0
         idle_since = time.monotonic()
         while not self._terminating:
             if self.train_next():
-                taken += 1
+                runs += 1
                 idle_since = time.monotonic()
                 continue
-            if time.monotonic() - idle_since >= linger_s or not (
-                self._lingering is None or self._lingering()
-            ):
+            if time.monotonic() - idle_since >= linger_s or not self._idle():
                 break
             time.sleep(_POLL_S)
-        return taken
+        return runs
 
     def train_next(self, run_id: int | None = None) -> bool:
-        """Claims and trains the queued run that is first, or that one; False where none is to be had.
+        """Claim and train the first queued run, or the run of that number; False where there is none.
 
         Raises StoreError only.
         """
@@ -152,9 +132,7 @@ class Worker:
                 self._train_run(run)
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s What this worker still had is dropped.", error)
-        reap(self._store)
-        if self._lingering is not None:
-            self._lingering.trained()
+        release_memory()
         return True
 
     def _train_run(self, run: Run) -> None:
@@ -173,7 +151,8 @@ class Worker:
         except (NotOwner, RunNotFound):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a training raises is the run's failure, stored and shown
-            self._fail(run.id, error)
+            _log.error("Failed.", exc_info=error)
+            self._store.finish(run.id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
             return
         if outcome is not None and not outcome.stopped:
             self._store.finish(
@@ -207,7 +186,7 @@ class Worker:
         _log.info("Stopped.")
 
     def _attempt(self, run: Run, stop: StopSignal, should_stop: Callable[[], bool]) -> Outcome | None:
-        """The training of one run, or None where it was stopped before it began."""
+        """Train one run; None where it was stopped before training began."""
         if run.config_problem is not None:
             raise ConfigError("configuration", run.config_problem)
         config = run.config
@@ -219,27 +198,17 @@ class Worker:
         if should_stop():
             return None
         with StoreSink(self._store, run.id, self._owner, stop) as sink:
-            return self._train(
-                config,
-                corpus,
-                sink=narrated(sink),
-                should_stop=should_stop,
-                checkpoint=self._checkpoint(run.id, sink),
+            checkpoint = Checkpoint(
+                checkpoint_dir(run.id),
+                # A saved state is of use only where every step before it is on record.
+                recorded=self._store.last_metric_steps([run.id]).get(run.id, 0),
+                every_s=checkpoint_seconds(),
+                settle=sink.settle,
+                shared=shared_artefacts(),
             )
-
-    def _checkpoint(self, run_id: int, sink: StoreSink) -> Checkpoint:
-        """The run's folders. A state is of use only where every step before it is on record."""
-        return Checkpoint(
-            checkpoint_dir(run_id),
-            recorded=self._store.last_metric_steps([run_id]).get(run_id, 0),
-            every_s=checkpoint_seconds(),
-            settle=sink.settle,
-            shared=shared_artefacts(),
-        )
-
-    def _fail(self, run_id: int, error: Exception) -> None:
-        _log.error("Failed.", exc_info=error)
-        self._store.finish(run_id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
+            return self._train(
+                config, corpus, sink=narrated(sink), should_stop=should_stop, checkpoint=checkpoint
+            )
 
 
 _UNASKED: dict[StopReason | None, str] = {
@@ -257,54 +226,49 @@ def _goes_on_from(run: Run) -> str:
 
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
-    lingering = Lingering(store, Program(), ahead=starts_ahead())
-    return Worker(store, this_process(), device=slot.device, lingering=lingering)
+    idle = IdlePolicy(store, preload=starts_ahead())
+    return Worker(store, this_process(), device=slot.device, idle=idle)
 
 
 def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
-    """Takes a slot and works in it until the queue is empty. 0, or 1 where the store failed, or another
-    process has to go on.
+    """Take a slot and work in it until no run waits. 0, or 1 where the store failed or a new process has to
+    go on.
 
     `make` makes the worker (tests give one that trains something small); `url` is the store's.
     """
     faulthandler.enable()
-    collect_seldom()
     keep_private()
     set_up_logging()
-    current: Worker | None = None
+    worker: Worker | None = None
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:
         nonlocal ended
-        if ended:  # the second signal is not polite any more
+        if ended:  # the second signal ends it at once
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         ended = True
-        if current is not None:
-            current.terminate()
+        if worker is not None:
+            worker.terminate()
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
-        with contextlib.closing(Store.open(url)) as store, Guardian(store):
-            while not ended:
-                with free_slot(store.url) as slot:
-                    if slot is None:
-                        _log.info("As many workers as may train here do so already.")
-                        return 0
-                    current = make(store, slot)
-                    if ended:
-                        current.terminate()
-                    current.work()
-                # Whoever queued a run while this worker let go of its slot saw the slot taken.
-                if not store.claimable(hostname()):
+        with contextlib.closing(Store.open(url)) as store, SupervisorWatchdog(store):
+            with free_slot(store.url) as slot:
+                if slot is None:
+                    _log.info("As many workers as may train here do so already.")
                     return 0
-                if current.is_outdated:
-                    return 1
+                worker = make(store, slot)
+                if ended:
+                    worker.terminate()
+                worker.work()
+            # Whoever queued a run while this worker let go of its slot saw the slot taken. A new process
+            # takes it: this one may have ended because its program changed.
+            return int(not ended and store.claimable(hostname()) > 0)
     except MRNLabError as error:
         _log.error("%s", error)
         return 1
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which process this is, what became of another one, and how to end it."""
+"""What became of a process, how it ended, and how to end it."""
 
 from __future__ import annotations
 
@@ -13,46 +13,52 @@ from core.recording.owner import boot_id, hostname, started_at
 from core.store.records import Owner
 
 
-class Fate(StrEnum):
+class ProcessStatus(StrEnum):
     """What can be said of a process from here."""
 
     ALIVE = "alive"
     GONE = "gone"
-    REBOOTED = "rebooted"  # its machine has been started anew since
+    REBOOTED = "rebooted"  # its machine has been restarted since
     ELSEWHERE = "elsewhere"  # on another machine or in another container: it cannot be looked at
 
 
-def fate_of(owner: Owner) -> Fate:
-    """Whether that process runs, and if not why; no clock is asked.
+def process_status(owner: Owner) -> ProcessStatus:
+    """Whether that process runs, and if not why. Reads no clock.
 
-    A host's name alone does not tell machines apart: cloned ones have the same, and a container may have
-    its host's. The boot then is another one, or the process numbers mean something else.
+    The name of a host does not identify a machine: clones share it, and a container may have its host's.
+    Their boots, or the namespaces in which process numbers hold, differ.
     """
     if owner.host != hostname():
-        return Fate.ELSEWHERE
-    boot, namespaces, machine = _parts(owner.boot_id)
-    our_boot, our_namespaces, our_machine = _parts(boot_id())
-    if _differ(machine, our_machine):
-        return Fate.ELSEWHERE
-    if boot != our_boot:
-        return Fate.REBOOTED
-    if _differ(namespaces, our_namespaces):
-        return Fate.ELSEWHERE
-    return Fate.ALIVE if _runs(owner) else Fate.GONE
+        return ProcessStatus.ELSEWHERE
+    boot, namespaces, machine = f"{owner.boot_id}//".split("/")[:3]
+    this_boot, this_namespaces, this_machine = boot_id().split("/")
+    if _differ(machine, this_machine):
+        return ProcessStatus.ELSEWHERE
+    if boot != this_boot:
+        return ProcessStatus.REBOOTED
+    if _differ(namespaces, this_namespaces):
+        return ProcessStatus.ELSEWHERE
+    try:
+        is_zombie = psutil.Process(owner.pid).status() == psutil.STATUS_ZOMBIE
+        # Another start time: the number was given to another process.
+        runs = not is_zombie and abs(started_at(owner.pid) - owner.process_started) < 0.1
+    except psutil.NoSuchProcess:
+        runs = False
+    return ProcessStatus.ALIVE if runs else ProcessStatus.GONE
 
 
-def is_here(owner: Owner) -> bool:
-    """Whether that process ran on this machine, so that we can look for it."""
-    return fate_of(owner) is not Fate.ELSEWHERE
+def _differ(part: str, other: str) -> bool:
+    """Whether both are known and not the same."""
+    return bool(part and other) and part != other
 
 
 def is_alive(owner: Owner) -> bool:
-    """Whether that process of this machine still runs: no zombie, no other process with its number."""
-    return fate_of(owner) is Fate.ALIVE
+    """Whether that process of this machine still runs."""
+    return process_status(owner) is ProcessStatus.ALIVE
 
 
 def kill(owner: Owner) -> bool:
-    """Ends that process, and the helpers in its group, at once. False where it is not ours to end."""
+    """Kill that process and its group. False where the system forbids it (another user's process)."""
     if not is_alive(owner):
         return True
     try:
@@ -63,30 +69,13 @@ def kill(owner: Owner) -> bool:
         else:  # a worker started from a script: the group is the script's
             os.kill(owner.pid, signal.SIGKILL)
     except (ProcessLookupError, psutil.NoSuchProcess):
-        return True  # it ended by itself meanwhile
+        return True  # it has just ended
     except (PermissionError, psutil.AccessDenied):
-        return False  # another user's
+        return False
     return True
 
 
-def ending(code: int | None) -> str:
-    """How a process ended, from what it left to its parent: `was ended by SIGKILL (…)`.
-
-    None where nobody knows, for it was nobody's child any more.
-    """
-    if code is None:
-        return "ended without a word"
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    why = _MEANINGS.get(name)
-    return f"was ended by {name} ({why})" if why else f"was ended by {name}"
-
-
-_MEANINGS = {
+_SIGNAL_MEANINGS = {
     "SIGKILL": "the system kills the largest process when memory runs out",
     "SIGSEGV": "a fault in compiled code",
     "SIGBUS": "a fault in compiled code, or a full disk",
@@ -97,21 +86,13 @@ _MEANINGS = {
 }
 
 
-def _runs(owner: Owner) -> bool:
-    try:
-        if psutil.Process(owner.pid).status() == psutil.STATUS_ZOMBIE:
-            return False
-        return abs(started_at(owner.pid) - owner.process_started) < 0.1
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _parts(boot_id: str) -> tuple[str, str, str]:
-    boot, _, rest = boot_id.partition("/")
-    namespaces, _, machine = rest.partition("/")
-    return boot, namespaces, machine
-
-
-def _differ(one: str, other: str) -> bool:
-    """Whether both are known and not the same."""
-    return bool(one and other) and one != other
+def describe_exit(code: int | None) -> str:
+    """How a process with this exit code ended: `was ended by SIGKILL (…)`. None: the code is unknown."""
+    if code is None:
+        return "ended without a word"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    known = {number.value: number.name for number in signal.Signals}
+    name = known.get(-code, f"signal {-code}")
+    meaning = _SIGNAL_MEANINGS.get(name)
+    return f"was ended by {name} ({meaning})" if meaning else f"was ended by {name}"

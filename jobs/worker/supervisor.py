@@ -1,10 +1,9 @@
-"""Watches over one worker: `python -m jobs.worker.supervisor`, with the store in MRNLAB_DB.
+"""Supervises one worker after another: `python -m jobs.worker.supervisor`, with the store in MRNLAB_DB.
 
-The worker trains run after run in a process of its own, for which this one waits. So it learns at once when
-the worker dies, and of what; it marks the run as lost and starts another worker while runs wait. It also
-looks at the other runs of the store, so that no death goes unseen while anybody works. The worker does not
-need it: where this process is killed the worker goes on, and starts another to be watched by
-(docs/adr/0015-supervised-workers.md).
+The worker is a process of its own, for which this one waits. When it dies, the supervisor records its exit,
+which marks its run as lost with the cause, and starts another worker while runs wait. Every few seconds it
+also looks for dead workers of other runs. The worker does not depend on it: where the supervisor is killed,
+the worker goes on and its `SupervisorWatchdog` starts another (docs/adr/0015-supervised-workers.md).
 """
 
 from __future__ import annotations
@@ -16,62 +15,66 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from types import FrameType
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
+from core.errors import MRNLabError, StoreError
 from core.paths import keep_private
 from jobs.worker.logs import set_up_logging
 
-# How a process is started that shall outlive the one that starts it.
+if TYPE_CHECKING:
+    from core.store import Store
 
-
-APART: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}
+DETACHED: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}
 """Options of Popen: a session of its own, so that neither a terminal's Ctrl-C nor its end reaches it."""
 
 if sys.platform == "win32":  # start_new_session means nothing there
-    APART["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    DETACHED["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
 
+_SUPERVISOR = "MRNLAB_SUPERVISOR"  # tells a worker the process id of its supervisor
 
-SUPERVISOR = "MRNLAB_SUPERVISOR"
-"""The variable that tells a worker which process waits for it."""
-
+_LOOK_S = 5.0
 # Workers that die one after another before they have claimed a run: torch cannot be imported, say.
-_MOST_VAIN_STARTS = 5
+_MOST_FAILED_STARTS = 5
 _REST_S = 0.5
+# Waits between attempts to record an exit, each of which waits for a busy store by itself.
+_RETRY_WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
 
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
-class _Told:
-    """Counts the signals to end. The first is passed on to the worker, the second ends it by force."""
+class _Signals:
+    """Counts signals to end. The first is passed on to the worker, the second kills it."""
 
     def __init__(self) -> None:
-        self.times = 0
+        self.count = 0
         self._worker: psutil.Process | None = None
 
-    def watch_over(self, worker: psutil.Process) -> None:
-        """The worker to pass them on to; those that came before it was there reach it now."""
+    def pass_to(self, worker: psutil.Process) -> None:
+        """From now on to this worker; signals that came before it existed reach it at once."""
         self._worker = worker
-        if self.times:
+        if self.count:
             self._pass_on()
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        self.times += 1
+        self.count += 1
         self._pass_on()
 
     def _pass_on(self) -> None:
         if self._worker is None:
             return
-        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended: what was wanted
-            self._worker.send_signal(signal.SIGTERM) if self.times == 1 else self._worker.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended, as wanted
+            self._worker.send_signal(signal.SIGTERM) if self.count == 1 else self._worker.kill()
 
 
 def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
-    """Watches over a worker until no run waits. 0, or 1 where no worker could work or the store failed.
+    """Supervise workers until no run waits. 0, or 1 where no worker could work or the store failed.
 
     `url` is the store's. Torch is not imported here.
     """
@@ -79,52 +82,152 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
     parser.add_argument(
         "module", nargs="?", default="jobs.worker.loop", help="what `python -m` runs as worker"
     )
-    parser.add_argument("--adopt", type=int, metavar="PID", help="watch over this worker first")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--adopt", type=int, metavar="PID", help="supervise this worker first")
+    options = parser.parse_args(arguments)
     keep_private()
     set_up_logging()
-    told = _Told()
-    signal.signal(signal.SIGTERM, told)
-    signal.signal(signal.SIGINT, told)
+    signals = _Signals()
+    signal.signal(signal.SIGTERM, signals)
+    signal.signal(signal.SIGINT, signals)
     try:
-        worker = _start(given.module, url) if given.adopt is None else psutil.Process(given.adopt)
+        worker = _start(options.module, url) if options.adopt is None else psutil.Process(options.adopt)
     except psutil.NoSuchProcess:
-        worker = _start(given.module, url)
-    told.watch_over(worker)
-
-    # The worker starts while this is imported, which takes about as long as its own imports.
-    from core.errors import MRNLabError
-    from core.store import Store
-    from jobs.worker.maintenance import Supervision
-
-    vain = 0
+        worker = _start(options.module, url)
+    signals.pass_to(worker)
     try:
-        with contextlib.closing(Store.open(url)) as store:
-            supervision = Supervision(store, given.module)
-            while True:
-                code = supervision.wait(worker)
-                trained = supervision.bury(worker, code, forced=told.times > 1)
-                if told.times or code == 0 or not supervision.runs_wait():
-                    return 0
-                vain = vain + 1 if code is not None and not trained else 0
-                if vain == _MOST_VAIN_STARTS:
-                    _log.error(
-                        "%d workers ended one after another before they had claimed a run; what they said "
-                        "stands above. The runs stay queued; `mrnlab worker` tries again.",
-                        vain,
-                    )
-                    return 1
-                time.sleep(_REST_S if vain else 0)
-                worker = _start(given.module, url)
-                told.watch_over(worker)
+        return _supervise(worker, options.module, url, signals)
     except MRNLabError as error:
         _log.error("%s The worker, if it lives, goes on without being watched.", error)
         return 1
 
 
 def _start(module: str, url: str | None) -> psutil.Popen:
-    environment = {SUPERVISOR: str(os.getpid())} | ({} if url is None else {"MRNLAB_DB": url})
-    return psutil.Popen([sys.executable, "-m", module], env=os.environ | environment, **APART)
+    environment = {_SUPERVISOR: str(os.getpid())} | ({} if url is None else {"MRNLAB_DB": url})
+    return psutil.Popen([sys.executable, "-m", module], env=os.environ | environment, **DETACHED)
+
+
+def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _Signals) -> int:
+    # Imported while the worker starts, which takes about as long as its own imports.
+    from core.recording.owner import hostname, process
+    from core.store import Store
+    from jobs.engines.local import LocalEngine
+    from jobs.worker.liveness import LivenessTracker, hang_limit, record_worker_exit
+    from jobs.worker.maintenance import resume_lost
+    from jobs.worker.process import is_alive
+
+    engine = LocalEngine((sys.executable, "-m", "jobs.worker.supervisor", module))
+    tracker = LivenessTracker()
+    look_s = min(_LOOK_S, hang_limit() / 4)
+    failed_starts, last_problem = 0, ""
+
+    def look(store: Store) -> None:
+        nonlocal last_problem
+        try:
+            resume_lost(store, engine, tracker)
+            last_problem = ""
+        except MRNLabError as error:
+            if str(error) != last_problem:  # once, not at every look
+                _log.warning("%s", error)
+            last_problem = str(error)
+
+    def ended(store: Store, worker: psutil.Process) -> tuple[int | None, bool]:
+        """Wait for the worker and record its exit: its exit code, None where it is no child of this process,
+        and whether it had claimed a run.
+        """
+        try:
+            owner = process(worker.pid)
+        except psutil.NoSuchProcess:
+            return None, False
+        code: int | None = None
+        while True:
+            try:
+                code = worker.wait(timeout=look_s)
+                break
+            except psutil.TimeoutExpired:
+                look(store)
+            # A dead orphan stays in the process table where nobody reaps it (process 1 of a container).
+            if not is_alive(owner):
+                break
+        return code, _retried(lambda: record_worker_exit(store, owner, code, forced=signals.count > 1))
+
+    with contextlib.closing(Store.open(url)) as store:
+        while True:
+            code, claimed = ended(store, worker)
+            if signals.count or code == 0 or not _retried(lambda: store.claimable(hostname())):
+                return 0
+            failed_starts = failed_starts + 1 if code is not None and not claimed else 0
+            if failed_starts == _MOST_FAILED_STARTS:
+                _log.error(
+                    "%d workers ended one after another before they had claimed a run; what they said "
+                    "stands above. The runs stay queued; `mrnlab worker` tries again.",
+                    failed_starts,
+                )
+                return 1
+            time.sleep(_REST_S if failed_starts else 0)
+            worker = _start(module, url)
+            signals.pass_to(worker)
+
+
+def _retried(act: Callable[[], _T]) -> _T:
+    for wait_s in _RETRY_WAITS_S:
+        try:
+            return act()
+        except StoreError as error:
+            _log.warning("%s Trying again in %g s.", error, wait_s)
+            time.sleep(wait_s)
+    return act()
+
+
+class SupervisorWatchdog:
+    """A worker's care for being supervised: while the block runs, a supervisor that was killed is replaced.
+
+    Does nothing in a worker that was started without one.
+    """
+
+    _LOOK_S = 1.0
+    _MOST_STARTS = 5
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._parent = int(os.environ.get(_SUPERVISOR, 0))
+        self._replacement: subprocess.Popen[bytes] | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="supervisor-watchdog", daemon=True)
+
+    def __enter__(self) -> SupervisorWatchdog:
+        if self._parent:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._parent:
+            self._thread.join()
+
+    def _look(self) -> None:
+        from jobs.engines.local import start
+
+        module = sys.modules["__main__"].__spec__  # what `python -m` was given for this process
+        assert module is not None  # a supervisor starts modules
+        command = (sys.executable, "-m", "jobs.worker.supervisor", "--adopt", str(os.getpid()), module.name)
+        starts = 0
+        while starts < self._MOST_STARTS and not self._ended.wait(self._LOOK_S):
+            if self._is_supervised():
+                continue
+            starts += 1
+            try:
+                self._replacement = start(command, self._store)
+            except MRNLabError as error:
+                _log.warning("The process that watched over this worker is gone. %s", error)
+            else:
+                _log.warning("The process that watched over this worker is gone; another does so now.")
+
+    def _is_supervised(self) -> bool:
+        if self._replacement is None:
+            return os.getppid() == self._parent
+        return self._replacement.poll() is None
 
 
 if __name__ == "__main__":

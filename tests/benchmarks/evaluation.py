@@ -46,7 +46,7 @@ def measure(config: RunConfig, every: int, steps: int) -> dict[str, Any]:
         taken[name].append(1000 * (time.process_time() - began))
         return result
 
-    scorer = timed("number", lambda: Scorer(config, "dev", dev, run.tasks))
+    scorer = timed("number", lambda: Scorer(config, "dev", dev, run.facts.tasks))
     for _ in range(_ROUNDS):
         run.model.train()
         batches = run.epoch(skip=0)

@@ -14,10 +14,9 @@ from dashboard.compare.charts import confusion_chart
 from dashboard.compare.closer_views import (
     class_records,
     classes,
-    confused,
-    difference_matrix,
     errors,
     matrix,
+    mistakes,
     places,
     reports,
 )
@@ -74,7 +73,7 @@ class TestMistakes:
         assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
         assert view.shares[0, 1] == pytest.approx(12.5)
         assert np.isnan(view.shares[0, 0])
-        assert "NN → VB: 1.0 per seed, 12.50% of the annotated NN" in view.told[0][1]
+        assert "NN → VB: 1.0 per seed, 12.50% of the annotated NN" in view.words[0][1]
 
     def test_two_configurations_side_by_side(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
@@ -82,11 +81,11 @@ class TestMistakes:
         b = errors([confusion("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])])
         assert a is not None
         assert b is not None
-        view = difference_matrix(a, b)
+        view = matrix(a, b)
         assert view.signed
         assert view.shares[view.gold.index("NN"), view.predicted.index("VB")] == pytest.approx(-50)
         assert view.shares[view.gold.index("VB"), view.predicted.index("NN")] == pytest.approx(25)
-        assert [(one.gold, one.predicted, one.a, one.b) for one in confused(a, b)] == [
+        assert [(one.gold, one.predicted, one.a, one.b) for one in mistakes(a, b)] == [
             ("NN", "VB", 0.0, 2.0),
             ("VB", "NN", 1.0, 0.0),
         ]
@@ -102,7 +101,7 @@ class TestMistakes:
         for scheme in ("plain", "iob2"):
             found = errors([confusion(scheme, gold, predicted)])
             assert found is not None
-            for one in confused(found, None):
+            for one in mistakes(found, None):
                 where = list(places(scheme, gold, predicted, (one.gold, one.predicted)))
                 assert where
                 # Sentence by sentence the same mistakes are counted as in the whole.
@@ -116,6 +115,6 @@ class TestMistakes:
         assert found is not None
         view = matrix(found)
         assert view.gold[-1] == NOTHING
-        assert view.told[-1][0].endswith("50.00% of the annotated PER")
+        assert view.words[-1][0].endswith("50.00% of the annotated PER")
         assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)
         assert math.isnan(view.right[-1])

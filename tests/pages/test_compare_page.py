@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.records import SplitResult, Usage
 from core.store import RunState, Store
 from dashboard.compare import answer
-from dashboard.compare.cache import words as words_of
+from dashboard.compare.scope import words as words_of
 from jobs.cli import app as command_line
 from tests.making import OWNER, run_facts, task_score
 from tests.pages.conftest import Open, words

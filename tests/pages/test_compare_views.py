@@ -23,8 +23,8 @@ from dashboard.compare.views import (
     differences,
     forest,
     headline,
-    pairs,
     per_seed,
+    run_pairs,
     sharing,
     sharing_sentence,
     with_sentences,
@@ -276,7 +276,7 @@ class TestDifferences:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         base = table.rows[1]
         found = differences(table, base.key)
-        assert pairs(found[1], base) == tuple(
+        assert run_pairs(found[1]) == tuple(
             (table.rows[2].cells["ner"].run_ids[seed], base.cells["ner"].run_ids[seed]) for seed in (1, 2)
         )
         tests = {
@@ -284,8 +284,11 @@ class TestDifferences:
             (table.rows[2].key, "ner"): Randomised(0.03, 0.01, 2, 100),
         }
         told = with_sentences(found, tests)
-        assert [(one.p_sentences, one.unasked) for one in told] == [(None, "different sentences"), (0.01, "")]
-        records = difference_records(told, table, base.key)
+        assert [(one.p_sentences, one.untested) for one in told] == [
+            (None, "different sentences"),
+            (0.01, ""),
+        ]
+        records = difference_records(told, table)
         assert [(one["p_sentences_holm"], one["sentences"]) for one in records] == [(None, None), (0.01, 100)]
         text = latex(difference_sheet(told, table, base.key, "demo"))
         assert r"MRN $\lambda$ 0.003 & ner & +3.00 & 2 & -- & 0.010" in text

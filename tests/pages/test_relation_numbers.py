@@ -14,8 +14,7 @@ from core.corpora.types import Planted as PlantedFacts
 from core.mrn.relations import Relations, covariance_statistics
 from core.records import Snapshot, relation_metrics
 from core.store import MetricSeries, SnapshotKey, Store
-from dashboard.relations.pair_views import Planted, in_numbers, number_keys, planted
-from dashboard.relations.views import relations
+from dashboard.relations.views import Planted, in_numbers, number_keys, planted, relations
 from tests.making import claimed, run_facts, step_metrics
 from tests.making import relations as random_relations
 from tests.pages.conftest import Open, words

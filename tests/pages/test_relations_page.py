@@ -37,7 +37,7 @@ def test_each_mode_sends_all_steps_at_once(mode: str, rows: int, open_page: Open
     seen = shown(app)
     store = Store.open()
     steps = [key.step for key in store.snapshots(finished.mrn[0])]
-    assert seen.frame["moments"]["steps"] == steps
+    assert seen.frame["steps"] == steps
     assert seen.frame["whole"]
     (matrices,) = seen.panels
     assert matrices.shape == (len(steps), rows, rows)
@@ -84,7 +84,7 @@ def test_many_snapshots_come_after_the_first_paint(open_page: Open) -> None:
     assert not seen.frame["whole"]
     assert seen.panels[0].shape == (1, 2, 2)
     assert seen.panels[0][0, 0, 1] == pytest.approx(0.07, abs=1e-3)
-    assert len(seen.frame["moments"]["steps"]) == 30
+    assert len(seen.frame["steps"]) == 30
     # What the browser asks for once it has painted.
     app.session_state["relations_whole"] = seen.frame["revision"]
     whole = shown(app.run())
@@ -273,7 +273,7 @@ def test_a_failed_run_shows_what_it_had_learned(open_page: Open, filled: Filled)
     assert shown(app).panels
     both = open_page("relations", run=f"{filled.mrn[0]},{filled.failed[0]}", view="Side by side")
     assert "Shown up to step 127: not all of these runs have got further." in words(both)
-    assert shown(both).frame["moments"]["steps"][-1] == 127
+    assert shown(both).frame["steps"][-1] == 127
 
 
 def test_a_run_that_ended_before_its_first_snapshot(open_page: Open, finished: Filled) -> None:
@@ -295,7 +295,7 @@ def test_a_live_run_gains_a_step(open_page: Open, filled: Filled) -> None:
     store.add_snapshot(live, Snapshot(key.step + 5, key.epoch, learned))
     store.close()
     after = shown(app.run())
-    assert after.frame["moments"]["steps"] == [*before.frame["moments"]["steps"], key.step + 5]
+    assert after.frame["steps"] == [*before.frame["steps"], key.step + 5]
     assert after.frame["id"] != before.frame["id"]
 
 

@@ -12,19 +12,18 @@ from hypothesis import strategies as st
 from core.mrn.relations import Block
 from core.store.records import SnapshotKey
 from dashboard.relations.charts import pair_chart, planted_chart, player_frame, player_numbers
-from dashboard.relations.matrices import Axis, Panel, Picture, Pictures, Ready
-from dashboard.relations.pair_views import PairLine, Planted, PlantedPair
-from dashboard.relations.views import Moments, Rows
+from dashboard.relations.matrices import Axis, Panel, Picture
+from dashboard.relations.views import AlignedSteps, PairLine, Planted, PlantedPair, Rows
 from dashboard.theme import MATRIX_SCALES, TEXT
 from tests.pages.matrices import unpacked
 
-MOMENTS = Moments(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0), exact=True, cut=False)
+STEPS = AlignedSteps(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0), exact=True, cut=False)
 
 
 def axis(size: int, block: int = 1, start: int = 0) -> Axis:
     names = tuple(f"t{i % 2}:l{i}" for i in range(size))
     owners = tuple(("a",) if i < size // 2 else ("b",) for i in range(size))
-    return Axis(Rows(names, owners), tuple(start + block * i for i in range(size)), block)
+    return Axis(Rows(names, owners), start, start + block * size, block)
 
 
 def picture(values: np.ndarray, block: int = 1, limit: float = 1.0, mode: str = "label") -> Picture:
@@ -65,23 +64,23 @@ def test_a_part_travels_whole_and_no_number_is_told() -> None:
 
 def test_the_frame_says_all_but_the_numbers() -> None:
     look = {"b": "#E69F00", "a": "#0072B2", "elsewhere": "#009E73"}
-    frame = player_frame(picture(np.zeros((2, 4, 4))), MOMENTS, look, blocks=True)
+    frame = player_frame(picture(np.zeros((2, 4, 4))), STEPS, look, blocks=True)
     json.dumps(frame)
-    assert frame["moments"]["steps"] == [5, 10]
+    assert frame["steps"] == [5, 10]
     assert frame["rows"]["short"] == ["l0", "l1", "l2", "l3"]
     assert frame["rows"]["stretches"] == [[0, 2, "a", "#0072B2"], [2, 4, "b", "#E69F00"]]
     assert frame["edges"] == [2]
     assert [one["name"] for one in frame["rows"]["legend"]] == ["b", "a"]
     assert frame["panels"][0]["impossible"] == [[0, 1, 1, 2]]
-    shuffled = player_frame(picture(np.zeros((2, 4, 4))), MOMENTS, look, blocks=False)
+    shuffled = player_frame(picture(np.zeros((2, 4, 4))), STEPS, look, blocks=False)
     assert (shuffled["edges"], shuffled["stretches"]) == ([], False)
 
 
 def test_features_are_named_where_they_are_single() -> None:
-    coarse = player_frame(picture(np.zeros((1, 4, 4)), block=3, mode="feature"), MOMENTS, {}, blocks=True)
+    coarse = player_frame(picture(np.zeros((1, 4, 4)), block=3, mode="feature"), STEPS, {}, blocks=True)
     assert not coarse["named"]
     assert (coarse["rows"]["start"], coarse["rows"]["stop"], coarse["rows"]["block"]) == (0, 12, 3)
-    fine = player_frame(picture(np.zeros((1, 4, 6)), mode="feature"), MOMENTS, {}, blocks=True)
+    fine = player_frame(picture(np.zeros((1, 4, 6)), mode="feature"), STEPS, {}, blocks=True)
     assert fine["named"]
     assert (fine["columns"]["start"], fine["columns"]["stop"]) == (7, 13)
 
@@ -92,21 +91,6 @@ def test_colours_are_neutral_at_zero_in_both_themes() -> None:
             assert dict(stops)[0.5] == "var(--st-background-color)"
             assert [at for at, _ in stops] == sorted(at for at, _ in stops)
             assert (stops[0][0], stops[-1][0]) == (0, 1)
-
-
-def test_pictures_are_kept_within_their_memory() -> None:
-    made: list[str] = []
-
-    def ready(name: str) -> Ready:
-        made.append(name)
-        return Ready({}, bytes(40), np.arange(1))
-
-    kept = Pictures(most_bytes=100)
-    for name in ("a", "b", "a", "c", "b"):
-        kept.get(name, lambda name=name: ready(name))
-    assert made == ["a", "b", "c", "b"]
-    assert kept.has("b")
-    assert not kept.has("a")
 
 
 def lines(count: int) -> list[PairLine]:

@@ -1,4 +1,4 @@
-"""Relations made ready to be shown: rows, moments, pictures, pairs, gold labels."""
+"""Relations made ready to be shown: rows, steps, pictures, pairs, gold labels."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from core.records import TOTAL
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
 from dashboard.relations.matrices import Picture, Window, arrangement, picture
-from dashboard.relations.pair_views import BEYOND, half_interval, pair_lines, strongest
 from dashboard.relations.views import (
-    Course,
+    BEYOND,
     RelationsView,
     Rows,
+    Trajectory,
     agreement,
     aligned,
     clustered,
     gold_labels,
+    half_interval,
     not_comparable,
+    pair_lines,
     penalty_vanished,
     relations,
     rows_of,
     same_task,
     saturated,
     shared_rows,
+    strongest,
     together,
     why_no_gold,
 )
@@ -47,21 +50,23 @@ def view_of(run_id: int, mode: str) -> tuple[Run, Relations, RelationsView]:
     return store.run(run_id), learned, relations(store.run(run_id), mode, key, learned)
 
 
-def courses_of(*ids: int) -> list[Course]:
+def read(*ids: int) -> list[Trajectory]:
     store = Store.open()
     runs = [store.run(run_id) for run_id in ids]
-    moments = aligned(runs, {run.id: store.snapshots(run.id) for run in runs})
+    steps = aligned(runs, {run.id: store.snapshots(run.id) for run in runs})
     return [
-        Course(run, keys, tuple(store.relations(run.id, key.step)[1] for key in keys))
-        for run, keys in zip(runs, moments.keys, strict=True)
+        Trajectory(run, keys, tuple(store.relations(run.id, key.step)[1] for key in keys))
+        for run, keys in zip(runs, steps.keys, strict=True)
     ]
 
 
-def drawn(courses: list[Course], mode: str, view: str = "one", order: str = "task", **more: Any) -> Picture:
-    shared = shared_rows([rows_of(course.run, mode, course.learned[-1]) for course in courses])
-    places = arrangement(mode, shared, [course.learned[-1] for course in courses], order)
-    names = [f"run {course.run.id}" for course in courses]
-    return picture(courses, names, mode, view, shared, places, **more)
+def drawn(
+    trajectories: list[Trajectory], mode: str, view: str = "one", order: str = "task", **more: Any
+) -> Picture:
+    shared = shared_rows([rows_of(one.run, mode, one.learned[-1]) for one in trajectories])
+    places = arrangement(mode, shared, [one.learned[-1] for one in trajectories], order)
+    names = [f"run {one.run.id}" for one in trajectories]
+    return picture(trajectories, names, mode, view, shared, places, **more)
 
 
 def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
@@ -74,22 +79,12 @@ def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
 # One matrix
 
 
-def test_label_view(finished: Filled) -> None:
-    _, learned, view = view_of(finished.mrn[0], "label")
-    assert view.matrix.shape == (len(NAMES), len(NAMES))
-    assert view.rows.names == NAMES
-    values = learned.correlation("label")[np.triu_indices(len(NAMES), 1)]
-    assert abs(view.pairs[0].value) == pytest.approx(np.abs(values).max())
-
-
 def test_impossible_blocks(finished: Filled) -> None:
     _, _, tasks = view_of(finished.disjoint[0], "task")
     assert len(tasks.impossible) == 6
-    assert tasks.pairs == ()
     _, _, labels = view_of(finished.disjoint[0], "label")
     pos, chunk = len(LABELS["pos"]), len(LABELS["chunk"])
     assert Block(0, pos, pos, pos + chunk) in labels.impossible
-    assert all(p.first_name.split(":")[0] == p.second_name.split(":")[0] for p in labels.pairs)
     assert view_of(finished.disjoint[0], "feature")[2].impossible == ()
 
 
@@ -174,65 +169,65 @@ def keys(*steps: int) -> list[SnapshotKey]:
 
 def test_runs_of_the_same_steps_are_aligned_exactly() -> None:
     a, b = run_with(1, 100), run_with(2, 100)
-    moments = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 50, 100)})
-    assert moments.exact
-    assert not moments.cut
-    assert moments.steps == (1, 50, 100)
-    assert moments.at(None) == 2
-    assert moments.at(60) == 1
-    assert moments.only(1).steps == (50,)
+    steps = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 50, 100)})
+    assert steps.exact
+    assert not steps.cut
+    assert steps.steps == (1, 50, 100)
+    assert steps.at(None) == 2
+    assert steps.at(60) == 1
+    assert steps.only(1).steps == (50,)
 
 
 def test_runs_of_other_lengths_are_aligned_by_share() -> None:
     a, b = run_with(1, 100), run_with(2, 1000)
-    moments = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 260, 510, 760, 1000)})
-    assert not moments.exact
-    assert [key.step for key in moments.keys[1]] == [1, 510, 1000]
+    steps = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 260, 510, 760, 1000)})
+    assert not steps.exact
+    assert [key.step for key in steps.keys[1]] == [1, 510, 1000]
 
 
 def test_no_run_is_shown_beyond_what_all_have_reached() -> None:
     a, live = run_with(1, 100), run_with(2, 100)
-    moments = aligned([a, live], {1: keys(1, 25, 50, 75, 100), 2: keys(1, 25, 50)})
-    assert moments.cut
-    assert moments.steps == (1, 25, 50)
+    steps = aligned([a, live], {1: keys(1, 25, 50, 75, 100), 2: keys(1, 25, 50)})
+    assert steps.cut
+    assert steps.steps == (1, 25, 50)
 
 
 # Pictures
 
 
 def test_every_label_has_its_cell_in_both_orders(finished: Filled) -> None:
-    (course,) = courses_of(finished.mrn[0])
-    whole = course.learned[-1].correlation("label")
+    (trajectory,) = read(finished.mrn[0])
+    whole = trajectory.learned[-1].correlation("label")
     for order in ("task", "cluster"):
-        shown = drawn([course], "label", order=order)
+        shown = drawn([trajectory], "label", order=order)
         assert sorted(shown.rows.rows.names) == sorted(NAMES)
         (panel,) = shown.panels
-        assert panel.values.shape == (len(course.keys), len(NAMES), len(NAMES))
+        assert panel.values.shape == (len(trajectory.keys), len(NAMES), len(NAMES))
         row, column = (shown.rows.rows.names.index(name) for name in ("pos:DT", "ner:B-PER"))
         expected = whole[NAMES.index("pos:DT"), NAMES.index("ner:B-PER")]
         assert panel.values[-1, row, column] == pytest.approx(expected)
 
 
 def test_blocks_of_features_are_their_means(finished: Filled) -> None:
-    (course,) = courses_of(finished.mrn[0])
-    shown = drawn([course], "feature")
+    (trajectory,) = read(finished.mrn[0])
+    shown = drawn([trajectory], "feature")
     assert shown.rows.block == 2
     assert shown.rows.rows.names[3] == "feature 6 … feature 7"
-    whole = course.learned[-1].correlation("feature").astype(float)
+    whole = trajectory.learned[-1].correlation("feature").astype(float)
     means = whole.reshape(FEATURES // 2, 2, FEATURES // 2, 2).mean(axis=(1, 3))
     np.testing.assert_allclose(shown.panels[0].values[-1], means, atol=2e-6)
 
 
 def test_a_part_zoomed_into_is_exact(finished: Filled) -> None:
-    (course,) = courses_of(finished.mrn[0])
-    whole = course.learned[-1].correlation("feature")
-    shown = drawn([course], "feature", window=Window(100, 170, 130, 250))
+    (trajectory,) = read(finished.mrn[0])
+    whole = trajectory.learned[-1].correlation("feature")
+    shown = drawn([trajectory], "feature", window=Window(100, 170, 130, 250))
     assert (shown.rows.block, shown.columns.block) == (1, 1)
     np.testing.assert_allclose(shown.panels[0].values[-1], whole[100:170, 130:250], atol=2e-6)
     assert shown.columns.rows.names[0] == "feature 130"
     # A larger part is drawn in smaller blocks, and one beyond the matrix ends with it.
-    wide = drawn([course], "feature", window=Window(0, 300, 380, 999))
-    assert (wide.rows.block, wide.columns.block, len(wide.columns.first)) == (3, 1, 4)
+    wide = drawn([trajectory], "feature", window=Window(0, 300, 380, 999))
+    assert (wide.rows.block, wide.columns.block, wide.columns.stop - wide.columns.start) == (3, 1, 4)
 
 
 @settings(max_examples=25)
@@ -240,22 +235,21 @@ def test_a_part_zoomed_into_is_exact(finished: Filled) -> None:
 def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top: int, tall: int) -> None:
     random = np.random.default_rng(seed)
     learned = random_relations(seed % 1000, features=size, rank=int(random.integers(1, 5)))
-    run = RUN
-    rows = rows_of(run, "feature", learned)
+    rows = rows_of(RUN, "feature", learned)
     shared, order = shared_rows([rows]), random.permutation(size)
     part = Window(min(top, size - 1), min(top, size - 1) + tall, 0, size).within(size)
     shown = picture(
-        [Course(run, (SnapshotKey(1, 0.1),), (learned,))], ["a"], "feature", "one", shared, order, part
+        [Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))], ["a"], "feature", "one", shared, order, part
     )
     expected = learned.correlation("feature")[np.ix_(order, order)][part.top : part.bottom]
     np.testing.assert_allclose(shown.panels[0].values[0], expected, atol=1e-5)
 
 
 def test_hatching_follows_the_order_and_the_part(finished: Filled) -> None:
-    (course,) = courses_of(finished.disjoint[0])
+    (trajectory,) = read(finished.disjoint[0])
     task = {name: name.split(":")[0] for name in NAMES}
     for order, window in (("task", None), ("cluster", None), ("cluster", Window(10, 40, 5, 50))):
-        shown = drawn([course], "label", order=order, window=window)
+        shown = drawn([trajectory], "label", order=order, window=window)
         hatched = np.zeros(shown.panels[0].values.shape[1:], dtype=bool)
         for block in shown.panels[0].impossible:
             hatched[block.top : block.bottom, block.left : block.right] = True
@@ -264,7 +258,7 @@ def test_hatching_follows_the_order_and_the_part(finished: Filled) -> None:
 
 
 def test_the_difference_has_a_scale_of_its_own(finished: Filled) -> None:
-    a, b = courses_of(finished.mrn[0], finished.mrn[1])
+    a, b = read(finished.mrn[0], finished.mrn[1])
     shown = drawn([a, b], "task", "difference")
     assert [panel.title for panel in shown.panels] == ["A − B", f"A: run {a.run.id}", f"B: run {b.run.id}"]
     between = shown.panels[0]
@@ -278,9 +272,9 @@ def test_mean_and_spread_over_seeds(finished: Filled) -> None:
     store = Store.open()
     first = store.run(finished.mrn[0]).configuration_id
     seeds = [run.id for run in store.runs() if run.configuration_id == first]
-    courses = courses_of(*seeds)
-    mean, spread = drawn(courses, "label", "mean").panels
-    values = [course.learned[-1].correlation("label")[4, 9] for course in courses]
+    trajectories = read(*seeds)
+    mean, spread = drawn(trajectories, "label", "mean").panels
+    values = [one.learned[-1].correlation("label")[4, 9] for one in trajectories]
     assert mean.title == f"Mean over {len(seeds)} seeds"
     assert mean.values[-1, 4, 9] == pytest.approx(np.mean(values), abs=1e-6)
     assert spread.values[-1, 4, 9] == pytest.approx(np.std(values, ddof=1), abs=1e-6)
@@ -290,10 +284,10 @@ def test_mean_and_spread_over_seeds(finished: Filled) -> None:
 
 
 def test_gold_labels_stand_beside_the_learned(finished: Filled) -> None:
-    (course,) = courses_of(finished.mrn[0])
-    gold = gold_labels(course.run)
+    (trajectory,) = read(finished.mrn[0])
+    gold = gold_labels(trajectory.run)
     assert gold is not None
-    learned, counted, beyond = drawn([course], "label", gold=gold).panels
+    learned, counted, beyond = drawn([trajectory], "label", gold=gold).panels
     assert (learned.title, counted.title, beyond.title) == ("Learned", "Gold labels", "Learned − gold")
     assert counted.values.shape[0] == 1
     np.testing.assert_allclose(counted.values[0], gold, atol=1e-6)
@@ -303,58 +297,63 @@ def test_gold_labels_stand_beside_the_learned(finished: Filled) -> None:
 # Pairs
 
 
-def table_of(courses: list[Course], view: str, **more: Any) -> Any:
-    shared = shared_rows([rows_of(course.run, "label", course.learned[-1]) for course in courses])
-    runs, learned = [course.run for course in courses], [course.learned[-1] for course in courses]
+def table_of(trajectories: list[Trajectory], view: str, **more: Any) -> Any:
+    shared = shared_rows([rows_of(one.run, "label", one.learned[-1]) for one in trajectories])
+    runs, learned = (
+        [one.run for one in trajectories],
+        [one.learned[-1] for one in trajectories],
+    )
     return strongest(runs, learned, "label", view, shared, **more)
 
 
 def test_pairs_within_and_between_tasks(finished: Filled) -> None:
-    courses = courses_of(finished.mrn[0])
+    trajectories = read(finished.mrn[0])
     for among in ("within", "between"):
-        rows = table_of(courses, "one", among=among).rows
+        rows = table_of(trajectories, "one", among=among).rows
         same = {row.first.split(":")[0] == row.second.split(":")[0] for row in rows}
         assert (len(rows), same) == (12, {among == "within"})
         sizes = [abs(row.values[0]) for row in rows]
         assert sizes == sorted(sizes, reverse=True)
-    assert table_of(courses_of(finished.disjoint[0]), "one", among="between").rows == ()
+    assert table_of(read(finished.disjoint[0]), "one", among="between").rows == ()
 
 
 def test_pairs_beyond_counting(finished: Filled) -> None:
-    courses = courses_of(finished.mrn[0])
-    gold = gold_labels(courses[0].run)
-    table = table_of(courses, "one", gold=gold, beyond=True)
+    trajectories = read(finished.mrn[0])
+    gold = gold_labels(trajectories[0].run)
+    table = table_of(trajectories, "one", gold=gold, beyond=True)
     assert table.columns == ("Correlation", "Gold", BEYOND)
     learned, counted, beyond = table.rows[0].values
     assert beyond == pytest.approx(learned - counted, abs=1e-6)
-    everything = courses[0].learned[-1].correlation("label") - gold
+    everything = trajectories[0].learned[-1].correlation("label") - gold
     assert abs(beyond) == pytest.approx(np.abs(np.triu(everything, 1)).max(), abs=1e-6)
 
 
 def test_pairs_of_several_runs(finished: Filled) -> None:
-    courses = courses_of(finished.mrn[0], finished.mrn[1])
-    table = table_of(courses, "difference")
+    trajectories = read(finished.mrn[0], finished.mrn[1])
+    table = table_of(trajectories, "difference")
     assert table.columns == ("A", "B", "A − B")
     a, b, difference = table.rows[0].values
     assert difference == pytest.approx(a - b, abs=1e-6)
-    side = table_of(courses, "side")
-    assert side.columns == tuple(f"Run {course.run.id}" for course in courses)
-    assert table_of(courses, "mean").columns == ("Mean", "SD")
+    side = table_of(trajectories, "side")
+    assert side.columns == tuple(f"Run {one.run.id}" for one in trajectories)
+    assert table_of(trajectories, "mean").columns == ("Mean", "SD")
 
 
 @pytest.mark.parametrize("mode", ["task", "label", "feature"])
 def test_pair_line_reads_the_cell(mode: str, finished: Filled) -> None:
-    (course,) = courses_of(finished.mrn[0])
-    (line,) = pair_lines([course], mode, [np.arange(FEATURES)], 0, 2)
-    assert line.steps.tolist() == [key.step for key in course.keys]
+    (trajectory,) = read(finished.mrn[0])
+    (line,) = pair_lines([trajectory], mode, [np.arange(FEATURES)], 0, 2)
+    assert line.steps.tolist() == [key.step for key in trajectory.keys]
     assert line.shares[-1] == 1
-    expected = [learned.correlation(mode)[0, 2] for learned in course.learned]
+    expected = [learned.correlation(mode)[0, 2] for learned in trajectory.learned]
     np.testing.assert_allclose(line.values, expected, atol=1e-5)
 
 
 def test_pair_line_of_a_zero_feature_is_zero() -> None:
     learned = Relations(np.eye(2), np.eye(2), np.zeros((3, 1)), 0.0)
-    (line,) = pair_lines([Course(RUN, (SnapshotKey(1, 0.1),), (learned,))], "feature", [np.arange(3)], 0, 1)
+    (line,) = pair_lines(
+        [Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))], "feature", [np.arange(3)], 0, 1
+    )
     assert line.values.tolist() == [0.0]
     assert correlation(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
 

@@ -18,7 +18,7 @@ from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
 from dashboard.compare.charts import overview_chart
-from dashboard.compare.study_views import answer, failures, forest, known, overview, rows
+from dashboard.compare.views import failures, has_scores, overview, study_answer, study_forest, study_rows
 from dashboard.shared.charts import forest_chart
 from dashboard.theme import TEXT, colours
 from jobs.studies import follow, laid_out, sweep_name
@@ -49,18 +49,18 @@ def nothing(made: Study) -> Result:
 
 class TestViews:
     def test_the_answer_names_who_helps_and_who_does_not(self) -> None:
-        said = answer(result(toy()))
+        said = study_answer(result(toy()))
         assert said.startswith("Over MTL, MRN (+5.20 [")
         assert said.endswith("]) helps; no difference is shown for STL. 3 seeds.")
 
     def test_one_seed_and_no_seed(self) -> None:
-        assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
-        assert answer(nothing(toy())) == "No family can be set against MTL yet."
-        assert known(result(toy()))
-        assert not known(nothing(toy()))
+        assert "One seed each, so no interval." in study_answer(result(toy().with_seeds(1)))
+        assert study_answer(nothing(toy())) == "No family can be set against MTL yet."
+        assert has_scores(result(toy()))
+        assert not has_scores(nothing(toy()))
 
     def test_the_forest_has_a_mark_per_family_and_target(self) -> None:
-        view = forest(result(toy()))
+        view = study_forest(result(toy()))
         assert (view.families, view.targets, view.reference) == (
             ("STL", "MRN"),
             ("pos", "ner", "mean"),
@@ -77,8 +77,8 @@ class TestViews:
         assert mean.told.endswith("; helps")
 
     def test_of_one_target_there_is_no_mean_beside(self) -> None:
-        assert forest(result(toy(), 1)).targets == ("ner",)
-        assert list(rows(result(toy(), 1))[0].scores) == ["ner"]
+        assert study_forest(result(toy(), 1)).targets == ("ner",)
+        assert list(study_rows(result(toy(), 1))[0].scores) == ["ner"]
 
     def test_the_overview_tells_shown_from_not_shown(self) -> None:
         made = toy()
@@ -87,7 +87,7 @@ class TestViews:
         assert {place: cell.shown for place, cell in view.cells.items()} == {(0, 0): False, (1, 0): True}
 
     def test_the_table(self) -> None:
-        mtl, _stl, mrn = rows(result(toy()))
+        mtl, _stl, mrn = study_rows(result(toy()))
         assert (mtl.difference, mtl.verdict) == ("", "")
         assert (mrn.chosen, mrn.dev, mrn.verdict) == ("λ=0.1", "72.40", "helps")
 
@@ -100,7 +100,7 @@ class TestViews:
 class TestCharts:
     def test_a_task_has_its_colour_and_what_holds_is_filled(self) -> None:
         look = colours(["pos", "chunk", "ner"])
-        chart = forest_chart(forest(result(toy())), look)
+        chart = forest_chart(study_forest(result(toy())), look)
         assert [trace.marker.color for trace in chart.data] == [look["pos"], look["ner"], TEXT]
         assert [list(trace.marker.symbol) for trace in chart.data] == [["circle-open", "circle"]] * 3
         assert chart.layout.yaxis.range == (1.5, -0.5)

@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from jobs.doctor.machine import is_local, reachable_dashboards
+from jobs.doctor import is_local, reachable_dashboards
 from tests.serving import Server, running_server
 
 _STREAM = "/_stcore/stream"

@@ -75,6 +75,29 @@ def test_core_has_no_import_circle(depth: int | None) -> None:
     list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
+def _reached(module: str) -> set[str]:
+    """The modules of the dashboard that a module imports, itself among them, directly or not."""
+    reached, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        path = ROOT / (name.replace(".", "/") + ".py")
+        if name in reached or not path.exists():
+            continue
+        reached.add(name)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dashboard"):
+                waiting += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return reached
+
+
+@pytest.mark.parametrize(("page", "most"), [("compare", 26), ("relations", 26)])
+def test_a_page_reaches_few_modules(page: str, most: int) -> None:
+    """Whoever changes a page reads no more of the dashboard than this."""
+    reached = _reached(f"dashboard.{page}.page")
+    assert "dashboard.shared.resources" in reached
+    assert len(reached) < most, sorted(reached)
+
+
 def test_charts_and_queries_know_no_streamlit() -> None:
     parts = [
         path

@@ -13,7 +13,7 @@ import pytest
 
 from core.store import MetricKey, Run, RunState, Store
 from jobs.engines.local import LocalEngine
-from jobs.worker.process import fate_of, is_alive
+from jobs.worker.process import is_alive, process_status
 from tests.faulty_training import HANGS
 from tests.making import config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for, watchers
@@ -110,8 +110,7 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     wait_for(lambda: store.state(third) is RunState.SUCCEEDED)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("whom", ["supervisor", "worker"])
+@pytest.mark.parametrize(("number", "whom"), [(signal.SIGTERM, "supervisor"), (signal.SIGINT, "worker")])
 def test_told_to_end(store: Store, engine: LocalEngine, number: signal.Signals, whom: str) -> None:
     first, second = store.add_runs([config(epochs=FOREVER), config(seed=2)])
     worker = psutil.Process(training(store, engine, first))
@@ -154,7 +153,7 @@ def test_a_hung_worker_is_ended(
     run = lost(store, first)
     assert run.error is not None
     assert run.error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
-    assert not is_alive(owner), fate_of(owner)
+    assert not is_alive(owner), process_status(owner)
     wait_for(lambda: store.state(second) is RunState.SUCCEEDED)
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from core.config import RunConfig
 from core.paths import checkpoint_dir
 from core.store import MetricKey, RunState, Store
+from jobs.worker.liveness import reap
 from tests.cut_off import Workers, workers
+from tests.supervised import wait_for
 from tests.trained import toy_config
 
 
@@ -36,17 +36,19 @@ def train(store: Store, forked: Workers, config: RunConfig) -> int:
     return run_id
 
 
-def train_killed(store: Store, forked: Workers, config: RunConfig, kills: Sequence[int | float]) -> int:
-    """A run whose workers are killed: at so many writes to the disk (int), after so many seconds (float)."""
+def train_killed(store: Store, forked: Workers, config: RunConfig, kills: Sequence[int]) -> int:
+    """A run whose workers are killed: at so many writes to the disk, or (0) in a training step."""
     (run_id,) = store.add_runs([config], retries=len(kills))
-    for kill in kills:
-        pid = forked.start(kill if isinstance(kill, int) else 0)
-        if isinstance(kill, float):
-            time.sleep(kill)  # any moment of its life is as good
+    for write in kills:
+        before = store.run(run_id).step
+        pid = forked.start(write)
+        if not write:
+            wait_for(lambda before=before: store.run(run_id).step > before)  # type: ignore[misc]
             os.kill(pid, signal.SIGKILL)
         assert forked.ended() == -signal.SIGKILL
-        if store.state(run_id) is not RunState.QUEUED:  # else it was killed before its claim
-            store.mark_lost(run_id, "It was killed.")
+        claimed = store.state(run_id) is not RunState.QUEUED
+        assert reap(store) == ([run_id] if claimed else [])
+        assert store.state(run_id) is RunState.QUEUED
     forked.start()
     assert forked.ended() == 0
     assert store.state(run_id) is RunState.SUCCEEDED, store.run(run_id).error
@@ -92,13 +94,8 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
         laboratory, paradigm="mrn", epochs=6, dropout=0.2, update_every=3, snapshots=5, batch_size=16
     )
     with workers() as forked:
-        before = time.monotonic()
         whole = train(store, forked, config)
-        seconds = time.monotonic() - before
-        random = np.random.default_rng(3)
-        writes = [int(number) for number in random.integers(1, 30, 7)]
-        moments = [float(share) * seconds for share in random.uniform(0.2, 0.6, 3)]
-        killed = train_killed(store, forked, config, [*writes[:4], *moments, *writes[4:]])
+        killed = train_killed(store, forked, config, [25, 0, 3, 14, 0, 21, 8])
     told = [event.message for event in store.events(killed)]
     assert any(message.startswith("Resumed from step") for message in told)
     compare(store, killed, whole)

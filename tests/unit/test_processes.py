@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,10 +19,10 @@ import pytest
 from core.errors import MRNLabError
 from core.recording.owner import this_process
 from core.store import ENDED, RunState, Store
-from jobs.engines import default_engine, local
+from jobs.engines import local
 from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
 from jobs.worker.liveness import reap
-from jobs.worker.process import Fate, ending, fate_of, is_alive, is_here
+from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.supervised import (
@@ -52,11 +53,6 @@ def engine(workshop: tuple[Store, LocalEngine]) -> LocalEngine:
     return workshop[1]
 
 
-def later(store: Store, seconds: float) -> Store:
-    """The same store, seen that much later."""
-    return Store.open(store.url, clock=lambda: time.time() + seconds)
-
-
 def _zombies() -> set[int]:
     return {child.pid for child in psutil.Process().children() if child.status() == psutil.STATUS_ZOMBIE}
 
@@ -80,16 +76,6 @@ def test_one_worker_trains_all_runs_and_ends(store: Store, engine: LocalEngine) 
     assert _zombies() <= before
 
 
-def test_stop_reaches_a_worker(store: Store, engine: LocalEngine) -> None:
-    (run_id,) = store.add_runs([config(epochs=FOREVER)])
-    engine.ensure_workers(store)
-    wait_for(lambda: store.run(run_id).step > 0)
-    store.request_stop(run_id)
-    asked = time.monotonic()
-    wait_for(lambda: store.state(run_id) is RunState.CANCELLED)
-    assert time.monotonic() - asked < 5
-
-
 def test_a_worker_that_does_not_stop_is_ended(store: Store, engine: LocalEngine) -> None:
     (run_id,) = store.add_runs([config(epochs=FOREVER)])
     engine.ensure_workers(store)
@@ -99,15 +85,14 @@ def test_a_worker_that_does_not_stop_is_ended(store: Store, engine: LocalEngine)
     store.request_stop(run_id)
     assert reap(store) == []
     assert store.state(run_id) is RunState.CANCELLING
-    with contextlib.closing(later(store, 200)) as soon:
-        assert reap(soon) == []
+    with contextlib.closing(Store.open(store.url, clock=lambda: time.time() + 200)) as later:
+        assert reap(later) == []
     assert store.state(run_id) is RunState.CANCELLED
     assert "killed" in next(event.message for event in store.events(run_id) if event.kind == "warning")
     wait_for(lambda: not is_alive(owner))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_workers_outlive_the_program_that_started_them(store: Store, number: signal.Signals) -> None:
+def test_workers_outlive_the_program_that_started_them(store: Store) -> None:
     (run_id,) = store.add_runs([config(epochs=FOREVER)])
     program = (
         "import signal, time\n"
@@ -123,7 +108,7 @@ def test_workers_outlive_the_program_that_started_them(store: Store, number: sig
         [sys.executable, "-c", program], cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
     )
     wait_for(lambda: store.run(run_id).step > 0)
-    os.killpg(parent.pid, number)
+    os.killpg(parent.pid, signal.SIGINT)
     parent.wait(timeout=PATIENCE_S)
     step = store.run(run_id).step
     wait_for(lambda: store.run(run_id).step > step + 5)
@@ -194,57 +179,39 @@ def test_gpus_are_counted_without_torch(tmp_path: Path, monkeypatch: pytest.Monk
     assert count() == 0
 
 
-def test_slots_of_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a worker's own process finds there."""
-    program = tmp_path / "nvidia-smi"
-    program.write_text(_TWO_GPUS)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-bbbb-2,GPU-aaaa-1")
-    monkeypatch.setenv("MRNLAB_RUNS_PER_GPU", "2")
-    told = subprocess.run(
-        [sys.executable, "-c", _TELL_SLOTS], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert told.stdout.split() == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
-
-
-_TELL_SLOTS = (
-    "from jobs.engines.local import Slot, slot_count\n"
-    "print(*(Slot(number).device for number in range(slot_count())))"
-)
-
-
 def test_processes_are_told_apart() -> None:
     mine = this_process()
-    assert is_here(mine)
-    assert is_alive(mine)
-    assert not is_here(dataclasses.replace(mine, host="elsewhere"))
-    assert not is_alive(dataclasses.replace(mine, boot_id="another boot"))
     boot, namespaces, machine = mine.boot_id.split("/")
-    seen = {
-        f"another/{namespaces}/{machine}": Fate.REBOOTED,
-        f"another//{machine}": Fate.REBOOTED,
+    expected = {
+        mine.boot_id: ProcessStatus.ALIVE,
+        f"another/{namespaces}/{machine}": ProcessStatus.REBOOTED,
+        f"another//{machine}": ProcessStatus.REBOOTED,
+        "another boot": ProcessStatus.REBOOTED,
         # A container with its host's name, and a machine with ours: our process numbers say nothing of them.
-        f"{boot}/01234567/{machine}": Fate.ELSEWHERE,
-        f"another/{namespaces}/01234567": Fate.ELSEWHERE if machine else Fate.REBOOTED,
-        boot: Fate.ALIVE,
+        f"{boot}/01234567/{machine}": ProcessStatus.ELSEWHERE,
+        f"another/{namespaces}/01234567": ProcessStatus.ELSEWHERE if machine else ProcessStatus.REBOOTED,
+        boot: ProcessStatus.ALIVE,
     }
-    for boot_id, fate in seen.items():
-        assert fate_of(dataclasses.replace(mine, boot_id=boot_id)) is fate, boot_id
-    assert not is_alive(dataclasses.replace(mine, process_started=mine.process_started - 100))
+    for boot_id, status in expected.items():
+        assert process_status(dataclasses.replace(mine, boot_id=boot_id)) is status, boot_id
+    assert process_status(dataclasses.replace(mine, host="elsewhere")) is ProcessStatus.ELSEWHERE
     child = subprocess.Popen([sys.executable, "-c", ""])
     wait_for(lambda: psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE)
-    assert not is_alive(dataclasses.replace(mine, pid=child.pid))
+    gone: list[dict[str, Any]] = [{"process_started": mine.process_started - 100}, {"pid": child.pid}]
+    assert not any(is_alive(dataclasses.replace(mine, **changes)) for changes in gone)
     child.wait()
     assert not is_alive(dataclasses.replace(mine, pid=child.pid))
 
 
-def test_endings_in_words() -> None:
-    assert ending(-9) == "was ended by SIGKILL (the system kills the largest process when memory runs out)"
-    assert ending(-15) == "was ended by SIGTERM"
-    assert ending(-64 - 1) == "was ended by signal 65"
-    assert ending(3) == "ended with exit code 3"
-    assert ending(None) == "ended without a word"
+def test_exits_in_words() -> None:
+    words = {
+        -9: "was ended by SIGKILL (the system kills the largest process when memory runs out)",
+        -15: "was ended by SIGTERM",
+        -65: "was ended by signal 65",
+        3: "ended with exit code 3",
+        None: "ended without a word",
+    }
+    assert {code: describe_exit(code) for code in words} == words
 
 
 def test_an_engine_that_cannot_start_workers_says_so(store: Store, tmp_path: Path) -> None:
@@ -252,7 +219,3 @@ def test_an_engine_that_cannot_start_workers_says_so(store: Store, tmp_path: Pat
     with pytest.raises(MRNLabError, match="no worker could be started"):
         LocalEngine((str(tmp_path / "no-python"),)).ensure_workers(store)
     assert store.counts()[RunState.QUEUED] == 1
-
-
-def test_the_engine_of_a_process_is_one() -> None:
-    assert default_engine() is default_engine()

@@ -39,6 +39,9 @@ def test_only_runs_that_need_not_be_trained_again(store: Store, state: RunState)
         None,
         None,
     ]
+    if state is RunState.SUCCEEDED:
+        store.archive([run_id])
+        assert found(store, config()) == [None]
 
 
 def test_a_finished_run_counts_before_one_in_training_and_that_before_one_that_waits(store: Store) -> None:
@@ -52,12 +55,6 @@ def test_a_finished_run_counts_before_one_in_training_and_that_before_one_that_w
     assert found(store, config()) == [training]
 
 
-def test_archived_runs_are_left_out(store: Store) -> None:
-    run_id = claimed(store, RunState.SUCCEEDED)
-    store.archive([run_id])
-    assert found(store, config()) == [None]
-
-
 def test_only_what_is_missing_is_queued_in_the_order_asked_for(store: Store) -> None:
     second = claimed(store, RunState.SUCCEEDED, seed=2)
     waiting = claimed(store, RunState.QUEUED, seed=4)
@@ -69,20 +66,6 @@ def test_only_what_is_missing_is_queued_in_the_order_asked_for(store: Store) -> 
     assert len(store.runs()) == 4
     assert submit_missing(store, wanted, engine=NoWorkers()) == (ids, ids)
     assert len(store.runs()) == 4
-
-
-def test_folders_are_the_same_by_whatever_path(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.conll").write_text(_CONLL * 10)
-    monkeypatch.chdir(tmp_path)
-    told: dict[str, Any] = {"columns": "tokens,ner,toy", "tasks": "ner,toy"}
-    first, _ = submit_missing(store, [config(corpus="corpus", **told)], engine=NoWorkers())
-    again = submit_missing(store, [config(corpus=str(folder), **told)], engine=NoWorkers())
-    assert again == (first, first)
 
 
 def finished_on(store: Store, wanted: RunConfig, **facts: Any) -> int:

@@ -7,7 +7,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from core.store import MetricKey, RunState, Store
 from jobs.worker.logs import tail
 from jobs.worker.loop import Worker
 from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
+from tests.patience import PATIENCE_S
 from tests.small_training import CORPUS, Ended, prepare, train
 from tests.supervised import wait_for
 
@@ -68,48 +68,31 @@ class TestWorker:
         assert any("Epoch 2" in message and "pos 95.00%" in message for message in caplog.messages)
         assert any("\n  paradigm          mrn\n" in message for message in caplog.messages)
 
-    def test_nothing_queued(self, store: Store) -> None:
-        assert not worker(store).train_next()
-
-    def test_our_errors_speak_for_themselves(self, store: Store) -> None:
-        def diverge(*_args: Any, sink: Sink, **_options: Any) -> Ended:
+    @pytest.mark.parametrize(
+        ("raised", "message"),
+        [
+            (TrainingError("The loss of ner is not a number."), "The loss of ner is not a number."),
+            (CorpusError("There is no corpus 'demo'."), "There is no corpus 'demo'."),
+            (
+                ZeroDivisionError("division by zero"),
+                "Training stopped with an unexpected error: ZeroDivisionError: division by zero",
+            ),
+        ],
+    )
+    def test_failures(self, store: Store, raised: Exception, message: str) -> None:
+        def fail(*_args: Any, sink: Sink, **_options: Any) -> Ended:
             sink(run_facts())
             sink(step_metrics(1))
-            raise TrainingError("The loss of ner is not a number at step 2; lower the learning rate.")
+            raise raised
 
         (run_id,) = store.add_runs([config()])
-        worker(store, train=diverge).train_next()
+        assert worker(store, train=fail).train_next()
         run = store.run(run_id)
         assert run.state is RunState.FAILED
         assert run.error is not None
-        assert run.error.message == "The loss of ner is not a number at step 2; lower the learning rate."
-        assert run.error.type == "TrainingError"
-        assert "in diverge" in run.error.traceback
-        # What was told before the failure is kept.
-        assert store.last_metric_steps([run_id]) == {run_id: 1}
-
-    def test_other_errors_are_introduced(self, store: Store) -> None:
-        def fall(*_args: Any, **_options: Any) -> Ended:
-            raise ZeroDivisionError("division by zero")
-
-        ids = store.add_runs([config(), config(seed=2)])
-        assert worker(store, train=fall).work(linger_s=0.01) == 2
-        for run_id in ids:
-            error = store.run(run_id).error
-            assert error is not None
-            assert error.message == (
-                "Training stopped with an unexpected error: ZeroDivisionError: division by zero"
-            )
-
-    def test_a_corpus_that_is_gone(self, store: Store) -> None:
-        def gone(_config: RunConfig) -> Corpus:
-            raise CorpusError("There is no corpus 'demo'.")
-
-        (run_id,) = store.add_runs([config()])
-        worker(store, prepare=gone).train_next()
-        error = store.run(run_id).error
-        assert error is not None
-        assert error.message == "There is no corpus 'demo'."
+        assert (run.error.type, run.error.message) == (type(raised).__name__, message)
+        assert "in fail" in run.error.traceback
+        assert store.last_metric_steps([run_id]) == {run_id: 1}  # what was recorded before is kept
 
     def test_a_description_that_no_longer_holds(self, store: Store) -> None:
         (run_id,) = store.add_runs([config()])
@@ -133,8 +116,7 @@ class TestWorker:
                 if not asked and store.run(run_id).step >= 30:
                     store.request_stop(run_id)
                     asked = True
-                    while not should_stop():
-                        time.sleep(0.002)
+                    wait_for(should_stop)
                 if asked:
                     steps_after.append(1)
                 return should_stop()
@@ -151,7 +133,8 @@ class TestWorker:
 
         def stopped_meanwhile(_config: RunConfig) -> Corpus:
             store.request_stop(run_id)
-            time.sleep(0.1)
+            seen = store.run(run_id).heartbeat_at
+            wait_for(lambda: store.run(run_id).heartbeat_at != seen)  # a beat that reads of the stop
             return CORPUS
 
         def never(*_args: Any, **_options: Any) -> Ended:
@@ -170,18 +153,6 @@ class TestWorker:
 
         worker(store, train=asked_at_the_end).train_next()
         assert store.state(run_id) is RunState.SUCCEEDED
-
-    def test_termination_cancels_the_run_and_claims_no_other(self, store: Store) -> None:
-        first, second = store.add_runs([config(epochs=1000), config(seed=2)])
-
-        def terminated(*args: Any, **options: Any) -> Ended:
-            busy.terminate()
-            return train(*args, **options)
-
-        busy = worker(store, train=terminated)
-        assert busy.work() == 1
-        assert store.state(first) is RunState.CANCELLED
-        assert store.state(second) is RunState.QUEUED
 
     def test_a_run_is_handed_back_where_its_worker_must_leave(self, store: Store) -> None:
         (run_id,) = store.add_runs([config(epochs=1000)])
@@ -206,27 +177,29 @@ class TestWorker:
         assert store.last_metric_steps([run_id]) == {run_id: 5}
         assert [event.kind for event in store.events(run_id)].count("cancelled") == 1
 
-    def test_a_terminated_run_says_from_where_it_can_go_on(self, store: Store) -> None:
-        first, second = store.add_runs([config(epochs=1000), config(seed=2, epochs=1000)])
-
-        def saved_and_terminated(*args: Any, **options: Any) -> Ended:
-            store.set_saved_step(first, 1200, OWNER)
-            busy.terminate()
-            return train(*args, **options)
-
-        busy = worker(store, train=saved_and_terminated)
-        busy.train_next(first)
-        told = "Its worker was told to end. It can be resumed from step 1,200."
-        assert told in [event.message for event in store.events(first)]
+    @pytest.mark.parametrize(
+        ("saved_step", "words"),
+        [
+            (1200, "It can be resumed from step 1,200."),
+            (None, "No step of it was saved: started again, it begins anew."),
+        ],
+    )
+    def test_a_terminated_run_says_from_where_it_can_go_on(
+        self, store: Store, saved_step: int | None, words: str
+    ) -> None:
+        first, second = store.add_runs([config(epochs=1000), config(seed=2)])
 
         def terminated(*args: Any, **options: Any) -> Ended:
+            if saved_step is not None:
+                store.set_saved_step(first, saved_step, OWNER)
             busy.terminate()
             return train(*args, **options)
 
         busy = worker(store, train=terminated)
-        busy.train_next(second)
-        told = "Its worker was told to end. No step of it was saved: started again, it begins anew."
-        assert told in [event.message for event in store.events(second)]
+        assert busy.work() == 1
+        assert store.state(first) is RunState.CANCELLED
+        assert f"Its worker was told to end. {words}" in [event.message for event in store.events(first)]
+        assert store.state(second) is RunState.QUEUED  # it claims no other
 
     @pytest.mark.parametrize("now", [False, True])
     def test_a_drained_machine(self, store: Store, now: bool) -> None:
@@ -276,28 +249,23 @@ class TestWorker:
         assert (run.state, run.owner, run.attempt, run.step) == (RunState.RUNNING, OTHER, 2, 0)
         assert store.metric_keys([run_id]) == []
 
-    def test_the_slots_device_is_used_where_none_was_chosen(self, store: Store) -> None:
-        store.add_runs([config(), config(device="cpu")])
-        used = []
-
-        def note_device(config: RunConfig) -> Corpus:
-            used.append(config.device)
-            return CORPUS
-
-        worker(store, prepare=note_device, device="cuda:1").work(linger_s=0.01)
-        assert used == ["cuda:1", "cpu"]
-
-    def test_a_scheduler_chooses_the_gpu(self, store: Store) -> None:
+    @pytest.mark.parametrize(
+        ("engine_job", "used"),
+        [
+            (None, ["cuda:1", "cpu", "cuda", "cuda:3"]),  # the slot's device, where none was chosen
+            ("ray task 1", ["cuda:1", "cpu", "cuda:1", "cuda:1"]),  # a scheduler chooses the GPU
+        ],
+    )
+    def test_devices(self, store: Store, engine_job: str | None, used: list[str]) -> None:
         store.add_runs([config(device=device) for device in ("auto", "cpu", "cuda", "cuda:3")])
-        used = []
+        devices = []
 
         def note_device(config: RunConfig) -> Corpus:
-            used.append(config.device)
+            devices.append(config.device)
             return CORPUS
 
-        placed = worker(store, prepare=note_device, device="cuda:1", engine_job="ray task 1")
-        placed.work(linger_s=0.01)
-        assert used == ["cuda:1", "cpu", "cuda:1", "cuda:1"]
+        worker(store, prepare=note_device, device="cuda:1", engine_job=engine_job).work(linger_s=0)
+        assert devices == used
 
     def test_log_files(self, tmp_path: Path) -> None:
         path = tmp_path / "run.log"
@@ -342,27 +310,12 @@ class TestSink:
         assert store.last_metric_steps([run_id]) == {run_id: 2}
         assert len(store.scores([run_id])) == 2
 
-    def test_writes_while_a_training_fails(self, store: Store) -> None:
-        run_id = claimed(store)
-
-        def fail() -> None:
-            with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
-                sink(step_metrics(1))
-                raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            fail()
-        assert store.last_metric_steps([run_id]) == {run_id: 1}
-
     def test_writes_while_the_training_is_silent(self, store: Store) -> None:
         run_id = claimed(store)
         with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=0.01) as sink:
             sink(step_metrics(7))
-            for _ in range(200):
-                if store.run(run_id).step == 7:
-                    break
-                time.sleep(0.01)
-            assert store.run(run_id).step == 7
+            sink(Saved(7, 0.3, 0.1, 1000))
+            wait_for(lambda: store.run(run_id).saved_step == 7)
 
     def test_a_store_that_fails_for_a_while_costs_nothing(self) -> None:
         store = FlakyStore.open("sqlite://")
@@ -425,12 +378,6 @@ class TestSink:
             sink.settle()
         assert store.run(run_id).saved_step is None
 
-    def test_a_saved_state_is_on_record(self, store: Store) -> None:
-        run_id = claimed(store)
-        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
-            sink(Saved(3, 0.3, 0.1, 1000))
-        assert store.run(run_id).saved_step == 3
-
     def test_a_note_of_the_trainings_course_is_told_once(self, store: Store) -> None:
         """A resumed training makes the steps after its state again, and says again what they were worth."""
         run_id = claimed(store)
@@ -456,47 +403,37 @@ class TestHeartbeat:
         run_id = claimed(store)
         first = store.run(run_id).heartbeat_at
         with Heartbeat(store, run_id, OWNER, StopSignal(), beat_s=0.005):
-            time.sleep(0.1)
-        last = store.run(run_id).heartbeat_at
-        assert first is not None
-        assert last is not None
-        assert last > first
-        time.sleep(0.03)
-        assert store.run(run_id).heartbeat_at == last
-
-    def test_ends_at_once(self, store: Store) -> None:
-        started = time.perf_counter()
-        with Heartbeat(store, claimed(store), OWNER, StopSignal(), beat_s=60):
-            pass
-        assert time.perf_counter() - started < 5
+            wait_for(lambda: store.run(run_id).heartbeat_at != first)
+        assert not any(thread.name == f"heartbeat-{run_id}" for thread in threading.enumerate())
+        with Heartbeat(store, run_id, OWNER, StopSignal(), beat_s=10 * PATIENCE_S):
+            pass  # ends at once
 
     def test_tells_whether_the_training_moves(self, store: Store) -> None:
         run_id = claimed(store)
         stop = StopSignal()
 
-        def moved() -> Any:
-            return store.run(run_id).progress_at
+        def beat() -> None:
+            before = store.run(run_id).heartbeat_at
+            wait_for(lambda: store.run(run_id).heartbeat_at != before)
 
         with Heartbeat(store, run_id, OWNER, stop, beat_s=0.005):
-            time.sleep(0.05)
-            assert moved() is None
+            beat()
+            assert store.run(run_id).progress_at is None
             stop()  # a training asks at every step
-            for _ in range(400):
-                if moved() is not None:
-                    break
-                time.sleep(0.005)
-            last = moved()
-            assert last is not None
-            time.sleep(0.05)
-            assert moved() == last
+            wait_for(lambda: store.run(run_id).progress_at is not None)
+            last = store.run(run_id).progress_at
+            beat()
+            beat()
+            assert store.run(run_id).progress_at == last
 
-    def test_learns_of_a_stop_and_of_a_stranger(self, store: Store) -> None:
-        asked, disowned = claimed(store, RunState.CANCELLING), claimed(store, RunState.LOST)
-        for run_id, reason in ((asked, StopReason.ASKED), (disowned, StopReason.DISOWNED)):
-            stop = StopSignal()
-            with Heartbeat(store, run_id, OWNER, stop, beat_s=0.005):
-                for _ in range(200):
-                    if stop():
-                        break
-                    time.sleep(0.005)
-            assert stop.reason is reason
+    @pytest.mark.parametrize(
+        ("state", "reason"),
+        [(RunState.CANCELLING, StopReason.ASKED), (RunState.LOST, StopReason.DISOWNED)],
+    )
+    def test_learns_of_a_stop_and_of_a_stranger(
+        self, store: Store, state: RunState, reason: StopReason
+    ) -> None:
+        stop = StopSignal()
+        with Heartbeat(store, claimed(store, state), OWNER, stop, beat_s=0.005):
+            wait_for(stop)
+        assert stop.reason is reason

@@ -1,4 +1,4 @@
-"""What every encoder is."""
+"""The interface of encoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bidirectional LSTM on top of another encoder (dissertation, section 2.4 and 6.1)."""
+"""A bidirectional LSTM on top of another encoder (dissertation, sections 2.4 and 6.1)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ class BiLSTM(nn.Module):
         """The states (B, L, D). Those of padding mean nothing."""
         states = self.below(batch)
         # The backward direction starts at each window's last subword, not in the padding.
-        if states.device.type == "cpu":
-            return self._read_mirrored(states, batch.lengths)
-        return self._read_packed(states, batch.lengths)
+        read = self._read_mirrored if states.device.type == "cpu" else self._read_packed
+        return read(states, batch.lengths)
 
     def words(self, batch: Batch) -> Tensor:
         """The states (n, D) of words' first subwords; the others are read to know them."""
@@ -41,33 +40,26 @@ class BiLSTM(nn.Module):
         return unpacked
 
     def _read_mirrored(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """The same, each direction a forward one, the second over mirrored windows: padding is last for both.
+        """The same with two forward readings, the second of mirrored windows: padding is last for both.
 
-        A processor's own LSTM (oneDNN) takes no packed windows, and is nearly twice as fast as torch's.
+        A CPU's own LSTM (oneDNN) takes no packed windows, and is nearly twice as fast as torch's.
         """
         width = states.shape[1]
         places, ends = torch.arange(width), lengths[:, None]
         mirrored = torch.where(places < ends, ends - 1 - places, places)
         rows = (torch.arange(len(lengths))[:, None] * width + mirrored).flatten()
 
-        def mirror(these: Tensor) -> Tensor:
-            return these.flatten(0, 1).index_select(0, rows).view_as(these)
+        def mirror(windows: Tensor) -> Tensor:
+            return windows.flatten(0, 1).index_select(0, rows).view_as(windows)
 
         return torch.cat([self._read(states, ""), mirror(self._read(mirror(states), "_reverse"))], dim=2)
 
     def _read(self, states: Tensor, direction: str) -> Tensor:
-        """What the weights of one direction read forwards in states (B, L, ·): (B, L, hidden)."""
+        """One direction's reading, forwards, of states (B, L, ·): (B, L, hidden)."""
         weights = [getattr(self.lstm, name + direction) for name in _WEIGHTS]
-        nothing = states.new_zeros(1, len(states), self.lstm.hidden_size)
-        read: Tensor = torch.lstm(
-            states,
-            (nothing, nothing),
-            weights,
-            has_biases=True,
-            num_layers=1,
-            dropout=0.0,
-            train=self.training,
-            bidirectional=False,
-            batch_first=True,
-        )[0]
+        zeros = states.new_zeros(1, len(states), self.lstm.hidden_size)
+        # has_biases, num_layers, dropout, train, bidirectional, batch_first
+        read: Tensor = torch.lstm(states, (zeros, zeros), weights, True, 1, 0.0, self.training, False, True)[
+            0
+        ]
         return read

@@ -1,7 +1,8 @@
-"""Encoders of BERT's family on real subwords alone, and at their last layer on words' first subwords alone.
+"""Speed tricks for encoders: BERT's family without padding, trained rows of a vocabulary, quick dropout.
 
-The weights stay those of the Transformers module, and its layers compute what they did. Only what they are
-given has no padding; windows meet in attention alone, which is told where each begins and ends.
+Layers read real subwords alone, and the last one words' first subwords alone. The weights stay those of the
+Transformers module, and its layers compute what they did on input without padding; windows meet in attention
+alone.
 """
 
 from __future__ import annotations
@@ -19,14 +20,12 @@ from torch.autograd import Function
 
 from core.encoding.batches import Batch
 
-# Rows of a matrix at places of a larger one, and back, without adding up anything.
-
 
 class Places:
     """Rows 0 … k-1 that lie at the different places `at` (k,) among `size`.
 
-    Both ways are a lookup, and so are their gradients: no two rows share a place. What stands where no row
-    lies must not count: it is spread as the first row once more, and gets no gradient.
+    Both ways are a lookup, and so are their gradients: no two rows share a place. Places without a row hold
+    the first row again; they must not count, and get no gradient.
     """
 
     def __init__(self, at: Tensor, size: int) -> None:
@@ -72,24 +71,20 @@ class _Gather(Function):
         places: Places = ctx.places
         if len(places.at) == places.size:
             return gradient.index_select(0, places.rows), None
-        # What was not picked had no part in the result.
         everywhere = gradient.new_zeros(places.size, *gradient.shape[1:])
         return everywhere.index_copy_(0, places.at, gradient), None
 
 
-# Training only those rows of a vocabulary that occur in the training text (docs/adr/0023).
-
-
 _MOST = 0.9
-"""Share of the rows from which on it is not worth leaving the others out."""
+"""Fraction of used rows from which on it is not worth leaving the others out."""
 
 
 class TrainedRows(nn.Module):
-    """An embedding (V, D) of which only the rows `used` (U,) are trained, in ascending order.
+    """An embedding (V, D) of which only the rows `used` (U,), ascending, are trained (docs/adr/0023).
 
-    The other rows never have a gradient, so AdamW would do no more than decay them, all by the same factor
-    1 − η·wd at every step. The weight stays as it was `pretrained`, and the product of those factors is
-    `decay`. It is no part of the state, as a frozen encoder is not: it is where the encoder is.
+    The other rows never have a gradient, so AdamW would only decay them, all by the same factor 1 − η·wd at
+    every step. They stay as `pretrained`, in the encoder's files and not in the state; `decay` is the product
+    of those factors.
     """
 
     pretrained: Tensor
@@ -100,9 +95,9 @@ class TrainedRows(nn.Module):
         super().__init__()
         weight = embedding.weight.detach()
         self.rows = nn.Parameter(weight[used])
-        # Not copied: it may be a file that is read where it is asked for, and most of it never is.
+        # Not copied: it may be a mapped file, most of which is never read.
         self.register_buffer("pretrained", weight, persistent=False)
-        # Where row v lies in `rows`; U, where nothing does, for the others.
+        # Where row v lies in `rows`; U for the others.
         place = torch.full((len(weight),), len(used)).index_put_((used,), torch.arange(len(used)))
         self.register_buffer("place", place, persistent=False)
         self.register_buffer("decay", torch.ones((), dtype=torch.float64))
@@ -120,7 +115,7 @@ class TrainedRows(nn.Module):
         return torch.where((places < trained)[..., None], known, others)
 
     def decay_with(self, optimiser: torch.optim.Optimizer) -> None:
-        """Let the other rows decay whenever this optimiser, which trains `rows`, makes a step."""
+        """Decay the other rows whenever this optimiser, which trains `rows`, makes a step."""
         (group,) = (
             number
             for number, group in enumerate(optimiser.param_groups)
@@ -128,14 +123,14 @@ class TrainedRows(nn.Module):
         )
 
         def after_step(optimiser: torch.optim.Optimizer, *_: Any) -> None:
-            options = optimiser.param_groups[group]  # looked up: a state that is loaded brings new ones
+            options = optimiser.param_groups[group]  # a loaded state brings new ones
             self.decay.mul_(1 - options["lr"] * options["weight_decay"])
 
         optimiser.register_step_post_hook(after_step)
 
     @torch.no_grad()
     def whole(self) -> nn.Embedding:
-        """All V rows as they are now, in an embedding of their own."""
+        """All V rows as they are now, as a plain embedding."""
         weight = self.pretrained * self.decay
         weight[self.place < len(self.rows)] = self.rows
         rows, features = weight.shape
@@ -145,8 +140,8 @@ class TrainedRows(nn.Module):
 def train_rows(model: Any, used: NDArray[np.integer]) -> TrainedRows | None:
     """Let a Transformers model train only the rows of its subwords `used`, in any order, repeated or not.
 
-    None, and the model as it was, where nearly all rows are used, and where its embedding is one of its own
-    making or another weight of the model, of which the gradient of the other rows would not be zero.
+    None, and the model as it was, where nearly all rows are used, and where its embedding is no plain one or
+    is shared with another module, so that the gradient of the other rows would not be zero.
     """
     embedding = _plain_embedding(model)
     rows = np.unique(used)
@@ -158,14 +153,14 @@ def train_rows(model: Any, used: NDArray[np.integer]) -> TrainedRows | None:
 
 
 def join_rows(model: Any) -> None:
-    """All rows of a Transformers model in one embedding again, for good: it is trained no further."""
+    """Put all rows of a Transformers model in one embedding again: it is trained no further."""
     trained = _input_embeddings(model)
     if isinstance(trained, TrainedRows):
         model.set_input_embeddings(trained.whole())
 
 
 def weight_count(model: nn.Module) -> int:
-    """How many weights a model has, each once; of a vocabulary all rows, however many are trained."""
+    """How many weights a model has; of a vocabulary all rows, however many are trained."""
     left_out = sum(
         part.pretrained.numel() - part.rows.numel()
         for part in model.modules()
@@ -176,7 +171,7 @@ def weight_count(model: nn.Module) -> int:
 
 @contextmanager
 def whole_vocabulary(model: Any) -> Iterator[None]:
-    """For a while a Transformers model has all its rows in one embedding again, as it is saved."""
+    """A context in which a Transformers model has all its rows in one embedding, as it is saved."""
     trained = _input_embeddings(model)
     join_rows(model)
     try:
@@ -189,13 +184,13 @@ def whole_vocabulary(model: Any) -> Iterator[None]:
 def _input_embeddings(model: Any) -> nn.Module | None:
     try:
         embedding: nn.Module = model.get_input_embeddings()
-    except NotImplementedError:  # a model of which Transformers does not know where it has them
+    except NotImplementedError:  # Transformers does not know where this model has them
         return None
     return embedding
 
 
 def _plain_embedding(model: Any) -> nn.Embedding | None:
-    """The embedding of a model's subwords, where nothing else reads its weight."""
+    """The embedding of a model's subwords, where no other module uses its weight."""
     embedding = _input_embeddings(model)
     if type(embedding) is not nn.Embedding or embedding.max_norm is not None or embedding.scale_grad_by_freq:
         return None
@@ -203,39 +198,36 @@ def _plain_embedding(model: Any) -> nn.Embedding | None:
     return embedding if shared == 1 else None
 
 
-# Dropout whose random numbers cost little on a processor.
-
-
 _LEVELS = 2**16
-"""A number of 16 random bits decides about a value, so that a share is met to within 1/131,072."""
+"""16 random bits decide about a value, so that p is met to within 1/131,072."""
 
 
 class Dropout(nn.Dropout):
-    """`nn.Dropout` with quicker random numbers on a processor."""
+    """`nn.Dropout` with quicker random numbers on a CPU."""
 
     def forward(self, values: Tensor) -> Tensor:
         return dropout(values, self.p, self.training)
 
 
-def dropout(values: Tensor, share: float, training: bool = True) -> Tensor:
-    """The values with that share of them zero, by chance, and the others scaled so that the mean stays.
+def dropout(values: Tensor, p: float, training: bool = True) -> Tensor:
+    """Each value zero with probability `p`, the others scaled by 1 / (1 − p).
 
-    On a processor torch draws its masks one double at a time, which took as long as a sixth of a layer's
-    matrix products; here they are bits of a generator that torch's own seeds anew for every call. So the
-    state of torch's generator is all that a training must keep to draw the same masks again.
+    On a CPU torch draws masks one double at a time, which took a sixth of a layer's matrix products. Here
+    they are bits of a generator that torch's own seeds for every call, so that the state of torch's generator
+    is all that a training must keep to draw the same masks again.
     """
-    if not training or share == 0.0:
+    if not training or p == 0.0:
         return values
-    kept = round((1.0 - share) * _LEVELS)
+    kept = round((1.0 - p) * _LEVELS)
     if values.device.type != "cpu" or kept in (0, _LEVELS):
-        return nn.functional.dropout(values, share, training=True)
+        return nn.functional.dropout(values, p, training=True)
     mask = _mask(values.shape, kept)
     dropped: Tensor = _Dropped.apply(values, mask, _LEVELS / kept)  # type: ignore[no-untyped-call] # torch's own
     return dropped
 
 
 def use_quick_dropout(module: nn.Module) -> None:
-    """Replace the dropout layers within a module; they hold no weights, so its state is as before."""
+    """Replace the dropout layers within a module; they hold no weights, so its state stays."""
     for parent in module.modules():
         for name, child in parent.named_children():
             if type(child) is nn.Dropout:
@@ -243,16 +235,16 @@ def use_quick_dropout(module: nn.Module) -> None:
 
 
 def _mask(shape: torch.Size, kept: int) -> Tensor:
-    """1 for `kept` of 65,536 values, 0 for the others; as bytes, for a product with bool takes longer."""
+    """1 for `kept` of 65,536 values, 0 for the others; uint8: multiplying by bool is about 4× slower."""
     seed = int(torch.empty((), dtype=torch.int64).random_())
-    # SFC64: the quickest generator of NumPy, of good quality; each of its numbers decides about four values.
+    # SFC64 is NumPy's quickest generator; each of its numbers decides about four values.
     numbers = np.random.SFC64(seed).random_raw(-(-shape.numel() // 4))
     bits = numbers.view(np.uint16)[: shape.numel()]
     return torch.from_numpy((bits < kept).view(np.uint8)).view(shape)
 
 
 class _Dropped(Function):
-    """values · mask · scale; what it keeps for its gradient is the mask, a byte a value."""
+    """values · mask · scale; only the mask is kept for the gradient, a byte a value."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, mask: Tensor, scale: float) -> Tensor:
@@ -326,34 +318,34 @@ class _Windows:
         self._real = self._places(batch.real)
 
     def layer(self, layer: Any, states: Tensor, *, words: bool = False) -> Tensor:
-        """What a layer makes of the states (S, D): all subwords', or those (n, D) of words' first ones."""
+        """A layer applied to the states (S, D): all subwords', or those (n, D) of words' first ones."""
         attention = layer.attention.self
-        asked, places = (self._first.gather(states), self._words) if words else (states, self._real)
+        rows, places = (self._first.gather(states), self._words) if words else (states, self._real)
         read = self._attention(
-            places.scatter(self._split(attention.query(asked))),
+            places.scatter(self._split(attention.query(rows))),
             self._real.scatter(self._split(attention.key(states))),
             self._real.scatter(self._split(attention.value(states))),
             attention.dropout.p if attention.training else 0.0,
         )
-        read = places.gather(read).view(asked.shape)
-        attended = layer.attention.output(read, asked)
+        read = places.gather(read).view(rows.shape)
+        attended = layer.attention.output(read, rows)
         result: Tensor = layer.output(layer.intermediate(attended), attended)
         return result
 
-    def _attention(self, queries: Tensor, keys: Tensor, values: Tensor, share: float) -> Tensor:
-        """What is read at each place, all (B·h·L, d), with that share of what would be read dropped."""
+    def _attention(self, queries: Tensor, keys: Tensor, values: Tensor, p: float) -> Tensor:
+        """Attention with dropout `p`, of queries, keys and values (B·h·L, d): (B·h·L, d)."""
         windows, length = self._batch.ids.shape
         size = queries.shape[-1]
-        if share and queries.device.type == "cpu":
-            # Spelt out, for torch has no kernel with dropout here, and draws the numbers slowly.
+        if p and queries.device.type == "cpu":
+            # Spelt out: torch has no kernel with dropout here, and draws the numbers slowly.
             queries, keys, values = (part.view(-1, length, size) for part in (queries, keys, values))
             scores = torch.baddbmm(self._hidden, queries, keys.transpose(1, 2), alpha=size**-0.5)
-            return torch.bmm(dropout(scores.softmax(dim=-1), share), values).view(-1, size)
+            return torch.bmm(dropout(scores.softmax(dim=-1), p), values).view(-1, size)
         queries, keys, values = (
             part.view(windows, self._heads, length, size) for part in (queries, keys, values)
         )
         read = nn.functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=self._seen, dropout_p=share
+            queries, keys, values, attn_mask=self._seen, dropout_p=p
         )
         return read.reshape(-1, size)
 
@@ -379,13 +371,13 @@ class _Windows:
 
     @cached_property
     def _seen(self) -> Tensor | None:
-        """(B, 1, 1, L): which subwords are no padding; None where all are."""
+        """(B, 1, 1, L): which subwords are real; None where all are."""
         batch = self._batch
         return batch.mask.bool()[:, None, None] if len(batch.real) < batch.mask.numel() else None
 
     @cached_property
     def _hidden(self) -> Tensor:
-        """(B·h, 1, L): what is added to a score before the softmax: -inf where there is padding."""
+        """(B·h, 1, L): added to the scores before the softmax: -inf where there is padding."""
         bias = torch.zeros(self._batch.mask.shape, device=self._batch.mask.device)
         bias = bias.masked_fill_(self._batch.mask == 0, -torch.inf)
         return bias.repeat_interleave(self._heads, dim=0)[:, None]

@@ -18,9 +18,12 @@ from core.encoding.batches import AT_ONCE, IGNORED, Batch, Batches
 from core.encoding.encoded import EncodedText
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
 
+_MOST_BYTES = 64_000_000
+"""Bytes of states that a CachedTransformer keeps."""
+
 
 class FrozenFeatures(nn.Module):
-    """Looks up the states of a split's subwords in a table (S, D). `use` changes the split."""
+    """Looks up the states of a split's subwords in a table (S, D); FeatureTables changes the table."""
 
     table: Tensor
 
@@ -28,10 +31,6 @@ class FrozenFeatures(nn.Module):
         super().__init__()
         self.features = features
         self.register_buffer("table", torch.zeros(0, features), persistent=False)
-
-    def use(self, table: Tensor) -> None:
-        """Look states up in this table (S, D), on this module's device, from now on."""
-        self.table = table
 
     def forward(self, batch: Batch) -> Tensor:
         return self.table[batch.places]
@@ -42,30 +41,26 @@ class FrozenFeatures(nn.Module):
 
 
 class FeatureTables:
-    """The states of whole splits, computed once by a frozen encoder and kept on disk as computed, in float32.
+    """The states of whole splits, computed once by a frozen encoder and kept on disk in float32.
 
-    The cache is keyed by the encoder's weights and precision and by the text, so any run over the same
-    encoder and sentences finds them, and need not load the encoder. Tables in float16, which older versions
-    kept, are computed anew.
+    Files are keyed by the encoder's weights and precision and by the text, so that any run over the same
+    encoder and sentences finds them, and need not load the encoder.
     """
 
     def __init__(self, encoder: LazyTransformer, lookup: FrozenFeatures, pad: int, cache: Path) -> None:
-        self._encoder = encoder
-        self._lookup = lookup
-        self._pad = pad
-        self._cache = cache
+        self._encoder, self._lookup, self._pad, self._cache = encoder, lookup, pad, cache
         self._tables: dict[str, Tensor] = {}
 
     def look_up(self, text: EncodedText, text_key: str) -> None:
-        """Let the lookup use this text's states (S, D) from now on; computed now where they are not there."""
+        """Let the lookup use this text's states (S, D) from now on; computed now where they are missing."""
         if not self.has(text, text_key):
             self.compute(text, text_key)
-        self._lookup.use(self._tables[text_key])
+        self._lookup.table = self._tables[text_key]
 
     def has(self, text: EncodedText, text_key: str) -> bool:
-        """Whether this text's states are there: in memory, or on disk from an earlier run."""
+        """Whether this text's states are in memory, or on disk from an earlier run."""
         if text_key not in self._tables:
-            table = _stored(self._path(text_key), (len(text.ids), self._encoder.features))
+            table = _read(self._path(text_key), (len(text.ids), self._encoder.features))
             if table is None:
                 return False
             self._keep(text_key, table)
@@ -81,7 +76,11 @@ class FeatureTables:
         table = self._states(text, should_stop)
         if table is None:
             return False
-        _store(self._path(text_key), table)
+        path = self._path(text_key)
+        # Written beside and renamed: two workers may compute the same table at once.
+        temporary = path.with_name(f"{path.stem}.{os.getpid()}.tmp.npy")
+        np.save(temporary, table.numpy(), allow_pickle=False)
+        temporary.replace(path)
         self._keep(text_key, table)
         return True
 
@@ -107,7 +106,7 @@ class FeatureTables:
         return table
 
 
-def _stored(path: Path, shape: tuple[int, int]) -> Tensor | None:
+def _read(path: Path, shape: tuple[int, int]) -> Tensor | None:
     """The table in that file; None where there is none, or one of another type or cut off while written."""
     if not path.is_file():
         return None
@@ -120,24 +119,9 @@ def _stored(path: Path, shape: tuple[int, int]) -> Tensor | None:
     return torch.from_numpy(table) if same else None
 
 
-def _store(path: Path, table: Tensor) -> None:
-    """Written beside and renamed: two workers may compute the same table at once."""
-    temporary = path.with_name(f"{path.stem}.{os.getpid()}.tmp.npy")
-    np.save(temporary, table.numpy(), allow_pickle=False)
-    temporary.replace(path)
-
-
-# A frozen transformer that all taggers over it share, and that reads the same words once.
-
-
-_MOST_BYTES = 64_000_000
-
-
 class CachedTransformer(nn.Module):
-    """Gives the states of a transformer, those of the last batches from memory.
-
-    A sentence shown with the labels of eight runs over one frozen encoder is so encoded once. For inference
-    on the CPU; several threads may call it.
+    """A transformer that keeps the states of its last batches: a sentence shown with the labels of eight runs
+    over one frozen encoder is encoded once. For inference on the CPU; several threads may call it.
     """
 
     def __init__(self, transformer: Transformer) -> None:
@@ -149,15 +133,15 @@ class CachedTransformer(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """The states (B, L, D) of all subwords."""
-        return self._remembered(batch, self.transformer, ())
+        return self._cached(batch, self.transformer, ())
 
     def words(self, batch: Batch) -> Tensor:
         """The states (n, D) of words' first subwords."""
-        return self._remembered(batch, self.transformer.words, batch.rows.numpy().tobytes())
+        return self._cached(batch, self.transformer.words, batch.rows.numpy().tobytes())
 
-    def _remembered(self, batch: Batch, compute: Callable[[Batch], Tensor], asked: object) -> Tensor:
+    def _cached(self, batch: Batch, compute: Callable[[Batch], Tensor], rows: object) -> Tensor:
         # The mask too: a text may hold the padding subword itself.
-        key = (batch.ids.shape, batch.ids.numpy().tobytes(), batch.mask.numpy().tobytes(), asked)
+        key = (batch.ids.shape, batch.ids.numpy().tobytes(), batch.mask.numpy().tobytes(), rows)
         with self._lock:
             if key not in self._states:
                 self._states[key] = compute(batch)
@@ -170,5 +154,5 @@ class CachedTransformer(nn.Module):
 
 @lru_cache(maxsize=2)
 def shared_transformer(encoder: str) -> CachedTransformer:
-    """The named encoder as it was pre-trained, one in memory for all who ask. Raises EncoderError."""
+    """The named encoder as it was pre-trained, one in memory for all that use it. Raises EncoderError."""
     return CachedTransformer(load_transformer(encoder, half=False).eval())

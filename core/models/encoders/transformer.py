@@ -41,10 +41,11 @@ from core.registry import ENCODERS, base_name
 
 
 class Transformer(nn.Module):
-    """The last hidden states of a Transformers model, computed in bfloat16 where `half` asks for it.
+    """The last hidden states of a Transformers model, computed in bfloat16 where `half` is true.
 
-    Of BERT's family on a processor without padding (`packed`). Any other model, and a GPU, which small steps
-    keep waiting for its next operation, as Transformers does it, in a quarter fewer operations.
+    BERT's family is computed without padding on a CPU (core.models.encoders.fast_bert). Other models, and a
+    GPU, which small steps keep waiting for its next operation, run Transformers' own code: a quarter fewer
+    operations.
     """
 
     def __init__(self, inner: Any, *, half: bool) -> None:
@@ -56,9 +57,12 @@ class Transformer(nn.Module):
         use_quick_dropout(inner)
 
     def forward(self, batch: Batch) -> Tensor:
+        """The states (B, L, D), zeros or states of padding where there is padding."""
         with self._precision(batch):
             if self._computes_packed(batch):
-                return _padded(real_states(self.inner, batch).float(), batch)
+                real = real_states(self.inner, batch).float()
+                places = Places(batch.real, batch.ids.numel())
+                return places.scatter(real).view(*batch.ids.shape, -1)
             states: Tensor = self.inner(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
             return states.float()
 
@@ -76,11 +80,6 @@ class Transformer(nn.Module):
         return torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.half_precision)
 
 
-def _padded(states: Tensor, batch: Batch) -> Tensor:
-    """The states (S, D) of real subwords as (B, L, D), zeros for padding."""
-    return Places(batch.real, batch.ids.numel()).scatter(states).view(*batch.ids.shape, -1)
-
-
 def load_transformer(encoder: str, *, half: bool) -> Transformer:
     """The named encoder with its pre-trained weights in float32, without a pooler.
 
@@ -90,22 +89,21 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()  # a worker's log is read by people
-    source = locate(encoder)
-    spec = ENCODERS.get(base_name(encoder))
+    source, name = locate(encoder), base_name(encoder)
+    spec = ENCODERS.get(name)
     if spec and spec.source.startswith("package:"):
         verify_packaged_weights(spec.source.removeprefix("package:"))
     try:
-        # float32 is asked for: the default would keep a half-precision checkpoint as it is.
-        # The pooler reads [CLS] alone and would be weights that no task trains.
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         check_description(config.to_dict() | {"attn_implementation": config._attn_implementation}, source)
         check_index(_index(source), source)
+        # The pooler reads [CLS] alone and would be weights that no task trains.
         accepted = inspect.signature(MODEL_MAPPING[type(config)].__init__).parameters
         extra = {"add_pooling_layer": False} if "add_pooling_layer" in accepted else {}
-        with _quiet("transformers"):
+        with _errors_only("transformers"):
             inner, report = AutoModel.from_pretrained(
                 source,
-                dtype=torch.float32,
+                dtype=torch.float32,  # the default would keep a half-precision checkpoint as it is
                 use_safetensors=True,
                 trust_remote_code=False,
                 output_loading_info=True,
@@ -114,15 +112,14 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         if "trust_remote_code" in str(error):
             raise EncoderError(
-                f"The encoder '{base_name(encoder)}' comes with Python code of its own, which is never run "
-                "here; choose one whose architecture Transformers has."
+                f"The encoder '{name}' comes with Python code of its own, which is never run here; choose "
+                "one whose architecture Transformers has."
             ) from None
-        raise EncoderError(f"The encoder '{base_name(encoder)}' cannot be loaded: {error}") from error
+        raise EncoderError(f"The encoder '{name}' cannot be loaded: {error}") from error
     # Transformers fills what is missing with random numbers and only mentions it.
-    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
-    if missing:
+    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):
         raise EncoderError(
-            f"The encoder '{base_name(encoder)}' lacks weights of its architecture: {', '.join(missing[:3])}."
+            f"The encoder '{name}' lacks weights of its architecture: {', '.join(missing[:3])}."
         )
     return Transformer(inner, half=half)
 
@@ -141,18 +138,15 @@ def _index(source: str) -> Path:
 
 
 @contextmanager
-def _quiet(logger: str) -> Iterator[None]:
-    """Errors only from that logger, for a while: its report on left-out poolers is looked at here instead."""
-    chosen = logging.getLogger(logger)
-    before = chosen.level
-    chosen.setLevel(logging.ERROR)
+def _errors_only(name: str) -> Iterator[None]:
+    """Silence that logger's warnings: its report on left-out poolers is checked here instead."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        chosen.setLevel(before)
-
-
-# A pre-trained transformer that is loaded only once somebody needs its weights.
+        logger.setLevel(before)
 
 
 @dataclass(frozen=True)
@@ -169,11 +163,11 @@ class _Known:
 
 
 class LazyTransformer:
-    """The named encoder as it was pre-trained: its numbers of `features` and `parameters`, and the
-    `fingerprint` of its weights and precision. `load` gives the encoder itself, in memory from then on.
+    """A pre-trained encoder that is loaded only when its weights are needed.
 
-    The three are remembered in the folder `cache` for as long as the encoder's files are as they were, so
-    that they are read once and not for each of a thousand runs. Raises as `load_transformer`.
+    `features`, `parameters` and the `fingerprint` of its weights and precision are kept in the folder `cache`
+    for as long as the encoder's files have the same signature, so that these are read once and not for each
+    of a thousand runs. Raises as `load_transformer`.
     """
 
     def __init__(self, encoder: str, *, half: bool, device: torch.device, cache: Path) -> None:
@@ -181,23 +175,25 @@ class LazyTransformer:
         self._loaded: Transformer | None = None
         files = signature(locate(encoder))
         path = None if files is None else cache / f"{files}-{'bf16' if half else 'fp32'}.json"
-        known = None if path is None else _remembered(path)
+        known = None if path is None else _read(path)
         if known is None:
             loaded = self.load()
             known = _Known(loaded.features, _fingerprint(loaded), weight_count(loaded))
-            if path is not None:
-                _remember(path, known)
+            if path is not None:  # written beside and renamed: two workers may do so at once
+                temporary = path.with_suffix(f".{os.getpid()}.tmp")
+                temporary.write_text(json.dumps(asdict(known)), encoding="utf-8")
+                temporary.replace(path)
         self.features, self.fingerprint, self.parameters = known.features, known.fingerprint, known.parameters
 
     def load(self) -> Transformer:
-        """The encoder on the device, in the mode of prediction."""
+        """The encoder on the device, in evaluation mode; in memory from then on."""
         if self._loaded is None:
             self._loaded = load_transformer(self._encoder, half=self._half).to(self._device).eval()
         return self._loaded
 
 
 def _fingerprint(encoder: Transformer) -> str:
-    """Of an encoder's weights and of the precision that it computes in."""
+    """Hash of an encoder's weights and of the precision that it computes in."""
     digest = hashlib.sha256(str(encoder.half_precision).encode())
     for name, value in encoder.inner.state_dict().items():
         digest.update(name.encode())
@@ -205,16 +201,9 @@ def _fingerprint(encoder: Transformer) -> str:
     return digest.hexdigest()[:16]
 
 
-def _remembered(path: Path) -> _Known | None:
-    """None where nothing is remembered there, or nothing that can be read."""
+def _read(path: Path) -> _Known | None:
+    """None where there is no such file, or none that can be used."""
     try:
         return _Known(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-
-
-def _remember(path: Path, known: _Known) -> None:
-    """Written beside and renamed: two workers may do so at once."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(asdict(known)), encoding="utf-8")
-    temporary.replace(path)

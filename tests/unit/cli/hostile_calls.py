@@ -26,169 +26,89 @@ _SEEDS = (
     *("", "0", "-1", "1-", "-", "5-1", "1-1-1", "1..5", "1_0", "١-٣", "1-10001", "0-999999999999", "1–3,x"),
     *(_LONG, f"1-{_LONG}", "2147483648", "1-10000,10001-20000,20001-30000", "1e3", "1.0", ",", "nan"),
 )
+_NAMES_WORDS = r"""
+. .. / ~ ~nobody-here ~nobody-here/x - -- 💥 <b> %s {} ' " \ C:\x con /dev/zero /dev/null /proc/self/mem
+/etc/passwd /etc/shadow
+"""
 _NAMES = (
-    *("", " ", ".", "..", "/", "~", "~nobody-here", "~nobody-here/x", "a" * 300, "a/" * 3000, "a" * 5000),
+    *_NAMES_WORDS.split(),
     *(
-        "-",
-        "--",
-        "\x1b[2J",
-        "a\nb",
-        "\u202e",
-        "💥",
-        "<b>",
-        "../" * 50,
-        "%s",
-        "{}",
-        "'",
-        '"',
-        "\\",
-        "C:\\x",
-        "con",
-    ),
-    *("/dev/zero", "/dev/null", "/proc/self/mem", "/etc/passwd", "/etc/shadow", "\udcff\udcfe", "\ud800"),
-)
-_DERIVED = (
-    *(
-        "joined:demo",
-        "joined:",
-        "joined:+",
-        "joined:demo+demo",
-        "joined:demo+",
-        "apart:",
-        "apart:demo",
-        "x:demo",
-    ),
-    *("apart:demo?tokens=1_0", "apart:demo?tokens=", "apart:demo?tokens=0", f"apart:demo?tokens={_LONG}"),
-    *(
-        "demo?train=١",
-        "demo?train=-1",
-        "demo?train=1e3",
-        "demo?train=5&train=5",
-        "demo?x=1",
-        "demo?",
-        "demo?&",
-    ),
-    *("simulated:demo?task=ner&tasks=5&alpha=1_0", "simulated:demo", "simulated:demo?task=x&tasks=2"),
-    *("simulated:demo?task=ner&tasks=99999999", "simulated:demo?task=ner&tasks=5&alpha=nan"),
-    *(
-        "joined:joined:demo+demo-pos-a",
-        "apart:apart:demo?tokens=5",
-        f"demo?train={10**9}",
-        "joined:demo?train=5",
-    ),
-    *("apart:demo?tokens=5,5,5,5,5,5,5,5,5", "+".join(["demo"] * 500), "joined:" + "+".join(["demo"] * 500)),
-)
-_FILTERS = (
-    *(
-        "created<99999999999999999d",
-        "created<1_0d",
-        "created<٣d",
-        f"created<{_LONG}d",
-        "created<-1d",
-        "created<1e9d",
-    ),
-    *(
-        "created>9999-12-31",
-        "created>0001-01-01",
-        "created:9999-12-31",
-        "created:0000-00-00",
-        "created>2026-W01",
-    ),
-    *("created>٢٠٢٦-٠١-٠١", "created<nand", "created<infd", "ended>99999-01-01", "created:*", "created<*"),
-    *(
-        "lambda<1_0",
-        "lambda<١",
-        "lambda<nan",
-        "lambda<inf",
-        f"lambda<{_LONG}",
-        "seed:1e400",
-        "run:1.5",
-        f"run:{_LONG}",
-    ),
-    *(_LONG, "-" + _LONG, "١", "run:", "run:,", ":", "<", "-", "--", '"', '"a', 'note:"', "tag:" + "*" * 60),
-    *(
-        "note:" + "*a" * 40 + "b",
-        "x:1",
-        "state:asleep",
-        "archived:maybe",
-        "AND",
-        "(",
-        "[",
-        "\\",
-        "note:\\",
-        "a" * 9000,
-    ),
-    *("tag:\ud800", "seed:" + ",".join(["1"] * 5000), "minutes<1e-400", "run:٣", "lambda:" + "1" * 400),
-)
-_URLS = tuple(
-    url.replace("PW", PASSWORD)
-    for url in (
-        "postgresql://me:PW@host:port/db",
-        "postgresql://me:PW@host:99999999/db",
-        "postgresql://me:PW@[::1/db",
-        "postgresql://me:PW@/db",
-        "postgresql://me:PW@",
-        "postgresql:/me:PW@host/db",
-        "me:PW@host/db",
-        "postgresql://me:PW/word@host/db",
-        "postgresql://me:PW@127.0.0.1:1/db?connect_timeout=x",
-        "postgresql://me:PW@127.0.0.1:1/db",
-        "postgresql://me:PW@127.0.0.1:1/db?nonsense=1",
-        "postgresql://127.0.0.1:1/db?password=PW",
-        "postgresql://me@127.0.0.1:1/db?password=PW&password=PW",
-        "postgresql+nodriver://me:PW@h/db",
-        "oracle://me:PW@h/db",
-        "mysql://me:PW@h/db",
-        "sqlite://me:PW@host/db",
-        "sqlite://me:PW@/x.db",
-        "://me:PW@h",
-        "postgresql://me:PW@h:1:2/db",
-        "postgresql://me:PW@PW:PW/db",
-        "postgresql+psycopg://me:PW@127.0.0.1:1/",
-        "postgres://me:PW@127.0.0.1:1/db",
-        "postgresql://me:PW%@127.0.0.1:1/db",
-        "postgresql://me:PW@h\ud800/db",
-        "http://me:PW@h/db",
-        "postgresql://me:PW@127.0.0.1:1/db?sslpassword=PW&sslmode=x",
-        "postgresql://me:PW@127.0.0.1:1/" + "d" * 5000,
-        "postgresql://me:PW@" + "h" * 300 + "/db",
-        "postgresql://me:PW@h h/db",
-        "sqlite:///~nobody-here/x.db",
-        "sqlite:///" + "a" * 300,
-        "sqlite:///" + "a/" * 3000,
-        "sqlite:///a.db?x=PW&y=1",
-        "sqlite:///a.db?timeout=x",
-        "sqlite:///file:x?mode=ro&uri=true",
-        "sqlite:///:memory:?x=1",
-        "sqlite:////dev/zero",
-        "sqlite:////dev/null",
-        "sqlite:////proc/x.db",
-        "sqlite:////",
-        "sqlite:///.",
-        "sqlite",
-        "sqlite:",
         "",
         " ",
-        "sqlite:///a\ud800",
-        "sqlite+nodriver:///a.db",
-        "sqlite+aiosqlite:///a.db",
-        "sqlite+pysqlcipher://:PW@/a.db",
-        "postgresql+asyncpg://me:PW@127.0.0.1:1/db",
-    )
-)
-_RUN_VERBS = (
-    *(
-        ("show",),
-        ("metrics",),
-        ("relations",),
-        ("resume",),
-        ("retry",),
-        ("archive",),
-        ("restore",),
-        ("stop",),
+        "a" * 300,
+        "a/" * 3000,
+        "a" * 5000,
+        "../" * 50,
+        "a\nb",
+        "\x1b[2J",
+        "\u202e",
+        "\udcff\udcfe",
+        "\ud800",
     ),
-    *(("results",), ("delete", "--yes")),
 )
+_DERIVED_WORDS = r"""
+joined:demo joined: joined:+ joined:demo+demo joined:demo+ apart: apart:demo x:demo
+apart:demo?tokens=1_0 apart:demo?tokens= apart:demo?tokens=0 apart:demo?tokens=5,5,5,5,5,5,5,5,5
+demo?train=١ demo?train=-1 demo?train=1e3 demo?train=5&train=5 demo?x=1 demo? demo?&
+simulated:demo?task=ner&tasks=5&alpha=1_0 simulated:demo simulated:demo?task=x&tasks=2
+simulated:demo?task=ner&tasks=99999999 simulated:demo?task=ner&tasks=5&alpha=nan
+joined:joined:demo+demo-pos-a apart:apart:demo?tokens=5 joined:demo?train=5 demo?train=1000000000
+"""
+_DERIVED = (
+    *_DERIVED_WORDS.split(),
+    *(f"apart:demo?tokens={_LONG}", "+".join(["demo"] * 500), "joined:" + "+".join(["demo"] * 500)),
+)
+_FILTERS_WORDS = r"""
+created<99999999999999999d created<1_0d created<٣d created<-1d created<1e9d created<nand created<infd
+created>9999-12-31 created>0001-01-01 created:9999-12-31 created:0000-00-00 created>2026-W01
+created>٢٠٢٦-٠١-٠١ ended>99999-01-01 created:* created<* lambda<1_0 lambda<١ lambda<nan lambda<inf
+seed:1e400 run:1.5 ١ run: run:, : < - -- " "a note:" x:1 state:asleep archived:maybe AND ( [ \ note:\
+minutes<1e-400 run:٣
+"""
+_FILTERS = (
+    *_FILTERS_WORDS.split(),
+    *(f"created<{_LONG}d", f"lambda<{_LONG}", f"run:{_LONG}", _LONG, f"-{_LONG}", "lambda:" + "1" * 400),
+    *(
+        "tag:" + "*" * 60,
+        "note:" + "*a" * 40 + "b",
+        "a" * 9000,
+        "tag:\ud800",
+        "seed:" + ",".join(["1"] * 5000),
+    ),
+)
+_URL_WORDS = """
+postgresql://me:PW@host:port/db postgresql://me:PW@host:99999999/db postgresql://me:PW@[::1/db
+postgresql://me:PW@/db postgresql://me:PW@ postgresql:/me:PW@host/db me:PW@host/db
+postgresql://me:PW/word@host/db postgresql://me:PW@127.0.0.1:1/db?connect_timeout=x
+postgresql://me:PW@127.0.0.1:1/db postgresql://me:PW@127.0.0.1:1/db?nonsense=1
+postgresql://127.0.0.1:1/db?password=PW postgresql://me@127.0.0.1:1/db?password=PW&password=PW
+postgresql+nodriver://me:PW@h/db oracle://me:PW@h/db mysql://me:PW@h/db sqlite://me:PW@host/db
+sqlite://me:PW@/x.db ://me:PW@h postgresql://me:PW@h:1:2/db postgresql://me:PW@PW:PW/db
+postgresql+psycopg://me:PW@127.0.0.1:1/ postgres://me:PW@127.0.0.1:1/db http://me:PW@h/db
+postgresql://me:PW%@127.0.0.1:1/db postgresql+asyncpg://me:PW@127.0.0.1:1/db
+postgresql://me:PW@127.0.0.1:1/db?sslpassword=PW&sslmode=x sqlite+pysqlcipher://:PW@/a.db
+sqlite:///~nobody-here/x.db sqlite:///a.db?x=PW&y=1 sqlite:///a.db?timeout=x
+sqlite:///file:x?mode=ro&uri=true sqlite:///:memory:?x=1 sqlite:////dev/zero sqlite:////dev/null
+sqlite:////proc/x.db sqlite://// sqlite:///. sqlite sqlite: sqlite+nodriver:///a.db
+sqlite+aiosqlite:///a.db
+"""
+_URLS = (
+    *(url.replace("PW", PASSWORD) for url in _URL_WORDS.split()),
+    *(
+        url.replace("PW", PASSWORD)
+        for url in (
+            "postgresql://me:PW@h\ud800/db",
+            "postgresql://me:PW@127.0.0.1:1/" + "d" * 5000,
+            "postgresql://me:PW@" + "h" * 300 + "/db",
+            "postgresql://me:PW@h h/db",
+            "sqlite:///" + "a" * 300,
+            "sqlite:///" + "a/" * 3000,
+            "sqlite:///a\ud800",
+        )
+    ),
+    *("", " "),
+)
+_RUN_VERBS = ("show", "metrics", "relations", "resume", "retry", "archive", "restore", "stop", "results")
 
 
 def hostile_calls(folder: Path, run: str) -> Iterator[tuple[str, ...]]:
@@ -199,9 +119,9 @@ def hostile_calls(folder: Path, run: str) -> Iterator[tuple[str, ...]]:
     (folder / "empty.txt").write_text("")
     files = (*_NAMES, str(pipe), str(folder), str(folder / "latin.txt"), str(folder / "empty.txt"))
 
-    for verb in _RUN_VERBS:
-        yield from ((*verb, number) for number in _INTEGERS)
     for number in _INTEGERS:
+        yield from ((verb, number) for verb in _RUN_VERBS)
+        yield "delete", "--yes", number
         yield "note", number, "text"
         yield "label", number, "--add", "x"
         yield "tag", number, "Hello ."

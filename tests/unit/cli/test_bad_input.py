@@ -19,17 +19,11 @@ class TestBadInput:
         ("options", "words"),
         [
             (("--lambda", "-1"), ["lambda", "-1", "> 0"]),
-            (("--lambda", "much"), ["lambda", "much"]),
             (("--seeds", ""), ["seed", "empty"]),
             (("--seeds", "0"), ["seeds", "1,2,3"]),
-            (("--seeds", "-3"), ["seed", "-3"]),
-            (("--epochs", "0"), ["epochs", "≥ 1"]),
-            (("--fraction", "1.5"), ["fraction", "≤ 1"]),
             (("--paradigm", "mtm"), ["paradigm", "mtm", "stl", "mrn"]),
-            (("--prior", "strong"), ["prior", "strong", "relational"]),
             (("--alignment", "loose"), ["alignment", "loose", "exact"]),
             (("--alignment", "mapping"), ["alignment", "CSV file", "mapping:labels.csv"]),
-            (("--alignment", "exact:labels.csv"), ["alignment", "only mapping takes a file"]),
             (("--alignment", "mapping:nowhere.csv"), ["no file nowhere.csv", "check"]),
             (("--tasks", "ner,height"), ["height", "ner, toy"]),
             (("--tasks", "ner"), ["MRN", "two tasks"]),
@@ -39,18 +33,10 @@ class TestBadInput:
             (("--preset", "mine"), ["mine", "dissertation"]),
             (("--columns", "ner,toy"), ["tokens"]),
             (("--lambda", "1_0"), ["lambda", "'1_0' is not a number"]),
-            (("--lambda", "inf"), ["lambda", "not a number"]),
-            (("--fraction", "\u0661"), ["fraction", "not a number"]),
-            (("--epochs", "1_0"), ["epochs", "not a whole number"]),
             (("--epochs", "9" * 5000), ["epochs", "(5,000 characters)"]),
-            (("--set", "dropout=0.1_5"), ["dropout", "not a number"]),
-            (("--seeds", "1_0"), ["seed", "1_0"]),
-            (("--seeds", "1-10000", "--epochs", "1-24"), ["epochs", "1-24"]),
             (("--seeds", "1-10000", "--epochs", ",".join(map(str, range(1, 25)))), ["more than 10,000 runs"]),
             (("--priority", "1_0"), ["--priority", "1_0", "from -1,000 to 1,000"]),
-            (("--retries", " 1"), ["--retries", "whole number"]),
             (("--encoder", "a" * 300), ["a" * 300]),
-            (("--encoder", "~nobody-here/x"), ["~nobody-here/x"]),
             (("--alignment", f"mapping:{'a' * 300}"), ["cannot be read", "too long"]),
             (("--sweep", "\udcff"), ["not UTF-8", "\\udcff"]),
         ],
@@ -101,14 +87,9 @@ class TestBadInput:
     def test_unknown_runs(self, lab: Laboratory, verb: str) -> None:
         assert "no run 7" in lab.refusal(verb, "7")
 
-    @pytest.mark.parametrize(
-        "number", [str(2**63), str(2**64), "9" * 5000, "-1", "1_0", " 1", "\u0661", "1.0"]
-    )
-    @pytest.mark.parametrize(
-        "verb", ["show", "metrics", "relations", "results", "resume", "retry", "archive", "restore", "delete"]
-    )
-    def test_what_is_no_number_of_a_run(self, lab: Laboratory, verb: str, number: str) -> None:
-        assert "is not the number of a run" in lab.refusal(verb, "--", number)
+    @pytest.mark.parametrize("number", [str(2**63), "9" * 5000, "-1", "1_0", " 1", "\u0661", "1.0"])
+    def test_what_is_no_number_of_a_run(self, lab: Laboratory, number: str) -> None:
+        assert "is not the number of a run" in lab.refusal("show", "--", number)
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -119,8 +100,6 @@ class TestBadInput:
                 "from 0 to 1",
             ),
             (("runs", "--filter", "created<1_0d"), "takes a day such as"),
-            (("runs", "--filter", "created<\u0663d"), "takes a day such as"),
-            (("runs", "--filter", "lambda<1_0"), "lambda is a number"),
             (("runs", "--limit", "1_0"), "--limit"),
             (("study", "priors", "--dry-run", "--seeds", "2147483648"), "--seeds"),
             (("study", "priors", "--dry-run", "--setting", ""), "the list is empty"),
@@ -137,10 +116,6 @@ class TestBadInput:
     )
     def test_what_cannot_be(self, lab: Laboratory, arguments: tuple[str, ...], words: str) -> None:
         assert words in lab.refusal(*arguments)
-
-    @pytest.mark.parametrize("text", ["created<99999999999999999d", "9" * 5000, "-" + "9" * 5000])
-    def test_filters_that_no_run_fits(self, lab: Laboratory, text: str) -> None:
-        lab.answer("runs", "--filter", text)
 
     def test_files_that_never_end(self, lab: Laboratory, tmp_path: Path) -> None:
         pipe = tmp_path / "pipe.conll"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import MRNLabError
-from core.store import RunState, Store
+from core.store import RunState
 from jobs.cli import launch
 from jobs.cli.launch import wait_for_runs
 from tests.making import (
@@ -48,11 +48,6 @@ class TestLaunch:
             ("mrn", 0.01, 1), ("mrn", 0.01, 2), ("mrn", 0.1, 1), ("mrn", 0.1, 2),
         ]  # fmt: skip
 
-    def test_how_runs_wait_and_come_back(self, lab: Laboratory, corpus: Path) -> None:
-        lab.answer(*launch_arguments(corpus, "--priority", "-2", "--retries", "3"))
-        run = lab.store.run(1)
-        assert (run.priority, run.retries) == (-2, 3)
-
     def test_the_dissertation_preset_prints_every_published_value(
         self, lab: Laboratory, corpus: Path
     ) -> None:
@@ -63,16 +58,6 @@ class TestLaunch:
         published = {field: value for field, value, _ in PUBLISHED if field != "encoder"}
         printed = {field: run["config"][field] for field in published}
         assert printed == published | {"learn": list(published["learn"])}
-
-    def test_a_preset(self, lab: Laboratory, corpus: Path) -> None:
-        lab.answer(
-            *launch_arguments(
-                corpus, "--preset", "dissertation", "--encoder", "minilm", "--paradigm", "mtl,mrn"
-            )
-        )
-        mrn, mtl = lab.store.runs()
-        assert (mrn.config.prior, mrn.config.lambda_, mrn.config.select_by) == ("paper", 0.05, "loss")
-        assert (mtl.config.prior, mtl.config.lr_heads, mtl.config.encoder) == (None, 5e-5, "minilm")
 
     def test_a_mapping_beside_another_alignment(self, lab: Laboratory, corpus: Path) -> None:
         file = corpus / "labels.csv"
@@ -97,14 +82,6 @@ class TestLaunch:
         assert result.exit_code == 0
         (note,) = [note for note in json.loads(result.stdout)["notes"] if "B-PLANET" in note]
         assert note in result.stderr
-
-    def test_another_store(self, lab: Laboratory, corpus: Path, tmp_path: Path) -> None:
-        url = f"sqlite:///{tmp_path / 'other.db'}"
-        lab.answer("--db", url, *launch_arguments(corpus))
-        assert lab.store.runs() == []
-        other = Store.open(url)
-        assert len(other.runs()) == 1
-        other.close()
 
 
 class TestWaiting:

@@ -31,19 +31,6 @@ VERBS += ["queue", "worker", "doctor"]
 
 
 class TestControl:
-    def test_stop_and_start_again(self, lab: Laboratory) -> None:
-        run_id = str(claimed(lab.store, RunState.QUEUED))
-        assert "cancelled" in lab.answer("stop", run_id)
-        result = lab.call("stop", run_id)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert "already ended" in result.stderr
-        assert "from its beginning" in lab.answer("resume", run_id)
-        assert lab.store.run(int(run_id)).attempt == 2
-        assert lab.started == 1
-        running = str(claimed(lab.store))
-        assert "next step" in lab.answer("stop", running)
-        assert lab.store.state(int(running)) is RunState.CANCELLING
-
     def test_resumed_runs_keep_what_they_have(self, lab: Laboratory) -> None:
         for state in (RunState.LOST, RunState.CANCELLED, RunState.FAILED):
             run_id = claimed(lab.store)
@@ -133,33 +120,6 @@ class TestControl:
         assert len(result.stderr.splitlines()) == 2
         assert lab.store.state(second) is RunState.CANCELLED
 
-    def test_archive_and_restore(self, lab: Laboratory) -> None:
-        run_id, going_on = lab.finished(), claimed(lab.store, seed=2)
-        assert "is archived" in lab.answer("archive", str(run_id))
-        assert "running; only runs that have ended" in lab.refusal("archive", str(going_on))
-        assert [run["id"] for run in lab.json("runs")] == [going_on]
-        assert [run["id"] for run in lab.json("runs", "--archived")] == [run_id]
-        assert [run["id"] for run in lab.json("runs", "--filter", "archived:yes")] == [run_id]
-        lab.answer("restore", str(run_id))
-        assert lab.json("runs", "--archived") == []
-        assert "no run 99" in lab.refusal("archive", "99")
-
-    def test_labels_and_notes(self, lab: Laboratory) -> None:
-        one, two = lab.finished(), lab.finished()
-        lab.answer("label", str(one), str(two), "--add", "Paper, to check")
-        assert "tagged paper." in lab.answer("label", str(two), "--remove", "to check")
-        lab.answer("note", str(one), "The first.")
-        found = lab.json("runs", "--filter", "tag:to-check")
-        assert [(run["id"], run["tags"], run["note"]) for run in found] == [
-            (one, ["paper", "to-check"], "The first.")
-        ]
-        shown = lab.answer("show", str(one))
-        assert "Tags: paper, to-check" in shown
-        assert "Note: The first." in shown
-        assert "Name the tags" in lab.refusal("label", str(one))
-        assert "at least one letter" in lab.refusal("label", str(one), "--add", "fine,-")
-        assert lab.json("show", str(one))["tags"] == ["paper", "to-check"]
-
     def test_delete(self, lab: Laboratory) -> None:
         run_id, running = lab.finished(), claimed(lab.store)
         folder = checkpoint_dir(run_id)
@@ -173,26 +133,7 @@ class TestControl:
         assert "no run" in lab.refusal("delete", str(run_id))
 
 
-class TestTag:
-    def test_refusals(self, lab: Laboratory) -> None:
-        run_id = claimed(lab.store)
-        assert "no finished model" in lab.refusal("tag", str(run_id), "A sentence.")
-        lab.store.finish(run_id, RunState.SUCCEEDED, checkpoint="nowhere")
-        assert "no word" in lab.refusal("tag", str(run_id), "  ")
-        assert lab.refusal("tag", str(run_id), "A sentence.")
-
-
 class TestService:
-    def test_doctor(self, lab: Laboratory) -> None:
-        found = lab.json("doctor")
-        assert found["problems"] == []
-        assert found["database"].startswith("sqlite 3.")
-        assert found["versions"]["torch"][0].isdigit()
-        claimed(lab.store, RunState.QUEUED)
-        result = lab.call("doctor")
-        assert result.exit_code == 1
-        assert "no worker is alive" in result.stdout
-
     def test_every_verb_has_help(self, lab: Laboratory) -> None:
         told = lab.answer("--help")
         for verb in VERBS:

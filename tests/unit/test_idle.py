@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
+import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from core.errors import MRNLabError
 from core.store import ENDED, RunState, Store
 from jobs.engines.local import taken_slots
-from jobs.worker.idle import Lingering, Program, linger_seconds, starts_ahead
+from jobs.worker.idle import IdlePolicy, linger_seconds, release_memory, starts_ahead
 from jobs.worker.loop import Worker
 from jobs.worker.process import is_alive
 from tests.making import OWNER, config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for
+from tests.unit.test_worker import worker
 
 LONG = 600.0
-
-
-def _worker(store: Store, folder: Path) -> Worker:
-    return Worker(store, OWNER, lingering=Lingering(store, Program((folder,)), ahead=False))
 
 
 def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,77 +42,90 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
             linger_seconds()
 
 
-def test_a_program_changes(tmp_path: Path) -> None:
-    file = tmp_path / "part" / "module.py"
-    file.parent.mkdir()
-    file.write_text("a = 1")
-    program = Program((tmp_path,))
-    assert not program.has_changed()
-    os.utime(file, (1, 1))
-    assert program.has_changed()
-    program = Program((tmp_path,))
-    (tmp_path / "more.py").touch()
-    assert program.has_changed()
-
-
-def test_a_worker_whose_program_changes_trains_nothing_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["edited", "added", "nothing"])
+def test_a_worker_whose_source_changes_trains_nothing_more(tmp_path: Path, change: str) -> None:
+    (tmp_path / "part").mkdir()
+    module = tmp_path / "part" / "module.py"
+    module.write_text("a = 1")
     with contextlib.closing(Store.open()) as store:
-        worker = _worker(store, tmp_path)
-        (tmp_path / "edited.py").touch()
-        assert worker.work(LONG) == 0
-        assert worker.is_outdated
+        idle = IdlePolicy(store, preload=False, sources=(tmp_path,))
+        if change == "edited":
+            os.utime(module, (1, 1))
+        elif change == "added":
+            (tmp_path / "more.py").touch()
+        assert idle() == (change == "nothing")
+        if change != "nothing":
+            idle = IdlePolicy(store, preload=False, sources=(tmp_path,))
+            module.unlink()
+            assert Worker(store, OWNER, idle=idle).work(LONG) == 0
 
 
 def test_a_store_that_was_deleted_stays_so(tmp_path: Path) -> None:
     with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
-        worker = _worker(store, tmp_path)
-        assert not worker.train_next()  # its connection has the file open
+        assert store.counts()  # its connection has the file open
         (tmp_path / "runs.db").unlink()
-        lingering = Lingering(store, Program((tmp_path,)), ahead=False)
-        assert not lingering()
+        assert not IdlePolicy(store, preload=False, sources=())()
         assert not (tmp_path / "runs.db").exists()
 
 
 def test_a_worker_started_ahead_imports_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with contextlib.closing(Store.open()) as store:
-        lingering = Lingering(store, Program((tmp_path,)), ahead=True)
-        assert lingering()
+        idle = IdlePolicy(store, preload=True, sources=(tmp_path,))
+        assert idle()
         assert "core.training.trainer" in sys.modules
-        lingering.trained()
-        assert lingering()
+        assert idle()
         assert caplog.messages.count("Ready for a run.") == 1
+
+
+class _Model:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_a_run_leaves_in_cycles_is_gone_when_the_next_begins() -> None:
+    left: list[weakref.ref[_Model]] = []
+    freed: list[bool] = []
+
+    def train(*_: Any, **__: Any) -> SimpleNamespace:
+        freed.extend(model() is None for model in left)
+        left.append(weakref.ref(_Model()))
+        assert left[-1]() is not None  # only a collection frees it
+        return SimpleNamespace(stopped=False, best_epoch=0, steps=1)
+
+    with contextlib.closing(Store.open("sqlite://")) as store:
+        store.add_runs([config(seed=1), config(seed=2), config(seed=3)])
+        assert worker(store, train=train).work(linger_s=0) == 3
+    assert freed == [True, True, True]
+    kept = gc.get_freeze_count()
+    assert kept > 10_000
+    release_memory()
+    assert gc.get_freeze_count() <= kept  # frozen once: what comes later is collected
 
 
 _ENDS_BETWEEN = """
 import sys
-from pathlib import Path
-from jobs.worker.idle import Lingering, Program
 from jobs.worker.loop import Worker, main
 from tests.making import OWNER
 
-class Unpausing(Lingering):  # somebody queues a run just as the worker ends
-    def __call__(self):
-        goes_on = super().__call__()
-        self._store.unpause_queue()
-        return goes_on
-
 def make(store, slot):
-    program = Program((Path(sys.argv[1]),))
-    Path(sys.argv[1], "edited.py").touch()
-    return Worker(store, OWNER, lingering=Unpausing(store, program, ahead=False))
+    def idle():  # the program has changed, and somebody queues a run just as the worker ends
+        store.unpause_queue()
+        return False
+    return Worker(store, OWNER, idle=idle)
 
 sys.exit(main(make))
 """
 
 
-def test_what_was_queued_as_an_outdated_worker_ended_goes_to_another_process(tmp_path: Path) -> None:
+def test_what_was_queued_as_a_worker_ended_goes_to_another_process() -> None:
     with contextlib.closing(Store.open()) as store:
         store.pause_queue()
         (run_id,) = store.add_runs([config()])
+        environment = os.environ | {"MRNLAB_LINGER_S": str(LONG)}
         done = subprocess.run(
-            [sys.executable, "-c", _ENDS_BETWEEN, str(tmp_path)],
-            env=os.environ | {"MRNLAB_LINGER_S": str(LONG)},
+            [sys.executable, "-c", _ENDS_BETWEEN],
+            env=environment,
             capture_output=True,
             text=True,
             check=False,
@@ -139,16 +154,15 @@ def test_one_that_waits_takes_the_next_run(monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_LINGER_S", str(LONG))
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
-    with supervised() as (store, engine):
-        moment = 0.0
-        monkeypatch.setattr(engine, "_clock", lambda: moment)
+    now = 0.0
+    with supervised(clock=lambda: now) as (store, engine):
         engine.expect_run(store)
         wait_for(lambda: len(taken_slots(store.url)) == 1)
         (owner,) = taken_slots(store.url).values()
-        os.kill(owner.pid, 19)  # SIGSTOP
+        os.kill(owner.pid, signal.SIGSTOP)
         (run_id,) = store.add_runs([config(epochs=1)])
         assert engine.ensure_workers(store) == 0
-        moment = 61.0
+        now = 61.0
         assert engine.ensure_workers(store) == 1
         wait_for(lambda: store.state(run_id) is RunState.SUCCEEDED)
         assert is_alive(owner)

