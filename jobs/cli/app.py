@@ -152,9 +152,6 @@ def opened_store(ctx: typer.Context) -> Iterator[Store]:
         yield store
 
 
-# The guard at the door: an error that nobody foresaw ends in one sentence, its details in a file.
-
-
 UNFORESEEN = 70
 """The exit code: EX_SOFTWARE of sysexits.h, an internal error."""
 

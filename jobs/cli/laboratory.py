@@ -87,9 +87,6 @@ def _print_finding(finding: Finding, done: _Done) -> None:
         tell(f"{'fix':>14}  {finding.fix.what} (mrnlab doctor --fix)")
 
 
-# mrnlab backup: a copy of the live store.
-
-
 @app.command()
 def backup(
     ctx: typer.Context,
@@ -104,9 +101,6 @@ def backup(
         print_json({"place": made.place, "runs": made.runs, "rows": made.rows, "bytes": made.size})
     else:
         say(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.place}")
-
-
-# mrnlab worker: trains in this terminal.
 
 
 # A terminal is given back when nothing is left to train.
@@ -125,9 +119,6 @@ def worker(ctx: typer.Context) -> None:
     os.environ.setdefault("MRNLAB_LINGER_S", _LINGER_S)
     chosen: Chosen = ctx.obj
     raise typer.Exit(work([], chosen.url))
-
-
-# mrnlab export, import: a run leaves the laboratory as a folder, and comes into one.
 
 
 @app.command()

@@ -21,9 +21,6 @@ from jobs.engines import Engine
 from jobs.estimates import eta
 from jobs.worker.maintenance import QueueMaintenance
 
-# Follows runs from the terminal until they end.
-
-
 _POLL_S = 0.5
 
 

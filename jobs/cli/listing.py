@@ -20,6 +20,10 @@ from jobs.worker.logs import tail
 from jobs.worker.maintenance import resume_lost
 
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
+_HEADERS = (
+    *("run", "state", "progress", "paradigm", "λ", "tasks", "encoder", "corpus", "seed", "time"),
+    *("dev", "tags"),
+)
 
 
 @app.command()
@@ -55,21 +59,7 @@ def runs(
             (*_cells(run), f"{percent(best[run.id])}%" if run.id in best else "", ",".join(run.tags))
             for run in found
         ]
-        headers = (
-            "run",
-            "state",
-            "progress",
-            "paradigm",
-            "λ",
-            "tasks",
-            "encoder",
-            "corpus",
-            "seed",
-            "time",
-            "dev",
-            "tags",
-        )
-        print_table(headers, rows)
+        print_table(_HEADERS, rows)
 
 
 def _nothing_listed(state: str | None, *, filtered: bool) -> str:

@@ -85,37 +85,29 @@ def _is_number(text: str) -> bool:
     return True
 
 
+_SCORE_FIELDS = (
+    *("score", "score_name", "accuracy", "precision", "recall"),
+    *("f1_conll", "f1_strict", "seqeval_f1"),
+)
+_RUN_FIELDS = (
+    *("configuration_id", "sweep", "tags", "note", "archived", "attempt", "step", "total_steps"),
+    *("epoch", "best_epoch", "seconds"),
+)
+
+
 def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
     """A run for `--json`: its description, its state, its scores per split and task, in [0, 1]."""
     by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
     for score in scores:
-        by_split.setdefault(score.split, {})[score.task] = {
-            "score": score.score,
-            "score_name": score.score_name,
-            "accuracy": score.accuracy,
-            "precision": score.precision,
-            "recall": score.recall,
-            "f1_conll": score.f1_conll,
-            "f1_strict": score.f1_strict,
-            "seqeval_f1": score.seqeval_f1,
-        }
+        by_task = by_split.setdefault(score.split, {})
+        by_task[score.task] = {name: getattr(score, name) for name in _SCORE_FIELDS}
     return {
         "id": run.id,
         "state": run.state.value,
         "paradigm": run.config.paradigm,
         "tasks": list(run.config.tasks),
         "seed": run.config.seed,
-        "configuration_id": run.configuration_id,
-        "sweep": run.sweep,
-        "tags": list(run.tags),
-        "note": run.note,
-        "archived": run.archived,
-        "attempt": run.attempt,
-        "step": run.step,
-        "total_steps": run.total_steps,
-        "epoch": run.epoch,
-        "best_epoch": run.best_epoch,
-        "seconds": run.seconds,
+        **{name: getattr(run, name) for name in _RUN_FIELDS},
         "alignment": run.facts.get("alignment"),
         **by_split,
         "error": None if run.error is None else run.error.message,

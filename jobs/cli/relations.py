@@ -16,9 +16,6 @@ from core.store import MetricKey, Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say, tell
 
-# mrnlab relations --numbers: every covariance of a run in numbers, and its strongest pairs.
-
-
 _PAIRS = 5
 
 

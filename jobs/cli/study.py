@@ -26,9 +26,6 @@ from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 from jobs.wording import COST_HEAD, correlation_told, cost_told
 
-# What `mrnlab study NAME --dry-run` prints: every run with all its fields, and how long they take.
-
-
 _WIDTH = 110
 _OPEN = "chosen on dev"
 
