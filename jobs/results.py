@@ -277,31 +277,23 @@ def _row(
     dev: Mapping[int, Sequence[float]],
     conditions: Mapping[int, Conditions],
 ) -> ResultRow:
-    values: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
+    """The row of these runs, which come in their order: of a seed the latest counts."""
+    latest: dict[str, dict[int, Run]] = defaultdict(dict)
     for run in runs:
-        for task, score in by_run[run.id].items():
-            values[task][run.config.seed] = score.score, run.id
-    cells = {
-        task: ResultCell(
-            {seed: score for seed, (score, _) in sorted(found.items())},
-            {seed: run_id for seed, (_, run_id) in sorted(found.items())},
-            summary(score for score, _ in found.values()),
-        )
-        for task, found in values.items()
-    }
-    by_seed: dict[int, dict[int, None]] = defaultdict(dict)
-    for found in values.values():
-        for seed, (_, run_id) in found.items():
-            by_seed[seed][run_id] = None
-    costs = {run.id: run_cost(run.facts) for run in runs}
-    counted = {run_id for cell in cells.values() for run_id in cell.run_ids.values()}
-    known = [score for run_id in counted for score in dev.get(run_id, ())]
-    mean = sum(known) / len(known) if known else float("-inf")
-    known_of = [conditions[run_id] for run_id in counted if run_id in conditions]
-    common = Conditions(
-        next((one.text for one in known_of if one.text), None),
-        *(next((value for one in known_of if (value := of(one))), None) for of in RESOLVED.values()),
-    )
+        for task in by_run[run.id]:
+            latest[task][run.config.seed] = run
+    cells = {}
+    runs_of_seed: dict[int, dict[int, Run]] = defaultdict(dict)
+    for task, by_seed in latest.items():
+        scores = {seed: by_run[run.id][task].score for seed, run in sorted(by_seed.items())}
+        ids = {seed: run.id for seed, run in sorted(by_seed.items())}
+        cells[task] = ResultCell(scores, ids, summary(scores.values()))
+        for seed, run in by_seed.items():
+            runs_of_seed[seed][run.id] = run
+    counted = {run_id for of_seed in runs_of_seed.values() for run_id in of_seed}
+    on_dev = [score for run_id in counted for score in dev.get(run_id, ())]
+    known = [conditions[run_id] for run_id in counted if run_id in conditions]
+    shared = (next(filter(None, map(of, known)), None) for of in (_TEXT, *RESOLVED.values()))
     return ResultRow(
         key,
         name="",
@@ -310,22 +302,18 @@ def _row(
         config=runs[0].config,
         run_ids=tuple(run.id for run in runs),
         cells=cells,
-        conditions=common,
-        dev=mean,
-        cost=cost_of([costs[run_id] for run_id in own] for own in by_seed.values()),
+        conditions=Conditions(*shared),
+        dev=sum(on_dev) / len(on_dev) if on_dev else float("-inf"),
+        cost=cost_of([run_cost(run.facts) for run in of_seed.values()] for of_seed in runs_of_seed.values()),
     )
 
 
 def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str, ...]:
-    told = [
+    parts = [
         f"{resolved[row.key]} in {which_runs(sorted(row.run_ids))}" for row in rows if row.key in resolved
     ]
-    if not told:
-        return ()
-    return (
-        f"Runs of one description for which auto stood for several things have a row for each: "
-        f"{'; '.join(told)}.",
-    )
+    first = "Runs of one description for which auto stood for several things have a row for each"
+    return (f"{first}: {'; '.join(parts)}.",) if parts else ()
 
 
 def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[ResultRow]:

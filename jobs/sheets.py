@@ -69,39 +69,24 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     """
     counts = {cell.summary.n for row in table.rows for cell in row.cells.values()}
     alike = len(counts) == 1
-    blocks = table.blocks
-    told = "mean ± standard deviation over seeds (their number)"
+    over = "mean ± standard deviation over seeds (their number)"
     if alike:
         (count,) = counts
-        told = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
-    caption = f"{setting}, {table.split} sentences, in percent: {told}."
+        over = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
+    caption = f"{setting}, {table.split} sentences, in percent: {over}."
+    head = ["Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)]
     if cost:
         caption += f" {COST_NOTE}"
-    return Sheet(
-        (
-            "Configuration",
-            *(f"{task} ({table.score_names[task]})" for task in table.tasks),
-            *(head.capitalize() for head in COST_HEAD if cost),
-        ),
-        tuple(
-            Block(
-                title if len(blocks) > 1 else "",
-                tuple(
-                    (
-                        row.label,
-                        (
-                            *(_entry(row.cells.get(task), alike) for task in table.tasks),
-                            *(Entry(text) for text in cost_told(row.cost) if cost),
-                        ),
-                    )
-                    for row in rows
-                ),
-            )
-            for title, rows in blocks.items()
-        ),
-        caption,
-        BEST,
-    )
+        head += [name.capitalize() for name in COST_HEAD]
+    blocks = []
+    for title, rows in table.blocks.items():
+        entries = []
+        for row in rows:
+            scores = [_entry(row.cells.get(task), alike) for task in table.tasks]
+            costs = [Entry(text) for text in cost_told(row.cost)] if cost else []
+            entries.append((row.label, (*scores, *costs)))
+        blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(entries)))
+    return Sheet(tuple(head), tuple(blocks), caption, BEST)
 
 
 def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
@@ -157,36 +142,36 @@ COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "de
 
 def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
     """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand."""
-    return [
-        {
-            "corpus": row.config.corpus,
-            "fraction": row.config.fraction,
-            "configuration": row.name,
-            "encoder": row.config.encoder,
-            "encoder_training": row.config.encoder_training,
-            "task": task,
-            "split": table.split,
-            "score_name": table.scored_by[task],
-            **dataclasses.asdict(row.cells[task].summary),
-            "best": row.cells[task].best,
-            "precision": row.conditions.precision,
-            "text": row.conditions.text,
-            "runs": " ".join(map(str, row.cells[task].run_ids.values())),
-            **(dict(zip(COST_COLUMNS, _cost_values(row.cost), strict=True)) if cost else {}),
-        }
-        for row in table.rows
-        for task in table.tasks
-        if task in row.cells
-    ]
+    records = []
+    for row in table.rows:
+        for task in table.tasks:
+            if task not in row.cells:
+                continue
+            cell = row.cells[task]
+            record = {
+                "corpus": row.config.corpus,
+                "fraction": row.config.fraction,
+                "configuration": row.name,
+                "encoder": row.config.encoder,
+                "encoder_training": row.config.encoder_training,
+                "task": task,
+                "split": table.split,
+                "score_name": table.scored_by[task],
+                **dataclasses.asdict(cell.summary),
+                "best": cell.best,
+                "precision": row.conditions.precision,
+                "text": row.conditions.text,
+                "runs": " ".join(map(str, cell.run_ids.values())),
+            }
+            records.append(record | (_cost_record(row.cost) if cost else {}))
+    return records
 
 
-def _cost_values(cost: Cost | None) -> tuple[object, ...]:
+def _cost_record(cost: Cost | None) -> dict[str, object]:
     if cost is None:
-        return (None,) * len(COST_COLUMNS)
-    return (
-        *(cost.models, cost.parameters, cost.trained, cost.memory),
-        *(" ".join(cost.devices), cost.seconds),
-    )
+        return dict.fromkeys(COST_COLUMNS)
+    values = (cost.models, cost.parameters, cost.trained, cost.memory, " ".join(cost.devices), cost.seconds)
+    return dict(zip(COST_COLUMNS, values, strict=True))
 
 
 def report_sheet(run: Run, score: StoredScore) -> Sheet:

@@ -18,9 +18,9 @@ _VERBS = (
         ("runs", "--filter", "created<2d minutes<9"),
     ),
 )
-_TIMES = ("-1e300", "1e300", "9e999", "-62135596801", "253402300800", "'yesterday'", "x'00'")
-_NUMBERS = ("9e999", "'many'", "x'00'")
-_TEXTS = ("''", "'{'", "'[1]'", "'[[1]]'", "'{\"a\": 1}'", "'null'", "x'00'")
+_TIMES = ("-1e300", "9e999", "253402300800", "'yesterday'")
+_NUMBERS = ("9e999", "'many'")
+_TEXTS = ("''", "'{'", "'[1]'", "'{\"a\": 1}'", "x'00'")
 _DATES = ["created_at", "started_at", "finished_at", "progress_at", "heartbeat_at", "stop_requested_at"]
 
 
