@@ -77,13 +77,13 @@ def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
     """The fields, in words, in which two configurations differ although both have them: what else than the
     paradigm may cause a difference of their scores.
     """
-    one, other = kind_values(a), kind_values(b)
+    values, other_values = kind_values(a), kind_values(b)
     return tuple(
         field.replace("_", " ")
-        for field in one
+        for field in values
         if field != "paradigm"
-        and (field in _UNSET_IS_A_VALUE or None not in (one[field], other.get(field)))
-        and one[field] != other.get(field)
+        and (field in _UNSET_IS_A_VALUE or None not in (values[field], other_values.get(field)))
+        and values[field] != other_values.get(field)
     )
 
 

@@ -153,10 +153,10 @@ class ResultTable:
     @property
     def blocks(self) -> dict[str, list[ResultRow]]:
         """The rows by encoder, in order."""
-        found: dict[str, list[ResultRow]] = {}
+        by_block: dict[str, list[ResultRow]] = {}
         for row in self.rows:
-            found.setdefault(row.block, []).append(row)
-        return found
+            by_block.setdefault(row.block, []).append(row)
+        return by_block
 
 
 def settings(
@@ -190,8 +190,8 @@ def settings(
     return {
         setting
         if names[setting.name] == 1
-        else replace(setting, name=f"{setting.name} ({setting.corpus})"): own
-        for setting, own in by_setting.items()
+        else replace(setting, name=f"{setting.name} ({setting.corpus})"): of_setting
+        for setting, of_setting in by_setting.items()
     }
 
 
@@ -248,10 +248,12 @@ def tabulate(
             parts[own_key] = part
             if names:
                 resolved[own_key] = ", ".join(names)
-    rows = _named([_row(key, own, by_run, dev, conditions or {}) for key, own in parts.items()], resolved)
+    rows = _named(
+        [_row(key, part_runs, by_run, dev, conditions or {}) for key, part_runs in parts.items()], resolved
+    )
     order = _task_order(runs) if tasks is None else tasks
     shown = tuple(task for task in order if any(task in row.cells for row in rows))
-    scored_by = {score.task: score.score_name for found in by_run.values() for score in found.values()}
+    scored_by = {score.task: score.score_name for of_run in by_run.values() for score in of_run.values()}
     return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)), _notes(rows, resolved))
 
 
@@ -264,8 +266,10 @@ def _by_resolved(
         split = []
         for names, part in parts:
             groups = alike(part, conditions, of)
-            for value, own in groups.items():
-                split.append(((*names, value or f"{field} not recorded") if len(groups) > 1 else names, own))
+            for value, of_value in groups.items():
+                split.append(
+                    ((*names, value or f"{field} not recorded") if len(groups) > 1 else names, of_value)
+                )
         parts = split
     return parts
 
@@ -323,20 +327,20 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
         blocks.setdefault((row.config.encoder, row.config.encoder_training), []).append(row)
     bases = list(dict.fromkeys(_base(encoder) for encoder, _ in blocks))
     order = sorted(blocks, key=lambda block: (bases.index(_base(block[0])), block[0] != _base(block[0])))
-    found = []
+    named = []
     for block in order:
-        own = sorted(blocks[block], key=lambda row: (_ORDER[row.config.paradigm], row.run_ids[0]))
+        of_block = sorted(blocks[block], key=lambda row: (_ORDER[row.config.paradigm], row.run_ids[0]))
         title = f"{block[0]}, {'frozen' if block[1] == 'frozen' else 'fine-tuned'}"
         labels = [
             f"{label} · {resolved[row.key]}" if row.key in resolved else label
-            for label, row in zip(differing([row.config for row in own]), own, strict=True)
+            for label, row in zip(differing([row.config for row in of_block]), of_block, strict=True)
         ]
         taken = Counter(labels)
-        for row, label in zip(own, labels, strict=True):
-            told = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
-            name = told if len(order) == 1 else f"{told} · {title}"
-            found.append(replace(row, name=name, label=told, block=title))
-    return found
+        for row, label in zip(of_block, labels, strict=True):
+            own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
+            name = own_label if len(order) == 1 else f"{own_label} · {title}"
+            named.append(replace(row, name=name, label=own_label, block=title))
+    return named
 
 
 def _base(encoder: str) -> str:
@@ -365,9 +369,9 @@ def difference(a: ResultRow, b: ResultRow, task: str) -> PairedDifference | None
     return paired_difference(a.cells[task].by_seed, b.cells[task].by_seed)
 
 
-def is_above(found: PairedDifference | None) -> bool:
+def is_above(paired: PairedDifference | None) -> bool:
     """Whether the 95% interval lies above zero. Not without a spread (one seed, equal differences)."""
-    return found is not None and bool(found.sd) and found.low is not None and found.low > 0
+    return paired is not None and bool(paired.sd) and paired.low is not None and paired.low > 0
 
 
 def _task_order(runs: Iterable[Run]) -> list[str]:

@@ -92,23 +92,23 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
 def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
     if cell is None:
         return None
-    told = cell.summary
-    beside = [] if told.sd is None else [f"± {100 * told.sd:.2f}"]
+    mean = cell.summary
+    beside = [] if mean.sd is None else [f"± {100 * mean.sd:.2f}"]
     if not alike:
-        beside.append(f"({told.n})")
-    return Entry(f"{100 * told.mean:.2f}", " ".join(beside), cell.best)
+        beside.append(f"({mean.n})")
+    return Entry(f"{100 * mean.mean:.2f}", " ".join(beside), cell.best)
 
 
 def published_rows(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
     """The dissertation's rows for what was trained and scored as there: block → name → task → figure."""
-    found: dict[str, dict[str, dict[str, Published]]] = {}
+    by_block: dict[str, dict[str, dict[str, Published]]] = {}
     for block, rows in table.blocks.items():
         for row in rows:
             for task, cell in matching(row.config).items():
                 if task in row.cells:
                     name = f"{cell.paradigm.upper()}, published (table {cell.table})"
-                    found.setdefault(block, {}).setdefault(name, {})[task] = cell
-    return found
+                    by_block.setdefault(block, {}).setdefault(name, {})[task] = cell
+    return by_block
 
 
 def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
@@ -117,13 +117,13 @@ def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
     if not others:
         return sheet
     blocks = []
-    for own, block in zip(sheet.blocks, table.blocks, strict=True):
+    for block, title in zip(sheet.blocks, table.blocks, strict=True):
         rows = [
             (name, tuple(_published_entry(cells.get(task)) for task in table.tasks))
-            for name, cells in others.get(block, {}).items()
+            for name, cells in others.get(title, {}).items()
         ]
         missing = (None,) * (len(sheet.head) - 1 - len(table.tasks))  # the columns of the cost
-        blocks.append(replace(own, rows=(*own.rows, *((name, cells + missing) for name, cells in rows))))
+        blocks.append(replace(block, rows=(*block.rows, *((name, cells + missing) for name, cells in rows))))
     return replace(sheet, blocks=tuple(blocks), caption=f"{sheet.caption} Published: {CITATION}.")
 
 
@@ -229,7 +229,7 @@ def markdown(sheet: Sheet) -> str:
     def line(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    def told(entry: Entry | None) -> str:
+    def cell_text(entry: Entry | None) -> str:
         if entry is None:
             return "–"
         text = _escaped(entry.text)
@@ -240,7 +240,7 @@ def markdown(sheet: Sheet) -> str:
     for block in sheet.blocks:
         if block.title:
             lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in sheet.head[1:])]))
-        lines += [line([_escaped(name), *map(told, entries)]) for name, entries in block.rows]
+        lines += [line([_escaped(name), *map(cell_text, entries)]) for name, entries in block.rows]
     return "\n".join([*lines, "", _escaped(sheet.captioned())])
 
 
@@ -265,7 +265,7 @@ def latex(sheet: Sheet) -> str:
     def row(cells: Iterable[str]) -> str:
         return f"    {' & '.join(cells)} \\\\"
 
-    def told(entry: Entry | None) -> str:
+    def cell_text(entry: Entry | None) -> str:
         if entry is None:
             return "--"
         text = _tex(entry.text)
@@ -285,7 +285,7 @@ def latex(sheet: Sheet) -> str:
         lines.append(r"    \midrule")
         if block.title:
             lines.append(row([rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{\emph{{{_tex(block.title)}}}}}"]))
-        lines += [row([_tex(name), *map(told, entries)]) for name, entries in block.rows]
+        lines += [row([_tex(name), *map(cell_text, entries)]) for name, entries in block.rows]
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
 
 

@@ -44,13 +44,13 @@ def description_lines(config: RunConfig) -> list[tuple[str, str]]:
 
 def survival_told(run: Run) -> str:
     """What a run that trains or waits would keep if its worker died; empty where there is nothing to say."""
-    told = []
+    sentences = []
     if run.attempt > 1:
-        told.append(f"Attempt {run.attempt}.")
+        sentences.append(f"Attempt {run.attempt}.")
     if run.saved_step:
         resumes = "it goes on from there" if run.state is RunState.QUEUED else "resuming goes on from there"
-        told.append(f"State saved at step {run.saved_step:,}; {resumes}.")
+        sentences.append(f"State saved at step {run.saved_step:,}; {resumes}.")
     if run.retries:
         times = "once more" if run.retries == 1 else f"up to {run.retries:,} more times"
-        told.append(f"Resumed by itself {times} if its worker dies.")
-    return " ".join(told)
+        sentences.append(f"Resumed by itself {times} if its worker dies.")
+    return " ".join(sentences)

@@ -25,18 +25,19 @@ def doctor(
 ) -> None:
     """Check the installation, the store, the disk and the workers. Exit code 1 where something is wrong."""
     chosen: Chosen = ctx.obj
-    with examine(chosen.url) as found:
-        done = {finding: _applied(finding) for finding in found.findings} if fix else {}
+    with examine(chosen.url) as examination:
+        done = {finding: _applied(finding) for finding in examination.findings} if fix else {}
     if json_:
-        print_json(_document(found, done))
+        print_json(_document(examination, done))
     else:
-        _print_facts(found.facts)
-        for finding in found.findings:
+        _print_facts(examination.facts)
+        for finding in examination.findings:
             _print_finding(finding, done.get(finding))
-        if not found.findings:
+        if not examination.findings:
             tell("All is well.")
     if any(
-        one.severity is Severity.PROBLEM and not (done.get(one) or ("", False))[1] for one in found.findings
+        finding.severity is Severity.PROBLEM and not (done.get(finding) or ("", False))[1]
+        for finding in examination.findings
     ):
         raise typer.Exit(1)
 
@@ -54,29 +55,29 @@ def _applied(finding: Finding) -> _Done:
         return f"It could not be done: {error}", False
 
 
-def _document(found: Examination, done: Mapping[Finding, _Done]) -> dict[str, Any]:
+def _document(examination: Examination, done: Mapping[Finding, _Done]) -> dict[str, Any]:
     findings = [
         {
-            "about": one.about,
-            "severity": one.severity.value,
-            "message": one.message,
-            "fix": one.fix and one.fix.what,
-            "done": (done.get(one) or (None, False))[0],
+            "about": finding.about,
+            "severity": finding.severity.value,
+            "message": finding.message,
+            "fix": finding.fix and finding.fix.what,
+            "done": (done.get(finding) or (None, False))[0],
         }
-        for one in found.findings
+        for finding in examination.findings
     ]
-    problems = [one.message for one in found.findings if one.severity is Severity.PROBLEM]
-    return {**found.facts, "problems": problems, "findings": findings}
+    problems = [finding.message for finding in examination.findings if finding.severity is Severity.PROBLEM]
+    return {**examination.facts, "problems": problems, "findings": findings}
 
 
 def _print_facts(facts: Mapping[str, Any]) -> None:
     for what, value in facts.items():
-        told = value
+        text = value
         if isinstance(value, dict):
-            told = ", ".join(f"{key} {one}" for key, one in value.items()) or "none"
+            text = ", ".join(f"{key} {item}" for key, item in value.items()) or "none"
         elif isinstance(value, list):
-            told = "; ".join(map(str, value)) or "none"
-        tell(f"{what.replace('_', ' '):>14}  {told}")
+            text = "; ".join(map(str, value)) or "none"
+        tell(f"{what.replace('_', ' '):>14}  {text}")
 
 
 def _print_finding(finding: Finding, done: _Done) -> None:

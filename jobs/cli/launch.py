@@ -36,17 +36,17 @@ def wait_for_runs(
     after another ends before it has claimed a run (torch cannot be imported, say).
     """
     maintenance = QueueMaintenance(store, engine)
-    told: dict[int, tuple[RunState, int]] = {}
+    shown: dict[int, tuple[RunState, int]] = {}
     try:
         while True:
             maintenance.look()
             runs = store.runs(ids=ids, with_facts=False)
             for run in reversed(runs):
                 moment = (run.state, int(run.epoch))
-                if told.get(run.id) != moment and run.state is not RunState.QUEUED:
+                if shown.get(run.id) != moment and run.state is not RunState.QUEUED:
                     say(_progress(run, eta(store, [run]).get(run.id)))
                     maintenance.progressed()
-                told[run.id] = moment
+                shown[run.id] = moment
             if all(run.state in ENDED for run in runs):
                 return
             maintenance.check_starts()
@@ -234,10 +234,10 @@ def _print_scores(store: Store, ids: list[int]) -> None:
     rows = []
     for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
         scores = {score.task: score for score in store.scores([run.id], "test")}
-        told = ", ".join(
+        by_task = ", ".join(
             f"{task} {percent(scores[task].score)}%" for task in run.config.tasks if task in scores
         )
         failed = "" if run.error is None else run.error.message
         took = "" if run.seconds is None else duration(run.seconds)
-        rows.append((run.id, run.state.value, run.config.paradigm, run.config.seed, took, told or failed))
+        rows.append((run.id, run.state.value, run.config.paradigm, run.config.seed, took, by_task or failed))
     print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)

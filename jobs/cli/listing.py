@@ -47,17 +47,17 @@ def runs(
         resume_lost(store)
         wanted = parse_filter(filter_ or "")
         listed = store.runs(states=_states(state), archived=True if archived else wanted.archived)
-        found = [run for run in listed if wanted.matches(run)][:limit]
-        best = store.best_metrics([run.id for run in found], _MEAN_DEV_SCORE)
+        matching = [run for run in listed if wanted.matches(run)][:limit]
+        best = store.best_metrics([run.id for run in matching], _MEAN_DEV_SCORE)
         if json_:
-            print_json([run_document(run, ()) | {"best_dev_score": best.get(run.id)} for run in found])
+            print_json([run_document(run, ()) | {"best_dev_score": best.get(run.id)} for run in matching])
             return
-        if not found:
+        if not matching:
             say(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         rows = [
             (*_cells(run), f"{percent(best[run.id])}%" if run.id in best else "", ",".join(run.tags))
-            for run in found
+            for run in matching
         ]
         print_table(_HEADERS, rows)
 
@@ -74,7 +74,7 @@ def _states(text: str | None) -> set[RunState] | None:
     if text is None:
         return None
     try:
-        return {RunState(one.strip()) for one in text.split(",")}
+        return {RunState(name.strip()) for name in text.split(",")}
     except ValueError:
         raise MRNLabError(f"--state: '{text}' names no state; states are {', '.join(RunState)}.") from None
 
@@ -103,55 +103,55 @@ def show(
     """Show one run: its description, state, scores and history."""
     with opened_store(ctx) as store:
         resume_lost(store)
-        found = store.run(run)
+        shown = store.run(run)
         scores, events = store.scores([run]), store.events(run)
         if json_:
-            document: dict[str, Any] = run_document(found, scores)
-            document["config"] = found.config.values()
-            document["facts"] = dict(found.facts)
-            document["config_problem"] = found.config_problem
+            document: dict[str, Any] = run_document(shown, scores)
+            document["config"] = shown.config.values()
+            document["facts"] = dict(shown.facts)
+            document["config_problem"] = shown.config_problem
             document["history"] = [
                 {"time": event.time.isoformat(), "kind": event.kind, "message": event.message}
                 for event in events
             ]
-            document["log"] = found.log
+            document["log"] = shown.log
             if log:
-                document["log_tail"] = tail(own_log(found.log), log)
+                document["log_tail"] = tail(own_log(shown.log), log)
             print_json(document)
             return
         tell(
-            f"Run {found.id}, {found.state}, attempt {found.attempt}, configuration {found.configuration_id}"
+            f"Run {shown.id}, {shown.state}, attempt {shown.attempt}, configuration {shown.configuration_id}"
         )
-        if found.config_problem is not None:
-            tell(f"Its description no longer holds: {found.config_problem}")
-        if found.error is not None:
-            tell(f"{found.error.message}")
-        if found.archived:
+        if shown.config_problem is not None:
+            tell(f"Its description no longer holds: {shown.config_problem}")
+        if shown.error is not None:
+            tell(f"{shown.error.message}")
+        if shown.archived:
             tell("Archived.")
-        if found.tags:
-            tell(f"Tags: {', '.join(found.tags)}")
-        if found.note:
-            tell(f"Note: {found.note}")
+        if shown.tags:
+            tell(f"Tags: {', '.join(shown.tags)}")
+        if shown.note:
+            tell(f"Note: {shown.note}")
         print_table(
             ("field", "value", "unit"),
-            [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(found.config)],
+            [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(shown.config)],
         )
-        if alignment := found.facts.get("alignment"):
-            tell(f"\nAlignment {alignment}: {found.facts.get('alignment_reason') or 'as asked'}.")
+        if alignment := shown.facts.get("alignment"):
+            tell(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")
         if scores:
             tell("")
             print_table(
                 ("split", "task", "score", "by", "epoch"),
                 [
-                    (one.split, one.task, f"{percent(one.score)}%", one.score_name, one.epoch)
-                    for one in scores
+                    (score.split, score.task, f"{percent(score.score)}%", score.score_name, score.epoch)
+                    for score in scores
                 ],
             )
         tell("")
         for event in events:
             tell(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
         if log:
-            tell(f"\n{found.log}\n{tail(own_log(found.log), log)}")
+            tell(f"\n{shown.log}\n{tail(own_log(shown.log), log)}")
 
 
 @app.command()

@@ -40,14 +40,14 @@ def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> 
     matrix = learned.correlation(mode)
     names, owners = row_names(run.facts, run.config.tasks, mode, len(matrix))
     pairs = strongest_pairs(matrix, _PAIRS, impossible_blocks(run.facts, mode, owners))
-    found = statistics_at(logged, mode, learned)
+    statistics = statistics_at(logged, mode, learned)
     return {
         "size": len(matrix),
         "learned": mode in (run.config.learn or MODES),
-        "effective_rank": found.effective_rank,
-        "trace": found.trace,
-        "condition": found.condition,
-        "strongest": found.strongest,
+        "effective_rank": statistics.effective_rank,
+        "trace": statistics.trace,
+        "condition": statistics.condition,
+        "strongest": statistics.strongest,
         "pairs": [{"first": names[i], "second": names[j], "correlation": value} for i, j, value in pairs],
     }
 
@@ -60,11 +60,14 @@ def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
     headers = ("mode", "rows", "learned", "effective rank", "trace", "condition", "strongest")
     modes = document["modes"]
     rows = [
-        (mode, one["size"], "yes" if one["learned"] else "no", *map(_written, _values(one)))
-        for mode, one in modes.items()
+        (mode, numbers["size"], "yes" if numbers["learned"] else "no", *map(_written, _values(numbers)))
+        for mode, numbers in modes.items()
     ]
     if csv:
-        print_csv(headers, [(*row[:3], *_values(one)) for row, one in zip(rows, modes.values(), strict=True)])
+        print_csv(
+            headers,
+            [(*row[:3], *_values(numbers)) for row, numbers in zip(rows, modes.values(), strict=True)],
+        )
         return
     penalty, objective = _written(document["penalty"]), _written(document["objective"])
     say(f"Run {document['run']}, step {document['step']}, epoch {document['epoch']:.1f}.")
@@ -72,17 +75,17 @@ def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
     print_table(headers, rows)
     pairs = [
         (mode, pair["first"], pair["second"], f"{pair['correlation']:z.3f}")
-        for mode, one in modes.items()
-        if one["learned"]
-        for pair in one["pairs"]
+        for mode, numbers in modes.items()
+        if numbers["learned"]
+        for pair in numbers["pairs"]
     ]
     if pairs:
         tell("")
         print_table(("mode", "first", "second", "correlation"), pairs)
 
 
-def _values(one: dict[str, Any]) -> tuple[float | None, ...]:
-    return (one["effective_rank"], one["trace"], one["condition"], one["strongest"])
+def _values(numbers: dict[str, Any]) -> tuple[float | None, ...]:
+    return (numbers["effective_rank"], numbers["trace"], numbers["condition"], numbers["strongest"])
 
 
 def _written(value: float | None) -> str:
@@ -111,28 +114,30 @@ def relations(
     if step != "last" and number is None:
         raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")
     with opened_store(ctx) as store:
-        found = store.run(run)
-        if found.config.paradigm != "mrn":
-            raise MRNLabError(f"Run {run} is {found.config.paradigm.upper()}; only MRN runs learn relations.")
+        chosen = store.run(run)
+        if chosen.config.paradigm != "mrn":
+            raise MRNLabError(
+                f"Run {run} is {chosen.config.paradigm.upper()}; only MRN runs learn relations."
+            )
         key, learned = store.relations(run, number)
-        document = numbers_document(store, found, key, learned) if numbers else {}
-    if (alignment := found.facts.get("alignment")) and not (csv or json_):
-        say(f"Alignment {alignment}: {found.facts.get('alignment_reason') or 'as asked'}.")
-    groups = task_groups(found.facts)
+        document = numbers_document(store, chosen, key, learned) if numbers else {}
+    if (alignment := chosen.facts.get("alignment")) and not (csv or json_):
+        say(f"Alignment {alignment}: {chosen.facts.get('alignment_reason') or 'as asked'}.")
+    groups = task_groups(chosen.facts)
     if (numbers or mode != "feature") and len(groups) > 1:
-        say(_impossible("task" if numbers else mode, found.facts["alignment"], groups))
+        say(_impossible("task" if numbers else mode, chosen.facts["alignment"], groups))
     if numbers:
         print_numbers(document, csv=csv, json_=json_)
         return
-    if mode not in (found.config.learn or MODES):
+    if mode not in (chosen.config.learn or MODES):
         say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
     matrix = learned.correlation(mode).astype(float).round(6)
-    labels, _ = row_names(found.facts, found.config.tasks, mode, len(matrix))
+    labels, _ = row_names(chosen.facts, chosen.config.tasks, mode, len(matrix))
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
     if json_:
         document = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
-        document["alignment"] = found.facts.get("alignment")
-        document["alignment_reason"] = found.facts.get("alignment_reason")
+        document["alignment"] = chosen.facts.get("alignment")
+        document["alignment_reason"] = chosen.facts.get("alignment_reason")
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
         print_csv([mode, *labels], rows)
@@ -152,8 +157,8 @@ def _impossible(mode: str, alignment: str, groups: Sequence[Sequence[str]]) -> s
             f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps "
             "label rows of its own, so no two tasks share one."
         )
-    told = "; ".join(", ".join(group) for group in groups)
+    named = "; ".join(", ".join(group) for group in groups)
     return (
         f"Under the alignment '{alignment}' the {which} cannot be other than zero between these groups of "
-        f"tasks, which share no label row: {told}."
+        f"tasks, which share no label row: {named}."
     )

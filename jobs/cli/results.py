@@ -86,7 +86,7 @@ def results(
     for note in _notes(tables):
         say(note)
     if json_:
-        by_run = {str(run_id): found[0] for found, ids in alignments.items() for run_id in ids}
+        by_run = {str(run_id): resolved[0] for resolved, ids in alignments.items() for run_id in ids}
         print_json([record | {"auto_alignment": _alignment_of(record, by_run)} for record in records])
     elif format_ is _Format.CSV:
         hand_out(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
@@ -105,18 +105,24 @@ def results(
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
     """What the alignment `auto` was resolved to in runs of these tables, with the evidence, and in which."""
     ids = {
-        one for table in tables for row in table.rows if row.config.alignment == "auto" for one in row.run_ids
+        run_id
+        for table in tables
+        for row in table.rows
+        if row.config.alignment == "auto"
+        for run_id in row.run_ids
     }
-    found: dict[tuple[str, str], list[int]] = {}
+    by_alignment: dict[tuple[str, str], list[int]] = {}
     for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
         if alignment := run.facts.get("alignment"):
-            found.setdefault((alignment, run.facts.get("alignment_reason") or "as asked"), []).append(run.id)
-    return found
+            by_alignment.setdefault((alignment, run.facts.get("alignment_reason") or "as asked"), []).append(
+                run.id
+            )
+    return by_alignment
 
 
 def _alignment_of(record: Mapping[str, object], by_run: Mapping[str, str]) -> list[str]:
     """The alignments of the runs of a record: one, unless runs of an older version chose seed by seed."""
-    return list(dict.fromkeys(by_run[one] for one in str(record["runs"]).split() if one in by_run))
+    return list(dict.fromkeys(by_run[run_id] for run_id in str(record["runs"]).split() if run_id in by_run))
 
 
 def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:
@@ -143,12 +149,12 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
 
 def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
     """The tables of these runs, of all that succeeded, that have scores on that split."""
-    found = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
-    scores = store.scores([run.id for run in found], with_reports=False)
-    conditions = store.conditions(found)
+    succeeded = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
+    scores = store.scores([run.id for run in succeeded], with_reports=False)
+    conditions = store.conditions(succeeded)
     tables = {
         setting: tabulate(runs, scores, split, conditions=conditions)
-        for setting, runs in settings(found, conditions).items()
+        for setting, runs in settings(succeeded, conditions).items()
     }
     return {setting: table for setting, table in tables.items() if table.rows}
 

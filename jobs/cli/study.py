@@ -35,50 +35,50 @@ Listed = Sequence[tuple[Planned, Run | None]]
 def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> None:
     """Setting by setting the fields that all runs share and a line per run, then what is still to be run."""
     titles = {setting.name: setting.title for setting in study.settings}
-    for name, group in groupby(listing, key=lambda one: one[0].setting):
+    for name, group in groupby(listing, key=lambda setting: setting[0].setting):
         runs = list(group)
         tell(f"{name}: {titles[name]}")
         _print_runs(study, runs)
         tell()
     if study.protocol:
         tell(textwrap.fill(study.protocol, _WIDTH) + "\n")
-    rows = [(one.setting, one.search, one.final, _time(one.seconds)) for one in plan]
+    rows = [(setting.setting, setting.search, setting.final, _time(setting.seconds)) for setting in plan]
     total = ("all", _count(plan, "search"), _count(plan, "final"), _time(_seconds(plan)))
     print_table(("setting", "search runs", "final runs", "time"), [*rows, total])
-    for problem in dict.fromkeys(one.problem for one in plan if one.problem):
+    for problem in dict.fromkeys(setting.problem for setting in plan if setting.problem):
         say(problem)
 
 
 def plan_document(listing: Listed, plan: Sequence[Outstanding]) -> dict[str, Any]:
     """The same as one document. A field that dev has yet to choose is null and stands in `chosen_on_dev`."""
     return {
-        "settings": [dataclasses.asdict(one) for one in plan],
+        "settings": [dataclasses.asdict(plan_run) for plan_run in plan],
         "search": _count(plan, "search"),
         "final": _count(plan, "final"),
         "seconds": _seconds(plan),
         "runs": [
             {
-                "setting": one.setting,
-                "family": one.family,
-                "stage": one.stage,
+                "setting": plan_run.setting,
+                "family": plan_run.family,
+                "stage": plan_run.stage,
                 "run": None if run is None else run.id,
                 "state": None if run is None else str(run.state),
-                "chosen_on_dev": list(one.open),
-                "config": _fields(one.run) | dict.fromkeys(one.open),
+                "chosen_on_dev": list(plan_run.open),
+                "config": _fields(plan_run.run) | dict.fromkeys(plan_run.open),
             }
-            for one, run in listing
+            for plan_run, run in listing
         ],
     }
 
 
 def _print_runs(study: Study, runs: Listed) -> None:
-    fields = [_fields(one.run) for one, _ in runs]
+    fields = [_fields(planned_run.run) for planned_run, _ in runs]
     values: dict[str, set[str]] = {}
-    for found in fields:
-        for name, value in found.items():
+    for of_run in fields:
+        for name, value in of_run.items():
             values.setdefault(name, set()).add(_text(value))
-    common = {name: found.pop() for name, found in values.items() if len(found) == 1}
-    everywhere = [name for name in common if all(name in found for found in fields)]
+    common = {name: of_run.pop() for name, of_run in values.items() if len(of_run) == 1}
+    everywhere = [name for name in common if all(name in of_run for of_run in fields)]
     _print_fields("every run", {name: common[name] for name in everywhere})
     _print_fields("where it applies", {name: common[name] for name in common if name not in everywhere})
     varying = [name for name in values if name not in common]
@@ -86,15 +86,15 @@ def _print_runs(study: Study, runs: Listed) -> None:
         ("family", "stage", *varying, "state"),
         [
             (
-                study.family(one.family).title,
-                one.stage,
+                study.family(planned_run.family).title,
+                planned_run.stage,
                 *(
-                    _OPEN if name in one.open else _text(found[name]) if name in found else ""
+                    _OPEN if name in planned_run.open else _text(of_run[name]) if name in of_run else ""
                     for name in varying
                 ),
                 "to run" if run is None else f"{run.state} (run {run.id})",
             )
-            for (one, run), found in zip(runs, fields, strict=True)
+            for (planned_run, run), of_run in zip(runs, fields, strict=True)
         ],
     )
 
@@ -423,13 +423,13 @@ def study(
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        found = StudyRuns(store, layouts).results()
+        results = StudyRuns(store, layouts).results()
     if json_ or report is _Report.JSON:
-        print_json(document(chosen, found))
+        print_json(document(chosen, results))
     elif report is _Report.MARKDOWN:
-        hand_out(markdown(chosen, found) + "\n")
+        hand_out(markdown(chosen, results) + "\n")
     else:
-        table(chosen, found)
+        table(chosen, results)
     if not well:
         raise typer.Exit(1)
 
@@ -447,7 +447,7 @@ def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Set
     for name in parts:
         if name not in study.parts():
             raise ConfigError("part", f"--part: '{name}' is not one of {', '.join(study.parts())}.")
-    known = {one.name: one for one in study.settings if one.part in parts}
+    known = {setting.name: setting for setting in study.settings if setting.part in parts}
     if names is None:
         return list(known.values())
     wanted = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())

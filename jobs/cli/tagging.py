@@ -48,16 +48,16 @@ def tag(
     if format_ not in _FORMATS:
         raise MRNLabError(f"--format: '{format_}' is not one of {', '.join(_FORMATS)}.")
     with opened_store(ctx) as store:
-        found = store.run(run)
-    if found.checkpoint is None:
-        raise MRNLabError(f"Run {run} is {found.state} and has no finished model to tag with.")
+        chosen = store.run(run)
+    if chosen.checkpoint is None:
+        raise MRNLabError(f"Run {run} is {chosen.state} and has no finished model to tag with.")
     if file is None and not sentence.strip():
         raise MRNLabError("There is no word in that sentence; give one that has, or --file FILE.")
     if file is None:
-        _sentence(found, sentence, json_)
+        _sentence(chosen, sentence, json_)
     else:
         names = tuple(name.strip() for name in columns.split(",") if name.strip())
-        _file(found, file, names, split, confidence, json_ or format_ == "json")
+        _file(chosen, file, names, split, confidence, json_ or format_ == "json")
 
 
 def _sentence(run: Run, text: str, json_: bool) -> None:
@@ -96,25 +96,25 @@ def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence:
         say(note)
     parts = tag_in_parts([tagger], [sentence.tokens for sentence in given.sentences])
     if json_:
-        tagged = [one for part in parts for one in part]
+        tagged = [answer for part in parts for answer in part]
         sentences = [
             {
-                "tokens": one.tokens,
-                "tags": {task: _word_tags(tags) for task, tags in one.tags.items()},
+                "tokens": answer.tokens,
+                "tags": {task: _word_tags(tags) for task, tags in answer.tags.items()},
                 "gold": sentence.labels,
             }
-            for sentence, one in zip(given.sentences, tagged, strict=True)
+            for sentence, answer in zip(given.sentences, tagged, strict=True)
         ]
         scores = given_scores(given.sentences, tagged, tagger.schemes, run.config.pos_score)
-        told = {score.task: {score.score_name: score.score, "words": score.tokens} for score in scores}
-        print_json({"run": run.id, "sentences": sentences, "scores": told})
+        scored = {score.task: {score.score_name: score.score, "words": score.tokens} for score in scores}
+        print_json({"run": run.id, "sentences": sentences, "scores": scored})
         return
     names = column_names(list(tagger.schemes), given.gold, confidence=confidence)
     say(f"{len(given.sentences):,} sentences; columns: {', '.join(names)}.")
     done, kept = 0, []
     for part in parts:  # handed out as they come: the answers to a large file need not fit the memory
-        own = given.sentences[done : done + len(part)]
-        hand_out(conll_text(own, part, gold=given.gold, confidence=confidence))
+        given_part = given.sentences[done : done + len(part)]
+        hand_out(conll_text(given_part, part, gold=given.gold, confidence=confidence))
         done += len(part)
         kept += part if given.gold else []
     for score in given_scores(given.sentences[: len(kept)], kept, tagger.schemes, run.config.pos_score):
