@@ -1,6 +1,6 @@
-"""What a training tells while it runs. The loop emits these to a sink; it does not know where they go.
+"""The events of a training, which the loop sends to a sink. Needs no torch.
 
-Tests pass a list's `append`, workers pass the store's sink. Needs no torch.
+The loop does not know where they go: tests pass a list's `append`, workers the store's sink.
 """
 
 from __future__ import annotations
@@ -14,18 +14,12 @@ from typing import Literal, NamedTuple, SupportsFloat
 from core.corpora.types import Planted
 from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
 
-# Which epoch is the best. Development scores choose; test scores cannot even be passed in.
-
-
 SelectBy = Literal["score", "loss", "last"]
 
 
 @dataclass(frozen=True)
 class DevMetrics:
-    """What the development sentences say of one epoch: mean score and mean loss over tasks.
-
-    Both are NaN where there are no development sentences.
-    """
+    """Mean dev score and mean dev loss over tasks after an epoch; NaN without development sentences."""
 
     epoch: int
     score: float
@@ -35,8 +29,8 @@ class DevMetrics:
 def best_epoch(history: Sequence[DevMetrics], by: SelectBy, epochs: int) -> int | None:
     """The epoch whose model is kept, of a run of `epochs` epochs, as far as `history` goes.
 
-    The one with the highest score or the lowest loss, the earliest of equals; or the last, once it has ended.
-    Epochs whose figure is not a number are passed over; None where no epoch has one.
+    Test scores cannot even be passed in. The one with the highest score or the lowest loss, the earliest of
+    equals; or the last, once it has ended. None where no epoch has a figure that is a number.
     """
     if by == "last":
         return epochs if len(history) == epochs else None
@@ -69,12 +63,11 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a training took. Told once, at its end.
+    """The cost of a training, sent once, at its end.
 
-    `seconds` of training and of scoring dev and test, over all attempts, without loading, waiting and the
-    features of a frozen encoder. `peak_memory` in bytes since the last start or resume: with `memory_of`
-    "gpu" the most that torch held for tensors there, with "process" the largest resident memory of the whole
-    worker, interpreter and libraries included. None where the system does not tell (no Linux).
+    `seconds` of training and scoring over all attempts, without loading, waiting and the features of a frozen
+    encoder. `peak_memory` in bytes since the last start or resume: with `memory_of` "gpu" what torch held for
+    tensors, with "process" the resident memory of the whole worker; None without Linux.
     """
 
     seconds: float
@@ -86,17 +79,13 @@ class Usage:
 class RunFacts:
     """What is known when training begins, and at its end the `usage`. Stored with the run as JSON.
 
-    `label_names` are the C rows of the general label space, each `task:label` where tasks keep their own
-    rows, or the bare label where they share one. `label_owners` gives for each row the tasks that have it.
-    `meet` (T, T) says which tasks have weights in a row together; `impossible` names the modes whose
-    correlations between tasks the alignment forces to zero, all of them (where no two tasks meet).
-    `cooccurrence` is the (C, C) matrix of gold label correlations on the training words, or empty where tasks
-    share no words.
-    `parameters` are all weights of encoder, BiLSTM and heads, `trained_parameters` those that are trained.
-    `planted` tells how related simulated tasks are by construction. `selected_by` is what chooses the epoch
-    to keep: the description's `select_by`, or `last` where there are no development sentences. `text_hash` is
-    that of the corpus as it was read, `precision` what the encoder computes in (`fp32`, `bf16`): scores on
-    other text or in other numbers do not stand in one row.
+    `label_names` are the C rows of the general label space, each `task:label`, or the bare label where tasks
+    share rows; `label_owners` the tasks of each row. `meet` (T, T) says which tasks share a row; `impossible`
+    names the modes whose correlations between tasks the alignment forces to zero. `cooccurrence` (C, C) has
+    the gold label correlations on the training words; empty where tasks share no words.
+    `parameters` counts all weights of encoder, BiLSTM and heads. `planted`: how related simulated tasks are
+    by construction. `selected_by` is the description's `select_by`, or `last` without development sentences.
+    Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
     """
 
     device: str
@@ -240,32 +229,25 @@ Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note | 
 Sink = Callable[[Event], None]
 
 
-# What a run has learned, in numbers, as metrics: a few at each snapshot, beside those of every step.
-#
-# Needs no torch.
-
-
 _FIELDS = tuple(field.name for field in dataclasses.fields(CovarianceStatistics))
 
 RELATION_METRICS: tuple[str, ...] = tuple(f"{mode}_{name}" for mode in MODES for name in _FIELDS)
-"""The names of the numbers of the three covariances."""
+"""The names of the statistics of the three covariances, as metrics."""
 
 
 def relation_metrics(
     step: int, epoch: float, seconds: float, relations: Relations, objective: SupportsFloat | None = None
 ) -> StepMetrics:
-    """The numbers of the three covariances at a step: `task_effective_rank`, `label_trace`,
-    `feature_condition`, `task_strongest` and so on, and `objective` (J) where the prior has one.
-    """
+    """RELATION_METRICS at a step, and `objective` (J) where the prior has one."""
     measured = {mode: covariance_statistics(relations, mode) for mode in MODES}
-    found = {f"{mode}_{name}": getattr(measured[mode], name) for mode in MODES for name in _FIELDS}
-    found["objective"] = None if objective is None else float(objective)
-    values = {(TOTAL, name): value for name, value in found.items() if value is not None}
+    named = {f"{mode}_{name}": getattr(measured[mode], name) for mode in MODES for name in _FIELDS}
+    named["objective"] = None if objective is None else float(objective)
+    values = {(TOTAL, name): value for name, value in named.items() if value is not None}
     return StepMetrics(step, epoch, seconds, values)
 
 
 def statistics_at(logged: Mapping[str, float], mode: str, relations: Relations) -> CovarianceStatistics:
-    """The numbers of `mode` as they were logged at a step (name → value), exact; where a run has not logged
+    """The statistics of `mode` as they were logged at a step (name → value), exact; where a run did not log
     them, those of the `relations` stored at it.
     """
     if f"{mode}_trace" not in logged:

@@ -26,9 +26,7 @@ _PART = 256
 
 
 class Tagger(Protocol):
-    """A trained run, ready to tag. `schemes` tells for each task whether its labels are `iob2` or `plain`,
-    `labels` which there are.
-    """
+    """A trained run, ready to tag. By task: the scheme of its labels, `iob2` or `plain`, and the labels."""
 
     @property
     def schemes(self) -> Mapping[str, str]: ...
@@ -51,7 +49,7 @@ def load_tagger(checkpoint: str | Path) -> Tagger:
 def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
     """One sentence with the tasks of all these, as of the STL runs of one launch."""
     return TaggedSentence(
-        answers[0].tokens, {task: tags for one in answers for task, tags in one.tags.items()}
+        answers[0].tokens, {task: tags for answer in answers for task, tags in answer.tags.items()}
     )
 
 
@@ -62,10 +60,7 @@ def tag_in_parts(
     for start in range(0, len(sentences), _PART):
         part = sentences[start : start + _PART]
         answers = [tagger.tag(part, top=1) for tagger in taggers]
-        yield [joined(of_one) for of_one in zip(*answers, strict=True)]
-
-
-# A tagged text as a CoNLL file, and its scores where gold labels came with it.
+        yield [joined(sentence) for sentence in zip(*answers, strict=True)]
 
 
 _NO_LABEL = "_"

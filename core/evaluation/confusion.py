@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.spans import Span, flat_spans, spans
+from core.evaluation.spans import Span, flat_spans, numbered, spans
 
 Labels = Sequence[Sequence[str]]
 Ints = NDArray[np.int64]
@@ -35,8 +35,8 @@ class Confusion:
 def confusion(scheme: str, gold: Labels, predicted: Labels) -> Confusion:
     """The matrix of one prediction; both must have the same lengths. Labels are in the order of their names.
 
-    A span is right where its words and its type are; a predicted span that touches an annotated one, but is
-    of other words, is told in the annotated one's row alone. So a row's sum is what is annotated.
+    A span is right where its words and its type are. A predicted span that only touches an annotated one
+    counts in the annotated one's row alone, so that a row's sum is the number of annotated spans.
     """
     return _spans(gold, predicted) if scheme == "iob2" else _words(gold, predicted)
 
@@ -46,28 +46,26 @@ def summed(parts: Sequence[Confusion]) -> Confusion:
     names = list(dict.fromkeys(name for part in parts for name in (*part.gold, *part.predicted)))
     place = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(names), len(names)), dtype=np.int64)
+
+    def cells(rows: Iterable[str], columns: Iterable[str]) -> tuple[Any, ...]:
+        return np.ix_([place[name] for name in rows], [place[name] for name in columns])
+
     for part in parts:
-        counts[_cells(place, part.gold, part.predicted)] += part.counts
+        counts[cells(part.gold, part.predicted)] += part.counts
     last = {OTHER_WORDS: 1, NOTHING: 2}
     order = sorted(names, key=lambda name: (last.get(name, 0), -counts[place[name]].sum(), name))
     rows = [name for name in order if any(name in part.gold for part in parts)]
     columns = [name for name in order if any(name in part.predicted for part in parts)]
-    return Confusion(tuple(rows), tuple(columns), counts[_cells(place, rows, columns)])
-
-
-def _cells(place: Mapping[str, int], rows: Iterable[str], columns: Iterable[str]) -> tuple[Any, ...]:
-    return np.ix_([place[name] for name in rows], [place[name] for name in columns])
+    return Confusion(tuple(rows), tuple(columns), counts[cells(rows, columns)])
 
 
 def _words(gold: Labels, predicted: Labels) -> Confusion:
-    true = [label for labels in gold for label in labels]
-    guess = [label for labels in predicted for label in labels]
-    names = sorted({*true, *guess})
-    place = {name: number for number, name in enumerate(names)}
-    pairs = np.array([place[name] for name in true], dtype=np.int64) * len(names)
-    pairs += np.array([place[name] for name in guess], dtype=np.int64)
-    counts = np.bincount(pairs, minlength=len(names) ** 2).reshape(len(names), len(names))
-    return Confusion(tuple(names), tuple(names), counts)
+    known, guess = numbered(gold, predicted)
+    size = len(known.names)
+    counts = np.bincount(known.numbers * size + guess, minlength=size**2).reshape(size, size)
+    order = sorted(range(size), key=known.names.__getitem__)
+    names = tuple(known.names[number] for number in order)
+    return Confusion(names, names, counts[np.ix_(order, order)])
 
 
 def _spans(gold: Labels, predicted: Labels) -> Confusion:
@@ -97,9 +95,6 @@ def _covers(start: Ints, end: Ints, words: int) -> Callable[[Ints, Ints], NDArra
     return lambda first, last: covered[last] > covered[first]
 
 
-# What is wrong in one sentence's labels, in the words that a researcher uses for it.
-
-
 LABEL = "wrong label"
 BOUNDARY = "wrong boundary"
 BOUNDARY_AND_LABEL = "wrong boundary and label"
@@ -125,10 +120,8 @@ class Mistake:
 def mistakes(gold: Sequence[str], predicted: Sequence[str], scheme: str) -> list[Mistake]:
     """Where a sentence's predicted labels are not the gold ones, from left to right.
 
-    Plain labels can only be wrong. A predicted span is right where a gold one has the same words and type, as
-    in the span F1; else its kind says why not. A gold span that no predicted one touches was missed: of the
-    spans of either side none is told twice.
-
+    A predicted span is right where a gold one has the same words and type, as in the span F1; else its kind
+    says why not. A gold span that no predicted one touches was missed. No span is listed twice.
     Raises ValueError where lengths differ or a label is no IOB label.
     """
     if len(gold) != len(predicted):

@@ -1,9 +1,9 @@
-"""What a configuration costs: the parameters, memory and time of its runs, as they told them."""
+"""What a configuration costs: the parameters, memory and time of its runs, as they recorded them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 COST_NOTE = (
@@ -33,7 +33,7 @@ class Cost:
 
 
 def run_cost(facts: Mapping[str, Any]) -> Cost | None:
-    """The cost that a run's stored facts tell; None for a run of before they told it."""
+    """The cost in a run's stored facts; None for a run of a version that did not record it."""
     usage = facts.get("usage")
     parameters, trained = facts.get("parameters"), facts.get("trained_parameters")
     if usage is None or parameters is None or trained is None:
@@ -49,36 +49,24 @@ def cost_of(by_seed: Iterable[Sequence[Cost | None]]) -> Cost | None:
     Seeds that lack a model that others have, or know no cost of one, are left out; None where that leaves
     none.
     """
-    found = list(by_seed)
-    models = max(map(len, found), default=0)
-    seeds = [_of_seed(known) for one in found if len(known := [cost for cost in one if cost]) == models > 0]
-    if not seeds:
+    seeds = list(by_seed)
+    models = max(map(len, seeds), default=0)
+    complete = [known for seed in seeds if len(known := [cost for cost in seed if cost]) == models > 0]
+    if not complete:
         return None
+    summed = [_joined(costs, sum, len(costs)) for costs in complete]
+    mean = sum(cost.seconds for cost in summed) / len(summed)
+    return replace(_joined(summed, max, models), seconds=mean)
+
+
+def _joined(costs: Sequence[Cost], join: Callable[[list[Any]], Any], models: int) -> Cost:
+    """Parameters and seconds joined by `sum` or `max`, the most memory, all devices."""
+    memory = [cost.memory for cost in costs if cost.memory is not None]
     return Cost(
-        max(seed.parameters for seed in seeds),
-        max(seed.trained for seed in seeds),
-        _most(seeds),
-        sum(seed.seconds for seed in seeds) / len(seeds),
-        _devices(seeds),
+        join([cost.parameters for cost in costs]),
+        join([cost.trained for cost in costs]),
+        max(memory) if len(memory) == len(costs) else None,
+        join([cost.seconds for cost in costs]),
+        tuple(sorted({device for cost in costs for device in cost.devices})),
         models,
     )
-
-
-def _of_seed(models: Sequence[Cost]) -> Cost:
-    return Cost(
-        sum(model.parameters for model in models),
-        sum(model.trained for model in models),
-        _most(models),
-        sum(model.seconds for model in models),
-        _devices(models),
-        len(models),
-    )
-
-
-def _most(costs: Sequence[Cost]) -> int | None:
-    memory = [cost.memory for cost in costs if cost.memory is not None]
-    return max(memory) if len(memory) == len(costs) else None
-
-
-def _devices(costs: Sequence[Cost]) -> tuple[str, ...]:
-    return tuple(sorted({device for cost in costs for device in cost.devices}))

@@ -2,18 +2,15 @@
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.
-They are counted by `core.evaluation.spans`, and equal to seqeval's in default and strict mode.
-`seqeval_f1` is what seqeval makes of POS tags (it reads NNP as prefix N and type NP); the dissertation's POS
-tables hold it, and it serves for nothing else.
-
-Scores are counted from labels' numbers: a training has them, and its gold labels are numbered once.
+Both equal seqeval's, in default and strict mode. `seqeval_f1` is what seqeval makes of POS tags (it reads NNP
+as prefix N and type NP), as the dissertation's POS tables have it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,9 +167,6 @@ def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
     return f1_of(SpanCounts(len(true.end), len(guess.end), both))
 
 
-# A task's score as sums over sentences: what a test needs that takes sentences for its units.
-
-
 Counts = NDArray[np.int64]
 
 
@@ -217,27 +211,17 @@ def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
     return score
 
 
-# How well the labels that are seldom seen are found: a mean over all words hides them.
-
-
 def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
-    """The mean F1 of the rarer half of the annotated labels or span types, of an odd number the smaller.
+    """The mean F1 of the rarer half (rounded down) of the annotated labels or span types: a mean over all
+    words hides them. None where fewer than two are annotated.
 
     `report` is that of a TaskScore: a row per label with `f1` and `support`. Of equally rare labels the first
-    by name count. None where fewer than two labels are annotated.
+    by name count.
     """
     annotated = sorted((row["support"], label) for label, row in report.items() if row["support"])
     rarer = [label for _, label in annotated[: len(annotated) // 2]]
     return math.fsum(report[label]["f1"] for label in rarer) / len(rarer) if rarer else None
 
-
-# Averages over the labels of one task: the last rows of scikit-learn's and seqeval's classification_report.
-#
-# A stored report has a row per label, for span tasks per span type, that is annotated or predicted. `micro`
-# counts all of them together, `macro` is their plain mean, `weighted` their mean weighted by support.
-
-
-StoredReport = Mapping[str, Mapping[str, float]]
 
 AVERAGES = ("micro", "macro", "weighted")
 """The averages, in the order in which the libraries print them."""
@@ -245,33 +229,21 @@ AVERAGES = ("micro", "macro", "weighted")
 REPORT_NUMBERS = ("precision", "recall", "f1", "support")
 
 
-class _Scored(Protocol):
-    """The fields of a TaskScore or a StoredScore that averages are computed from."""
+def averages(score: Any) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 in [0, 1] and support of a TaskScore or a stored score, for each of AVERAGES:
+    the last rows of scikit-learn's and seqeval's classification_report. Empty where no report is stored.
 
-    @property
-    def accuracy(self) -> float: ...
-    @property
-    def precision(self) -> float | None: ...
-    @property
-    def recall(self) -> float | None: ...
-    @property
-    def f1_conll(self) -> float | None: ...
-    @property
-    def report(self) -> StoredReport: ...
-
-
-def averages(score: _Scored) -> dict[str, dict[str, float]]:
-    """Precision, recall and F1 in [0, 1] and support, for each of AVERAGES; empty where no report is stored.
-
-    For plain labels the micro average of all three is the accuracy, since each word has exactly one label.
+    `micro` counts all labels (span types) together, `macro` is their plain mean, `weighted` their mean
+    weighted by support. For plain labels micro is the accuracy, since each word has exactly one label.
     """
-    rows = list(score.report.values())
+    rows: list[Mapping[str, float]] = list(score.report.values())
     if not rows:
         return {}
     support = sum(row["support"] for row in rows)
     is_spans = score.f1_conll is not None
     micro = (score.precision, score.recall, score.f1_conll) if is_spans else (score.accuracy,) * 3
-    found = {"micro": dict(zip(REPORT_NUMBERS, (*map(_number, micro), support), strict=True))}
+    numbers = (*(math.nan if value is None else value for value in micro), support)
+    found = {"micro": dict(zip(REPORT_NUMBERS, numbers, strict=True))}
     for name, weights in (("macro", [1.0] * len(rows)), ("weighted", [row["support"] for row in rows])):
         total = sum(weights)
         found[name] = {
@@ -281,7 +253,3 @@ def averages(score: _Scored) -> dict[str, dict[str, float]]:
             for number in REPORT_NUMBERS[:3]
         } | {"support": support}
     return found
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -1,4 +1,8 @@
-"""Spans in a row of IOB labels, found as the conlleval script of the CoNLL shared tasks finds them."""
+"""Spans in a row of IOB labels, found as the conlleval script of the CoNLL shared tasks finds them.
+
+They are counted with numpy, all sentences at once: a split is scored after every epoch, and seqeval needs as
+long for CoNLL-2003's as a small training does. Property tests hold both to seqeval's figures.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +44,6 @@ def spans(labels: Sequence[str]) -> list[Span]:
     return found
 
 
-# The gold labels of a task as numbers: made once, compared with what every epoch predicts.
-
-
 Labels = Sequence[Sequence[str]]
 """Labels of sentences."""
 Ints = NDArray[np.int64]
@@ -74,13 +75,6 @@ def numbered(gold: Labels, predicted: Labels) -> tuple[Gold, Ints]:
     lengths = np.array([len(labels) for labels in gold], dtype=np.int64)
     words = int(lengths.sum())
     return Gold(tuple(place), codes[:words], lengths), codes[words:]
-
-
-# How many spans are annotated, predicted, and both, type by type: all sentences at once, with numpy.
-#
-# Spans are those of `core.evaluation.spans`, which are conlleval's and seqeval's; a property test holds the
-# three together. A split is scored after every epoch, and seqeval needs as long for CoNLL-2003's as a small
-# training does.
 
 
 Flags = NDArray[np.bool_]
@@ -175,8 +169,8 @@ class Notation:
 def counts_by_type(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> Mapping[str, SpanCounts]:
     """Annotated, predicted and common spans of each of these types."""
     both = guess.type[guess.among(true)]
-    numbers = [np.bincount(one, minlength=len(types)).tolist() for one in (true.type, guess.type, both)]
-    return {type_: SpanCounts(*own) for type_, *own in zip(types, *numbers, strict=True)}
+    counts = [np.bincount(kinds, minlength=len(types)).tolist() for kinds in (true.type, guess.type, both)]
+    return {type_: SpanCounts(*numbers) for type_, *numbers in zip(types, *counts, strict=True)}
 
 
 def flat_spans(
@@ -198,20 +192,13 @@ def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Map
     return counts_by_type(*flat_spans(gold, predicted, strict=strict))
 
 
-# What seqeval takes for spans in labels that are none, as POS tags: all sentences at once.
-#
-# These are the rules of seqeval 1.2.2 in default mode, oddities included. A label's first character is its
-# prefix, what follows the first hyphen behind that its type (`NNP`: prefix N, type NP; `.` and `N`: type
-# `_`).
-# The dissertation's POS tables hold the F1 of such spans. seqeval itself warns of every word, and needs as
-# long
-# for CoNLL-2003's as heads need to train on it; a property test demands its numbers.
-
-
 def seqeval_spans(gold: Gold, numbers: Ints) -> FlatSpans:
-    """The spans that seqeval finds in labels (N,) of the gold labels' names and sentences.
+    """The spans that seqeval 1.2.2 in default mode finds in labels that are no IOB labels, as POS tags.
 
-    `start` and `end` are counted over sentences with an O more at their ends, where seqeval puts one.
+    `numbers` (N,) are of the gold labels' names and sentences. A label's first character is its prefix, what
+    follows the first hyphen behind that its type (`NNP`: prefix N, type NP; `.` and `N`: type `_`). `start`
+    and `end` are counted over sentences with an O more at their ends, where seqeval puts one. The
+    dissertation's POS tables hold the F1 of such spans.
     """
     names = (*gold.names, "O")
     labels = np.full(len(numbers) + len(gold.lengths), len(gold.names))
@@ -237,5 +224,5 @@ def seqeval_spans(gold: Gold, numbers: Ints) -> FlatSpans:
 
 def _types(names: Sequence[str]) -> Ints:
     types = [name[1:].partition("-")[2] if "-" in name[1:] else name[1:] for name in names]
-    place = {type_: number for number, type_ in enumerate(dict.fromkeys(one or "_" for one in types))}
-    return np.array([place[one or "_"] for one in types], dtype=np.int64)
+    place = {type_: number for number, type_ in enumerate(dict.fromkeys(type_ or "_" for type_ in types))}
+    return np.array([place[type_ or "_"] for type_ in types], dtype=np.int64)

@@ -19,8 +19,13 @@ from core.evaluation.scores import Counts, score_of_counts
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
 
-# A spread smaller than this share of the values comes from rounding: 0.5 - 0.4 and 0.6 - 0.5 are equal.
+# A standard deviation below this fraction of the values comes from rounding: 0.5 - 0.4 equals 0.6 - 0.5.
 _ROUNDING = 1e-12
+ROUNDS = 10_000
+_AT_ONCE = 4_000_000
+"""Coins tossed at once: 16 MB of them."""
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -54,21 +59,20 @@ class PairedDifference:
 
 
 def summary(values: Iterable[float]) -> MeanSD:
-    """Mean, spread and interval of these values.
-
-    Raises ValueError for none, or for one that is not finite.
-    """
-    known = _finite(values)
+    """Mean, standard deviation and interval. Raises ValueError for no values, or one that is not finite."""
+    known = [float(value) for value in values]
     if not known:
         raise ValueError("there is no mean of no values")
+    if wrong := [value for value in known if not math.isfinite(value)]:
+        raise ValueError(f"{wrong[0]} is not a finite score")
     n = len(known)
     mean = math.fsum(known) / n
     if n == 1:
         return MeanSD(mean, None, 1, None, None)
-    sd = math.sqrt(math.fsum((one - mean) ** 2 for one in known) / (n - 1))
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (n - 1))
     if sd <= _ROUNDING * max(map(abs, known)):
         sd = 0.0
-    half = _t_quantile(n - 1) * sd / math.sqrt(n)
+    half = float(_t_quantile(n - 1)) * sd / math.sqrt(n)
     return MeanSD(mean, sd, n, mean - half, mean + half)
 
 
@@ -82,7 +86,12 @@ def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> PairedD
         return None
     differences = [a[seed] - b[seed] for seed in seeds]
     found = summary(differences)
-    return PairedDifference(found.mean, found.sd, found.n, found.low, found.high, _p(found))
+    p = None
+    if found.sd:
+        from scipy.special import stdtr  # a tenth of the time of scipy.stats, and pages import this module
+
+        p = float(2 * stdtr(found.n - 1, -abs(found.mean / (found.sd / math.sqrt(found.n)))))
+    return PairedDifference(found.mean, found.sd, found.n, found.low, found.high, p)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -103,43 +112,17 @@ def significant(p_value: float | None) -> bool:
     return p_value is not None and p_value < 1 - CONFIDENCE
 
 
-def _p(differences: MeanSD) -> float | None:
-    """Two-sided p of the t-test that the mean is 0."""
-    if not differences.sd:
-        return None
-    from scipy.special import stdtr
-
-    t = differences.mean / (differences.sd / math.sqrt(differences.n))
-    return float(2 * stdtr(differences.n - 1, -abs(t)))
-
-
-def _t_quantile(degrees: int) -> float:
-    # scipy.special loads in a tenth of the time of scipy.stats, and pages import this module.
+def _t_quantile(degrees: Any) -> Any:
+    """Half the width of a CONFIDENCE interval in standard errors, by degrees of freedom (Student's t)."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
-
-
-def _finite(values: Iterable[float]) -> list[float]:
-    known = [float(value) for value in values]
-    for value in known:
-        if not math.isfinite(value):
-            raise ValueError(f"{value} is not a finite score")
-    return known
-
-
-# Mean, spread and interval over seeds at every point of a curve: `statistics.summary`, column by column.
-
-
-Floats = NDArray[np.float64]
-
-# As in `statistics`: a spread smaller than this share of the values comes from rounding.
+    return stdtrit(degrees, (1 + CONFIDENCE) / 2)
 
 
 @dataclass(frozen=True)
 class Band:
-    """What S seeds say at each of X points. NaN where a number cannot be known: the mean of no values, the
-    spread and the interval of fewer than two.
+    """`summary` at each of X points. NaN where a number cannot be known: the mean of no values, the standard
+    deviation and the interval of fewer than two.
     """
 
     mean: Floats
@@ -167,31 +150,10 @@ def band(values: Floats) -> Band:
     sd[n < 2] = np.nan
     largest = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
     sd[sd <= _ROUNDING * largest] = 0.0
-    half = _quantiles(n) * sd / np.sqrt(np.maximum(n, 1))
+    quantiles = np.full(n.max(initial=0) + 1, np.nan)  # by number of values: few differ, and each costs
+    quantiles[2:] = _t_quantile(np.arange(1, max(1, len(quantiles) - 1)))
+    half = quantiles[n] * sd / np.sqrt(np.maximum(n, 1))
     return Band(mean, sd, n, mean - half, mean + half)
-
-
-def _quantiles(n: NDArray[np.int64]) -> Floats:
-    """The quantile of Student's t for each number of values; NaN for fewer than two."""
-    # scipy.special loads in a tenth of the time of scipy.stats, and pages import this module.
-    from scipy.special import stdtrit
-
-    counts = np.arange(n.max(initial=0) + 1)
-    quantiles = np.full(len(counts), np.nan)
-    quantiles[2:] = stdtrit(counts[2:] - 1, (1 + CONFIDENCE) / 2)
-    return quantiles[n]
-
-
-# Would the difference of two systems be as large on other text? Approximate randomisation over sentences.
-#
-# Noreen, Computer-Intensive Methods for Testing Hypotheses, 1989; for scores that are no mean over
-# sentences,
-# as F1: Yeh, More accurate tests for the statistical significance of result differences, COLING 2000.
-
-
-ROUNDS = 10_000
-_AT_ONCE = 4_000_000
-"""Coins tossed at once: 16 MB of them."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +169,18 @@ class Randomised:
 def randomisation_test(
     a: Sequence[Counts], b: Sequence[Counts], *, rounds: int = ROUNDS, seed: int = 2000
 ) -> Randomised:
-    """Tests the mean over seeds of score(a) - score(b), each (sentences, 3) of `sentence_counts`.
+    """Approximate randomisation over sentences: would the difference be as large on other text?
 
-    a[k] and b[k] were trained with the same seed. In each round a coin per sentence decides whether the two
-    systems exchange what they predicted of it. One coin serves all seeds of a sentence: under the hypothesis
-    only whole sentences are exchangeable, since a sentence that suits one system's kind does so whatever the
-    seed. With a coin per sentence and seed, as if seeds made new sentences, the test is wrong far too often
-    (tests/properties/test_randomisation.py measures both). The seeds are taken as they are: whether other
-    seeds would differ is asked by `paired_difference`.
+    Tests the mean over seeds of score(a) - score(b); a[k] and b[k], each (sentences, 3) of `sentence_counts`,
+    were trained with the same seed. In each round a coin per sentence decides whether the two systems
+    exchange their predictions of it. One coin serves all seeds: a sentence that suits one system does so
+    whatever the seed, so that only whole sentences are exchangeable. A coin per sentence and seed would be
+    wrong far too often (tests/properties/test_randomisation.py measures both). Whether other seeds would
+    differ is asked by `paired_difference`.
 
-    p is (b + 1) / (rounds + 1) for b rounds with a difference at least as large (Noreen's estimate, never 0).
-    The coins come from `seed`, so that the same predictions always have the same p.
+    p is (b + 1) / (rounds + 1) for b rounds with a difference at least as large (Noreen, Computer-Intensive
+    Methods for Testing Hypotheses, 1989; for F1, Yeh, More accurate tests for the statistical significance of
+    result differences, COLING 2000). `seed` makes the coins: the same predictions always have the same p.
 
     Raises ValueError where there is no seed, their numbers differ, or the sentences are not the same.
     """

@@ -72,8 +72,8 @@ class Relations:
     def unit_rows(self) -> tuple[Array, Array]:
         """s (D,) and G (D, r) with F = diag(s) G and s_i = √Ω_ii, in float64; off the diagonal R = G Gᵀ.
 
-        A feature without variance has a zero row. Taken relative to the largest number there is, so that
-        squares of very small or large ones neither vanish nor overflow.
+        A feature without variance has a zero row. Computed relative to the largest number, so that squares
+        neither vanish nor overflow.
         """
         factor = np.asarray(self.feature_factor, dtype=np.float64)
         spread = float(np.sqrt(max(self.feature_diagonal, 0.0)))
@@ -85,20 +85,12 @@ class Relations:
         return scale * largest, relative * _inverse(scale)[:, None]
 
 
-# Which tasks an alignment lets be related, from a run's stored facts. Needs no torch.
-#
-# Two tasks meet where both have weights in a general row. Between tasks that meet neither directly nor
-# through
-# others, Ω_task and the blocks of Ω_label are exactly zero for ever: scatters of rows that never meet are
-# zero
-# there when the covariances are, and the covariances begin as the identity. Tasks that meet only through a
-# third can be related.
-
-
 def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """The tasks in groups: relations can be learned within a group, and are zero between groups.
+    """The tasks of a run's stored facts in groups, in their order: relations are learned within a group only.
 
-    In the order of the tasks; one group where all tasks can be related.
+    Two tasks share rows (`meet`) where both have weights in a general row. Between tasks that share none,
+    directly or through others, Ω_task and the blocks of Ω_label stay exactly zero: their scatters are zero
+    there while the covariances are, and these begin as the identity.
     """
     names = [task["name"] for task in facts.get("tasks", ())]
     if not facts.get("meet"):  # a run of a version that told only whether all tasks are apart
@@ -106,16 +98,11 @@ def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     reach = np.asarray(facts["meet"], dtype=bool)
     for _ in names:
         reach = reach @ reach
-    # A group is told by its first task, which all of its tasks reach.
-    first = reach.argmax(axis=1)
+    first = reach.argmax(axis=1)  # the first task of each task's group
     return tuple(
-        tuple(name for name, of in zip(names, first, strict=True) if of == group)
+        tuple(name for name, task in zip(names, first, strict=True) if task == group)
         for group in dict.fromkeys(first.tolist())
     )
-
-
-# The rows of the three matrices: their names, their tasks, and what the alignment makes impossible, from a
-# run's stored facts. Needs no torch.
 
 
 @dataclass(frozen=True)
@@ -167,22 +154,14 @@ def stretches(owners: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-# What MRN learned, in a few numbers for each covariance. Needs no torch.
-
-
-Floats = NDArray[np.floating]
-
-
 @dataclass(frozen=True)
 class CovarianceStatistics:
-    """One covariance (d, d) in numbers.
+    """Statistics of one covariance (d, d); all NaN where the matrix is not finite.
 
-    `effective_rank` is the number of directions that share the variance, from 1 (all in one) to d (the same
-    in each), 0 where there is none: the exponential of the entropy of the eigenvalues as shares of their sum
-    (Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality"). `condition` is the
-    largest eigenvalue over the smallest, ∞ where the matrix is singular. `strongest` is the correlation off
-    the diagonal that is largest in size, with its sign; None where there is no pair. All are NaN where the
-    matrix holds what is no finite number.
+    `effective_rank`, from 1 (all variance in one direction) to d (the same in each), 0 without variance: the
+    exponential of the entropy of the normalised eigenvalues (Roy and Vetterli 2007, "The effective rank: a
+    measure of effective dimensionality"). `condition`: largest eigenvalue over smallest, ∞ where singular.
+    `strongest`: the off-diagonal correlation that is largest in size, with its sign; None without a pair.
     """
 
     effective_rank: float
@@ -211,7 +190,7 @@ def _finite(relations: Relations, mode: str) -> bool:
     return bool(np.isfinite(relations.feature_factor).all()) and math.isfinite(relations.feature_diagonal)
 
 
-def eigenvalues(relations: Relations, mode: str) -> Floats:
+def eigenvalues(relations: Relations, mode: str) -> Array:
     """The eigenvalues (d,) of a finite covariance, rising, none negative.
 
     Those of a·I + F Fᵀ are a + λ for the eigenvalues λ of the smaller of FᵀF and F Fᵀ, and a for the rest.
@@ -226,18 +205,15 @@ def eigenvalues(relations: Relations, mode: str) -> Floats:
     return np.concatenate([rest, along]) + relations.feature_diagonal
 
 
-def _semidefinite(matrix: Floats) -> Floats:
-    """Eigenvalues of a positive semi-definite matrix; what rounding leaves instead of a zero is one.
-
-    The bound is that of `numpy.linalg.matrix_rank`.
-    """
-    found = np.linalg.eigvalsh(matrix.astype(np.float64))
+def _semidefinite(matrix: Array) -> Array:
+    """Eigenvalues of a positive semi-definite matrix, zero below the bound of `numpy.linalg.matrix_rank`."""
+    values = np.linalg.eigvalsh(matrix.astype(np.float64))
     precision = np.finfo(matrix.dtype).eps if np.issubdtype(matrix.dtype, np.floating) else 0.0
-    noise = len(matrix) * precision * float(np.max(np.abs(found), initial=0.0))
-    return np.where(found > noise, found, 0.0)
+    noise = len(matrix) * precision * float(np.max(np.abs(values), initial=0.0))
+    return np.where(values > noise, values, 0.0)
 
 
-def _effective_rank(spectrum: Floats) -> float:
+def _effective_rank(spectrum: Array) -> float:
     trace = float(spectrum.sum())
     if trace <= 0:
         return 0.0
@@ -245,7 +221,7 @@ def _effective_rank(spectrum: Floats) -> float:
     return math.exp(-float(np.sum(shares * np.log(shares))))
 
 
-def _strongest(correlations: Floats) -> float | None:
+def _strongest(correlations: Array) -> float | None:
     if len(correlations) < 2:
         return None
     np.fill_diagonal(correlations, 0.0)
@@ -254,10 +230,11 @@ def _strongest(correlations: Floats) -> float | None:
 
 
 def strongest_pairs(
-    correlations: Floats, top: int, impossible: Iterable[Block] = ()
+    correlations: Array, top: int, impossible: Iterable[Block] = ()
 ) -> list[tuple[int, int, float]]:
-    """The `top` pairs of rows (i < j) whose correlation is largest in size: i, j, correlation, the strongest
-    first. Left out are pairs that the alignment makes impossible, and such without any correlation.
+    """The `top` pairs (i, j, correlation), i < j, with the correlations largest in size, the strongest first.
+
+    Pairs that the alignment makes impossible, and those without any correlation, are left out.
     """
     possible = np.triu(correlations != 0, k=1)
     for block in impossible:

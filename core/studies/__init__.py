@@ -10,13 +10,11 @@ __all__ = ["STUDIES", "Family", "Paper", "Setting", "Study", "load_study", "may_
 
 STUDIES: dict[str, Study] = {"priors": priors.STUDY, "dissertation": dissertation.STUDY}
 """The studies by name. A new one is a file and a line here."""
-_OVER_ENCODERS = {"dissertation": dissertation.over}
-"""The studies that can be run over another encoder, with the function that makes such a study."""
 
 
 def may_change_encoder(name: str) -> bool:
     """Whether the registered study of that name can be run over another encoder."""
-    return name in _OVER_ENCODERS
+    return STUDIES[name].over is not None
 
 
 def load_study(name: str, encoder: str | None = None, encoder_training: str = "full") -> Study:
@@ -28,6 +26,6 @@ def load_study(name: str, encoder: str | None = None, encoder_training: str = "f
         raise ConfigError("study", f"There is no study '{name}'; there is {', '.join(STUDIES)}.")
     if encoder is None and encoder_training == "full":
         return STUDIES[name]
-    if name not in _OVER_ENCODERS:
+    if (over := STUDIES[name].over) is None:
         raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave --encoder away.")
-    return _OVER_ENCODERS[name](encoder, encoder_training)
+    return over(encoder, encoder_training)

@@ -1,4 +1,4 @@
-"""What a setting's runs say: scores on the test sentences, and differences to the reference."""
+"""A setting's scores on the test sentences and differences to the reference; tables beside published ones."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ HELPS, HURTS, NOT_SHOWN = "helps", "hurts", "no difference shown"
 
 @dataclass(frozen=True)
 class FinalScores:
-    """What runs scored on the test sentences: by run and task, in [0, 1].
+    """Scores on the test sentences, by run and task, in [0, 1].
 
-    `rare` is the mean F1 of the rarer half of each task's labels, as far as it is known. `relations` gives a
-    run's learned task correlations (T, T), in the order of its tasks; None where it learned none. `costs` are
-    what the runs took, as far as it is known.
+    `rare` is the mean F1 of the rarer half of each task's labels, where known. `relations` gives a run's
+    learned task correlations (T, T), in the order of its tasks; None where it learned none.
     """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
@@ -60,9 +59,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One family in one setting: the arm that dev chose, and what it scored per target and in the mean.
+    """One family in one setting: the arm that dev chose, and its scores per target and in the mean.
 
     `arm` is None while that is open, or where every arm failed. `differences` is empty for the reference.
+    `failed` counts the family's failed runs. `learned` is the correlation of the targets with other tasks, in
+    the mean over pairs, summed up over seeds. `published` has the published figure for each target, where the
+    family was trained and scored as there. `cost` is for one seed, summed over the models of STL.
     """
 
     family: Family
@@ -72,14 +74,9 @@ class Outcome:
     scores: Mapping[str, MeanSD]
     differences: Mapping[str, Difference] = field(default_factory=dict)
     failed: int = 0
-    """How many of the family's runs failed."""
     learned: MeanSD | None = None
-    """What the chosen arm learned: the correlation of the targets with other tasks, in the mean over pairs,
-    summed up over seeds; None where nothing is learned or known."""
     published: Mapping[str, Published] = field(default_factory=dict)
-    """The published figure for each target, where the family was trained and scored as there."""
     cost: Cost | None = None
-    """What the chosen arm took for one seed, summed over the models of STL; None where that is not known."""
 
     @property
     def chosen(self) -> str:
@@ -97,7 +94,7 @@ class Result:
 
     def outcome(self, family: str) -> Outcome:
         """That family's. Raises KeyError."""
-        return {one.family.name: one for one in self.outcomes}[family]
+        return {outcome.family.name: outcome for outcome in self.outcomes}[family]
 
 
 def analyse(
@@ -105,7 +102,7 @@ def analyse(
 ) -> Result:
     """The setting as far as it is known: arms are chosen by dev alone, then read off the test sentences."""
     outcomes = [_outcome(layout, family, dev, test, failed) for family in layout.arms]
-    reference = next(one for one in outcomes if one.family.name == layout.study.reference)
+    reference = next(outcome for outcome in outcomes if outcome.family.name == layout.study.reference)
     for target in (*layout.setting.targets, MEAN, RARE):
         _compare(outcomes, reference, target)
     return Result(layout.setting, layout.study.reference, tuple(outcomes))
@@ -141,14 +138,14 @@ def _outcome(
 
 
 def _learned(runs: Iterable[RunConfig], targets: tuple[str, ...], test: FinalScores) -> MeanSD | None:
-    found = []
+    correlations = []
     for run in runs:
         matrix = test.relations(run) if run in test.by_run else None
         if matrix is not None and len(run.tasks) > 1:
-            of_target = np.array([task in targets for task in run.tasks])
-            pairs = np.triu(of_target[:, None] | of_target[None, :], k=1)
-            found.append(float(matrix[pairs].mean()))
-    return summary(found) if found else None
+            is_target = np.array([task in targets for task in run.tasks])
+            pairs = np.triu(is_target[:, None] | is_target[None, :], k=1)
+            correlations.append(float(matrix[pairs].mean()))
+    return summary(correlations) if correlations else None
 
 
 def _by_seed(
@@ -157,34 +154,31 @@ def _by_seed(
     scores: Mapping[RunConfig, Mapping[str, float]],
 ) -> dict[str, dict[int, float]]:
     """Per target, and for their mean, the score of each seed; the mean where a seed has all targets."""
-    found: dict[str, dict[int, float]] = {}
+    by_target: dict[str, dict[int, float]] = {}
     for seed, runs in runs_by_seed.items():
         scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
         for target in targets:
             if target in scored:
-                found.setdefault(target, {})[seed] = scored[target]
+                by_target.setdefault(target, {})[seed] = scored[target]
         if set(targets) <= scored.keys():
             mean = math.fsum(scored[target] for target in targets) / len(targets)
-            found.setdefault(MEAN, {})[seed] = mean
-    return found
+            by_target.setdefault(MEAN, {})[seed] = mean
+    return by_target
 
 
 def _compare(outcomes: list[Outcome], reference: Outcome, target: str) -> None:
-    """Adds the differences on this target, with p-values corrected over the families, to the outcomes."""
-    found: dict[int, Difference] = {}
-    for place, one in enumerate(outcomes):
-        if one.family != reference.family and target in one.by_seed and target in reference.by_seed:
-            paired = paired_difference(one.by_seed[target], reference.by_seed[target])
-            if paired is not None:
-                found[place] = Difference(paired)
-    tested = {place: one.paired.p for place, one in found.items() if one.paired.p is not None}
+    """Add the differences on this target, with p-values corrected over the families, to the outcomes."""
+    paired = {
+        place: difference
+        for place, outcome in enumerate(outcomes)
+        if outcome.family != reference.family and target in outcome.by_seed and target in reference.by_seed
+        if (difference := paired_difference(outcome.by_seed[target], reference.by_seed[target])) is not None
+    }
+    tested = {place: difference.p for place, difference in paired.items() if difference.p is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
-    for place, difference in found.items():
-        known = {target: replace(difference, p_holm=corrected.get(place))}
+    for place, difference in paired.items():
+        known = {target: Difference(difference, corrected.get(place))}
         outcomes[place] = replace(outcomes[place], differences={**outcomes[place].differences, **known})
-
-
-# A part of a study as the table of a paper: our figures beside the published ones, and what they cost.
 
 
 @dataclass(frozen=True)

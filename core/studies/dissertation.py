@@ -26,11 +26,11 @@ _FAMILIES = (
     Family("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": value} for value in (1.0, 0.5, 0.05))),
 )
 
-# Where there are no dev sentences λ is chosen by runs that hold out a tenth and keep the last epoch too.
+# Without dev sentences λ is chosen by runs that hold out a tenth, and that keep the last epoch too.
 _HELD_OUT = {"dev_sentences": None, "select_by": "last"}
-# How the shares of Table 3 are drawn. The program trains on one corpus after the other and draws the share
-# anew in every epoch; the text can also be read as one draw before training. Both keep the last epoch: dev
-# sentences, which CoNLL-2003 alone has, would choose it otherwise.
+# For Table 3 the program trains on one corpus after the other and draws the fraction anew in every epoch; the
+# text can also be read as one draw before training. Both keep the last epoch: CoNLL-2003 alone has dev
+# sentences to choose it by.
 _PROGRAM = {"fraction_draw": "each_epoch", "corpus_order": "in_turn", "select_by": "last"}
 _ONE_DRAW = {"fraction_draw": "once", "select_by": "last"}
 _READINGS: Mapping[str, Mapping[str, Any]] = {"": _PROGRAM, " one draw": _ONE_DRAW}
@@ -75,6 +75,7 @@ def over(encoder: str | None = None, encoder_training: str = "full") -> Study:
         search_seeds=(1, 2, 3, 4, 5),
         papers=_papers(settings),
         protocol=_PROTOCOL,
+        over=over,
     )
 
 

@@ -1,8 +1,7 @@
 """Which prior helps which tasks: STL, MTL and the priors of MRN, where tasks share little and where much.
 
-Over a frozen encoder heads carry all the learning, tasks meet in the prior alone, and STL is MTL; so the
-control there is `ridge`, heads that are drawn to zero independently of each other. Fine-tuned, the encoder
-itself is shared.
+Over a frozen encoder tasks share the prior alone, and STL is MTL; the control there is `ridge`, heads that
+are drawn to zero independently of each other. Fine-tuned, the encoder itself is shared.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from typing import Any
 from core.studies.study import Family, Setting, Study
 
 
-def _mrn(strengths: Iterable[float], **fields: Any) -> tuple[Mapping[str, Any], ...]:
+def _mrn(lambdas: Iterable[float], **fields: Any) -> tuple[Mapping[str, Any], ...]:
     """An arm for each λ."""
-    return tuple({"paradigm": "mrn"} | fields | {"lambda": strength} for strength in strengths)
+    return tuple({"paradigm": "mrn"} | fields | {"lambda": value} for value in lambdas)
 
 
-def _relational(strengths: Iterable[float], learn: str, **fields: Any) -> tuple[Mapping[str, Any], ...]:
-    return _mrn(strengths, prior="relational", learn=learn, **fields)
+def _relational(lambdas: Iterable[float], learn: str, **fields: Any) -> tuple[Mapping[str, Any], ...]:
+    return _mrn(lambdas, prior="relational", learn=learn, **fields)
 
 
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -40,7 +39,7 @@ _FAMILIES = (
     ),
     Family("map", "MAP", _mrn((1e-3, 1e-2, 1e-1), prior="map")),
     Family("paper", "Paper", _mrn(_PUBLISHED, prior="paper")),
-    # One strength without a search, where a run takes minutes.
+    # One λ without a search, where a run takes minutes.
     Family("task-fixed", "Relational, tasks, λ = 0.01", _relational((1e-2,), "task")),
     Family("paper-fixed", "Paper, λ = 0.05", _mrn((0.05,), prior="paper")),
 )
@@ -97,7 +96,7 @@ def _both_pos(words: str, title: str, epochs: int, families: Sequence[str] = _FR
 
 
 def _apart(words: int, epochs: int) -> Setting:
-    """Label sets without a name in common on sentences of their own: labels meet by co-occurrence no more."""
+    """Label sets without a name in common on disjoint sentences: no label co-occurs with another task's."""
     return _frozen(
         f"apart-{words}",
         f"POS, chunks and NER on disjoint sentences, {words:,} words each",
@@ -109,23 +108,19 @@ def _apart(words: int, epochs: int) -> Setting:
 
 
 def _finetuned(
-    name: str,
-    title: str,
-    corpus: str,
-    tasks: Sequence[str],
-    fraction: float,
-    alignment: str,
-    families: Sequence[str] = _FINETUNED,
+    corpus: str, title: str, percent: int, tasks: str, alignment: str, families: Sequence[str] = _FEW
 ) -> Setting:
+    names = tuple(tasks.split())
     base = {
-        "corpus": corpus,
-        "tasks": tuple(tasks),
-        "fraction": fraction,
+        "corpus": f"{corpus}?dev=500",
+        "tasks": names,
+        "fraction": percent / 100,
         "label_inventory": "train",
         "alignment": alignment,
         "epochs": 5,
     }
-    return Setting(name, title, "fine-tuned", base, tuple(tasks), tuple(families))
+    name = f"tuned-{corpus}-{percent}"
+    return Setting(name, f"{title}, {percent}%", "fine-tuned", base, names, tuple(families))
 
 
 _SETTINGS = (
@@ -138,41 +133,10 @@ _SETTINGS = (
     _both_pos("300,3000", "POS of two corpora, 300 and 3,000 words", 30, _MAIN),
     _apart(500, 40),
     _apart(2000, 20),
-    _finetuned(
-        "tuned-both-pos-2",
-        "POS of two corpora, 2%",
-        "both-pos?dev=500",
-        ("pos-2003", "pos-2000"),
-        0.02,
-        "exact",
-    ),
-    _finetuned(
-        "tuned-conll2000-5",
-        "CoNLL-2000, 5%",
-        "conll2000?dev=500",
-        ("pos", "chunk"),
-        0.05,
-        "cooccurrence",
-        _FEW,
-    ),
-    _finetuned(
-        "tuned-conll2003-5",
-        "CoNLL-2003, 5%",
-        "conll2003?dev=500",
-        ("pos", "chunk", "ner"),
-        0.05,
-        "cooccurrence",
-        _FEW,
-    ),
-    _finetuned(
-        "tuned-both-pos-10",
-        "POS of two corpora, 10%",
-        "both-pos?dev=500",
-        ("pos-2003", "pos-2000"),
-        0.1,
-        "exact",
-        _FEW,
-    ),
+    _finetuned("both-pos", "POS of two corpora", 2, "pos-2003 pos-2000", "exact", _FINETUNED),
+    _finetuned("conll2000", "CoNLL-2000", 5, "pos chunk", "cooccurrence"),
+    _finetuned("conll2003", "CoNLL-2003", 5, "pos chunk ner", "cooccurrence"),
+    _finetuned("both-pos", "POS of two corpora", 10, "pos-2003 pos-2000", "exact"),
 )
 
 STUDY = Study(

@@ -57,9 +57,8 @@ class Reported:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A published table. `rows` are (encoder, paradigm) → `mean±SD` for each task, in the order of `tasks`.
-
-    Table 3 has one of these for each fraction.
+    """A published table; Table 3 is one for each fraction. `rows` are (encoder, paradigm) → `mean±SD` for
+    each task, in the order of `tasks`.
     """
 
     number: int
@@ -171,7 +170,7 @@ PUBLISHED: tuple[Published, ...] = tuple(cell for table in TABLES for cell in ta
 def matching(config: RunConfig) -> dict[str, Published]:
     """The published cell for each task of this description; none for a task trained or scored otherwise.
 
-    Corpus, share, encoder, paradigm, tasks, alignment and scoring must be the paper's, and the encoder
+    Corpus, fraction, encoder, paradigm, tasks, alignment and scoring must be the paper's, and the encoder
     fine-tuned. The STL runs of all tasks are one row, so a description of STL stands for each of them.
     """
     if config.encoder_training != "full":

@@ -21,7 +21,7 @@ class Family:
     arms: tuple[Mapping[str, Any], ...]
 
     def describe(self, arm: Mapping[str, Any]) -> str:
-        """What sets this arm apart from the others, such as `λ=0.01`; empty for a single arm."""
+        """The fields in which this arm differs from the others, such as `λ=0.01`; empty for a single arm."""
         return ", ".join(
             f"{'λ' if name == 'lambda' else name}={_plain(arm.get(name))}" for name in self.searched
         )
@@ -36,12 +36,11 @@ class Family:
 
 @dataclass(frozen=True)
 class Setting:
-    """One comparison: the fields common to all of its runs, the tasks whose scores count, who takes part.
+    """One comparison: the fields common to all of its runs, the tasks whose scores count, the families.
 
     A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
-    settings; what is learned in one part may not hold in another.
-    `search` are the fields in which the runs that choose an arm differ from those whose scores count: a dev
-    split, where the latter have none.
+    settings. `search` are the fields in which the runs that choose an arm differ from those whose scores
+    count: a dev split, where the latter have none.
     """
 
     name: str
@@ -66,10 +65,11 @@ class Paper:
 
 @dataclass(frozen=True)
 class Study:
-    """A sweep plus its analysis. The arms are chosen with `search_seeds`, what is told rests on all `seeds`.
+    """A sweep plus its analysis. Arms are chosen with `search_seeds`; results rest on all `seeds`.
 
     `papers` are the published tables, by part. `protocol` says in plain text what a reader of the report must
-    know of how the runs were made. Raises ValueError where it contradicts itself.
+    know of how the runs were made. `over` makes the same study over another encoder, given its name and how
+    it is trained; None where the study names its encoders. Raises ValueError where it contradicts itself.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Study:
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     papers: Mapping[str, Paper] = field(default_factory=dict)
     protocol: str = ""
+    over: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         known = [family.name for family in self.families]
@@ -123,16 +124,11 @@ def _plain(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-# Which runs a study makes next: first every arm with few seeds, then the arm that dev chose with all.
-#
-# Pure functions of what is known. Only scores on dev can enter: `DevScores` is made from nothing else, so
-# that
-# what is later told of the test sentences was not chosen by them.
-
-
 @dataclass(frozen=True)
 class DevScores:
-    """What runs scored on the development sentences: by run and task, in [0, 1]."""
+    """Scores on the development sentences, by run and task, in [0, 1]: all that may choose an arm, so that
+    results on the test sentences were not chosen by them.
+    """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
 
@@ -209,22 +205,19 @@ def _arm(
 
 def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
     """The arm's mean dev score over seeds and targets in the search; None where one of them is missing."""
-    found = []
+    scores = []
     for seed in seeds:
-        scored: dict[str, float] = {}
-        for run in arm.search[seed]:
-            scored |= dev.by_run.get(run, {})
-        if not set(targets) <= scored.keys():
+        by_task = {task: score for run in arm.search[seed] for task, score in dev.by_run.get(run, {}).items()}
+        if not set(targets) <= by_task.keys():
             return None
-        found += [scored[target] for target in targets]
-    return math.fsum(found) / len(found)
+        scores += [by_task[target] for target in targets]
+    return math.fsum(scores) / len(scores)
 
 
 def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[RunConfig]) -> Arm | None:
     """The arm with the best dev mean over the search seeds, the first of equals; None while that is open.
 
-    An arm that failed with one of them is out; where all are, there is nothing to choose. A single arm is
-    chosen from the start.
+    An arm that failed with one of them is out. A single arm is chosen from the start.
     """
     arms = layout.arms[family]
     if len(arms) == 1:
@@ -236,7 +229,7 @@ def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[R
         for arm in arms
         if (mean := dev_mean(arm, layout.study.search_seeds, layout.setting.targets, dev)) is not None
     ]
-    return max(scored, key=lambda one: one[0])[1] if scored else None
+    return max(scored, key=lambda pair: pair[0])[1] if scored else None
 
 
 def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
@@ -258,9 +251,7 @@ def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> 
 def remaining(
     layout: Layout, dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
-    """What is still to be run in the search and after it. Where an arm is yet to be chosen, the first one
-    stands for it.
-    """
+    """The runs still to be made in the search and after it. The first arm stands for one yet to be chosen."""
     search: dict[RunConfig, None] = {}
     final: dict[RunConfig, None] = {}
     for family, arms in layout.arms.items():
@@ -291,26 +282,26 @@ class Planned:
 
 
 def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[Planned]:
-    """Every run of the setting in order: of each family those that choose an arm, then those of the chosen
-    arm. While that is open the first arm stands for it.
+    """Every run of the setting: of each family those that choose an arm, then those of the chosen arm. While
+    that is open the first arm stands for it.
     """
-    found = []
+    plan = []
     for family, arms in layout.arms.items():
         search = dict.fromkeys(run for arm in arms for run in layout.search_of(arms, arm))
         counts = frozenset(run for arm in arms for run in arm.of(layout.study.seeds))
-        found += [
+        plan += [
             Planned(layout.setting.name, family, "search, final" if run in counts else "search", run)
             for run in search
         ]
         chosen = chosen_arm(layout, family, dev, failed)
         still_open = () if chosen is not None else layout.study.family(family).searched
         final = (chosen or arms[0]).of(layout.study.seeds)
-        found += [
+        plan += [
             Planned(layout.setting.name, family, "final", run, still_open)
             for run in final
             if run not in search
         ]
-    return found
+    return plan
 
 
 def _open(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:

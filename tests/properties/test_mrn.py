@@ -225,13 +225,6 @@ def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random
     torch.testing.assert_close(first.penalty(heads), second.penalty(shuffled), rtol=1e-9, atol=1e-10)
 
 
-def test_identity_covariances_reduce_the_penalty_to_the_squared_norm() -> None:
-    alignment, heads = problem(1, (3, 2), 4, "disjoint")
-    for name in LEARNING:
-        prior = make_prior(name, alignment, PriorSettings(4, 1.0, 10.0), CPU)
-        torch.testing.assert_close(prior.penalty(heads), 12 / 20 * heads.square().sum())
-
-
 @pytest.mark.parametrize("name", LEARNING)
 def test_gradient_of_the_penalty_is_right(name: str) -> None:
     alignment, heads = problem(2, (2, 3), 4)
@@ -281,21 +274,6 @@ def test_what_is_not_learned_stays_as_it_was(name: str, learn: tuple[str, ...]) 
     prior.update(heads)
     for mode, covariance in covariances(prior).items():
         assert torch.equal(covariance, before[mode]) == (mode not in learn)
-
-
-@pytest.mark.parametrize("name", ["relational", "map", "paper"])
-def test_disjoint_rows_never_relate_tasks(name: str) -> None:
-    alignment, heads = problem(5, (3, 2, 4), 6, "disjoint")
-    heads = heads.float() if name == "paper" else heads
-    prior = make(name, alignment, 6)
-    for _ in range(5):
-        prior.update(heads)
-    relations = prior.relations()
-    assert relations is not None
-    np.testing.assert_allclose(relations.correlation("task"), np.eye(3), atol=1e-6)
-    owner = np.repeat([0, 1, 2], [3, 2, 4])
-    between = owner[:, None] != owner[None, :]
-    np.testing.assert_allclose(relations.correlation("label")[between], 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -374,13 +352,6 @@ def test_the_factor_of_a_scatter_gives_it_back(seed: int, size: int, columns: in
     spread = torch.from_numpy(np.random.default_rng(seed).standard_normal((size, columns)))
     factor = semidefinite_factor(spread @ spread.T)
     torch.testing.assert_close(factor @ factor.T, spread @ spread.T, rtol=1e-10, atol=1e-10)
-
-
-def test_a_low_rank_covariance_refuses_what_is_none() -> None:
-    with pytest.raises(ValueError, match="positive, not 0"):
-        LowRankCovariance(0.0, torch.zeros(3, 1))
-    with pytest.raises(ValueError, match=r"\(D, r\), not \(3,\)"):
-        LowRankCovariance(1.0, torch.zeros(3))
 
 
 def test_correlation_of_a_zero_diagonal_is_zero_not_nan() -> None:

@@ -56,17 +56,6 @@ def test_paper_penalty_can_vanish() -> None:
     assert float(prior.penalty(heads)) < 1e-6 * first
 
 
-def test_gradient_of_the_penalty_is_right() -> None:
-    alignment, heads = problem(2, (2, 3), 4)
-    prior = make_prior("paper", alignment, PriorSettings(4, 0.5, 3.0), CPU)
-    prior.update(heads.float())
-    rows = heads.float().requires_grad_()
-    (gradient,) = torch.autograd.grad(prior.penalty(rows), rows)
-    step = 1e-2 * torch.ones_like(rows)
-    change = prior.penalty(rows + step) - prior.penalty(rows - step)
-    torch.testing.assert_close(change / 2, (gradient * step).sum(), rtol=1e-3, atol=1e-4)
-
-
 @pytest.mark.parametrize("learn", [("task",), ("label",), ("feature",), ("task", "feature")])
 def test_what_is_not_learned_stays_the_identity(learn: tuple[str, ...]) -> None:
     alignment, heads = problem(4, (3, 3), 4)

@@ -23,7 +23,6 @@ from core.errors import EncoderError, MRNLabError
 from core.models.encoders import LazyTransformer, load_transformer
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.model_io import load
-from core.models.sources import check_available
 from core.mrn.alignments.mapping import parse_mapping
 from tests.tiny import tiny_bert
 
@@ -141,12 +140,6 @@ def test_a_hostile_encoder_is_refused_in_a_sentence(
     spoil(encoder, evil, code)
     with pytest.raises(EncoderError, match=sentence):
         load_transformer(str(encoder), half=False)
-
-
-def test_a_pickle_is_refused_when_the_run_is_queued(encoder: Path, evil: bytes, code: str) -> None:
-    _only_a_pickle(encoder, evil, code)
-    with pytest.raises(EncoderError, match="pickle"):
-        check_available(str(encoder))
 
 
 def test_what_lies_beside_an_encoder_is_not_opened(encoder: Path, evil: bytes, code: str) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from core.corpora.types import Overlap
 from core.mrn.alignments import LabelCounts, align, choose
-from core.mrn.alignments.rules import SMOOTHING
 
 # Five words; the last is annotated for the first task alone.
 WORDS = np.array([[0, 0], [0, 1], [1, 1], [1, 1], [1, -1]])
@@ -22,39 +21,6 @@ def test_counts_are_of_words_with_both_labels() -> None:
 def test_counts_refuse_a_wrong_number_of_columns() -> None:
     with pytest.raises(ValueError, match=r"\(N, 2\).*\(5, 3\)"):
         LabelCounts.from_words(["a", "b"], [["x"], ["y"]], np.zeros((5, 3), dtype=int))
-
-
-def test_disjoint_keeps_every_label_apart() -> None:
-    alignment = align("disjoint", COUNTS)
-    assert alignment.label_names == ("pos:N", "pos:V", "ner:O", "ner:B")
-    assert alignment.impossible == ("task", "label")
-    np.testing.assert_array_equal(alignment.matrix.sum(axis=0), np.eye(4))
-
-
-def test_exact_joins_equal_names() -> None:
-    counts = LabelCounts.from_words(["a", "b"], [["O", "N"], ["O", "V"]], WORDS)
-    alignment = align("exact", counts)
-    assert alignment.label_names == ("O", "N", "V")
-    assert alignment.label_owners == (("a", "b"), ("a",), ("b",))
-    np.testing.assert_array_equal(alignment.matrix[0], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
-    np.testing.assert_array_equal(alignment.matrix[1], [[0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
-
-
-def test_exact_without_common_names_says_that_tasks_cannot_relate() -> None:
-    assert align("exact", COUNTS).impossible == ("task", "label")
-
-
-def test_cooccurrence_weighs_by_conditional_probability() -> None:
-    alignment = align("cooccurrence", COUNTS)
-    own = alignment.matrix[0, :2, :2]
-    np.testing.assert_array_equal(own, np.eye(2))
-    # P(pos = N | ner = O): one word of one, drawn towards the share of N.
-    share = np.array([2 + SMOOTHING, 3 + SMOOTHING]) / (5 + 2 * SMOOTHING)
-    expected = (np.array([1, 0]) + SMOOTHING * share) / (1 + SMOOTHING)
-    np.testing.assert_allclose(alignment.matrix[0, 2, :2], expected)
-    np.testing.assert_allclose(alignment.matrix[0].sum(axis=1), 1.0)
-    np.testing.assert_allclose(alignment.matrix[1].sum(axis=1), 1.0)
-    assert alignment.impossible == ()
 
 
 @pytest.mark.parametrize(
@@ -91,15 +57,6 @@ def test_the_evidence_names_pairs_or_ranges() -> None:
     )
 
 
-def test_pairs_that_overlap_alike_are_told_together() -> None:
-    alike = [Overlap(("a", "b"), 1.0, 0.0), Overlap(("a", "c"), 1.0, 0.0)]
-    assert "the 2 pairs of tasks share 100% of their words and, by label name, 0% of" in choose(alike)[1]
-
-
-def test_auto_is_resolved_before_it_is_reported() -> None:
-    assert align("auto", COUNTS, [Overlap(("a", "b"), 1.0, 0.0)]).name == "cooccurrence"
-
-
 def test_indicator_correlation_is_that_of_the_one_hot_columns() -> None:
     shared = WORDS[WORDS[:, 1] >= 0]
     one_hot = np.concatenate([np.eye(2)[shared[:, 0]], np.eye(2)[shared[:, 1]]], axis=1)
@@ -113,20 +70,6 @@ TWO_CORPORA = LabelCounts.from_words(
     [["N", "V"], ["O", "B-NP"], ["N", "J"], ["O", "B-PER"]],
     np.array([[0, 0, -1, -1], [1, 1, -1, -1], [-1, -1, 0, 0], [-1, -1, 1, 1]]),
 )
-
-
-def test_cooccurrence_of_tasks_without_common_words_goes_by_names() -> None:
-    alignment = align("cooccurrence", TWO_CORPORA)
-    pos_a, chunk, pos_b, ner = TWO_CORPORA.slices
-    # pos-a in the rows of pos-b: N is N, J has no partner.
-    np.testing.assert_array_equal(alignment.matrix[0, pos_b, pos_a], [[1, 0], [0, 0]])
-    np.testing.assert_array_equal(alignment.matrix[2, pos_a, pos_b], [[1, 0], [0, 0]])
-    # `O` is no name in common: chunk and ner stay apart, as do tasks with nothing in common at all.
-    assert not alignment.matrix[1, ner].any()
-    assert not alignment.matrix[0, ner].any()
-    # Tasks of one corpus go by their words still.
-    np.testing.assert_allclose(alignment.matrix[0, chunk].sum(axis=1), 1.0)
-    assert (alignment.matrix[0, chunk, pos_a] > 0).all()
 
 
 def test_which_tasks_meet_is_read_from_the_rows() -> None:
@@ -145,13 +88,6 @@ def test_which_tasks_meet_is_read_from_the_rows() -> None:
     ]
     assert align("exact", TWO_CORPORA).impossible == ()
     assert (align("disjoint", TWO_CORPORA).meet == np.eye(4, dtype=bool)).all()
-
-
-def test_tasks_with_nothing_in_common_cannot_relate_under_cooccurrence() -> None:
-    apart = LabelCounts.from_words(["a", "b"], [["O", "N"], ["O", "V"]], np.array([[1, -1], [-1, 1]]))
-    alignment = align("cooccurrence", apart)
-    assert alignment.impossible == ("task", "label")
-    np.testing.assert_array_equal(alignment.matrix, align("disjoint", apart).matrix)
 
 
 @pytest.mark.parametrize("name", ["disjoint", "cooccurrence"])

@@ -160,26 +160,10 @@ def test_files_of_a_list_stay_inside(tmp_path: Path) -> None:
     assert not (tmp_path / "deep" / "mine").exists()
 
 
-def test_an_empty_folder(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    with pytest.raises(ArtefactError, match="no file in"):
-        Artefacts(str(tmp_path / "shared")).push(tmp_path / "own", "a")
-
-
 class TestWhere:
     def test_none_unless_set(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("MRNLAB_ARTEFACTS", raising=False)
         assert shared_artefacts() is None
-
-    def test_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("MRNLAB_ARTEFACTS", str(tmp_path))
-        shared = shared_artefacts()
-        assert shared is not None
-        assert shared.place == str(tmp_path)
-
-    def test_a_kind_that_is_not_known(self) -> None:
-        with pytest.raises(ArtefactError, match=r"MRNLAB_ARTEFACTS is foo://there.*Protocol not known: foo"):
-            Artefacts("foo://me:secret@there")
 
     def test_no_secret_is_told(self) -> None:
         with pytest.raises(ArtefactError) as caught, contextlib.suppress(KeyError):

@@ -35,8 +35,8 @@ def batch(lengths: tuple[int, ...]) -> Batch:
 
 @pytest.mark.parametrize(
     "lengths",
-    [(4, 1, 7, 7, 2), (3, 3), (6,), (1,), (1, 1, 1)],
-    ids=["different", "alike", "single", "one", "ones"],
+    [(4, 1, 7, 7, 2), (3, 3), (1,)],
+    ids=["different", "alike", "one"],
 )
 def test_states_and_gradients_are_those_of_torch(lengths: tuple[int, ...]) -> None:
     torch.manual_seed(1)
@@ -53,26 +53,3 @@ def test_states_and_gradients_are_those_of_torch(lengths: tuple[int, ...]) -> No
     for name, weight in encoder.named_parameters():
         torch.testing.assert_close(weight.grad, right[name], rtol=0, atol=1e-5, msg=name)
     torch.testing.assert_close(encoder.words(given), encoder(given).flatten(0, 1)[given.rows])
-
-
-def test_gradients_are_those_of_small_differences() -> None:
-    given = batch((3, 1, 2))
-    encoder = BiLSTM(Table(3, 3, 2), 2).double()
-    weights = dict(encoder.named_parameters())
-
-    def words(*values: Tensor) -> Tensor:
-        return torch.func.functional_call(encoder, dict(zip(weights, values, strict=True)), (given,))[0, :, :]
-
-    assert torch.autograd.gradcheck(words, tuple(weights.values()))
-
-
-def test_no_window_reads_another() -> None:
-    given = batch((4, 2, 3))
-    encoder = BiLSTM(Table(3, 4, 5), 6)
-    before = encoder(given).detach()
-    with torch.no_grad():
-        encoder.below.states[1] += 1
-    after = encoder(given).detach()
-    assert (after[1, :2] - before[1, :2]).abs().min() > 0
-    torch.testing.assert_close(after[0], before[0], rtol=0, atol=1e-6)
-    torch.testing.assert_close(after[2, :3], before[2, :3], rtol=0, atol=1e-6)

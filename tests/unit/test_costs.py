@@ -80,16 +80,6 @@ class TestConfigurations:
         slower = dataclasses.replace(ner, seconds=8.0, memory=9)
         assert cost_of([[pos, ner], [pos, slower]]) == Cost(202, 182, 9, 8.0, ("cpu",), models=2)
 
-    def test_what_is_not_known_is_left_out(self) -> None:
-        pos = Cost(100, 90, 5, 2.0, ("cpu",))
-        assert cost_of([[pos, None], [pos, pos], [pos]]) == Cost(200, 180, 5, 4.0, ("cpu",), models=2)
-        assert cost_of([[pos, None]]) is None
-        assert cost_of([]) is None
-        unknown = dataclasses.replace(pos, memory=None, devices=("cuda",))
-        found = cost_of([[pos, unknown]])
-        assert found is not None
-        assert (found.memory, found.devices) == (None, ("cpu", "cuda"))
-
     def test_in_words(self) -> None:
         assert cost_told(None) == ("–", "–", "–", "–")
         cost = Cost(325_400_000, 7_800, 3 * 2**29, 130.0, ("cuda",), models=3)

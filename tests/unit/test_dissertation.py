@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.config import PRESETS, RunConfig
+from core.config import RunConfig
 from core.errors import ConfigError
 from core.evaluation.costs import Cost
-from core.registry import has_bilstm
 from core.studies import Study, load_study, may_change_encoder
 from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
 from core.studies.dissertation import STUDY, over
@@ -46,27 +45,6 @@ class TestPlan:
             "table2": 35, "table2-bilstm": 25, "table2-roberta": 35,
             "table3-5": 25, "table3-10": 25, "table3-5-one-draw": 25, "table3-10-one-draw": 25,
         }  # fmt: skip
-
-    def test_seeds_lambdas_and_no_stl_with_a_bilstm(self) -> None:
-        runs = [one.run for one in listing()]
-        assert {run.seed for run in runs} == {1, 2, 3, 4, 5}
-        assert {run.lambda_ for run in runs if run.paradigm == "mrn"} == set(LAMBDAS)
-        assert not [run for run in runs if run.paradigm == "stl" and has_bilstm(run.encoder)]
-        assert {run.paradigm for run in runs if run.corpus == "both-pos"} == {"mtl", "mrn"}
-
-    @pytest.mark.parametrize("name", PRESETS["dissertation"])
-    def test_every_run_has_the_presets_values(self, name: str) -> None:
-        """But for what a table is about, and how λ is chosen where there are no dev sentences."""
-        changed = {
-            "encoder", "lambda",
-            *(("alignment", "fraction", "select_by") if name in ("alignment", "select_by") else ()),
-            *(("dev_sentences",) if name == "dev_sentences" else ()),
-        }  # fmt: skip
-        if name in changed:
-            return
-        for one in listing():
-            value = one.run.values()[name]
-            assert value is None or value == PRESETS["dissertation"][name]
 
     def test_where_there_are_no_dev_sentences_lambda_is_chosen_by_runs_that_hold_some_out(self) -> None:
         for one in listing():
@@ -164,14 +142,6 @@ class TestReport:
         assert rows["BERT (STL)"].cells["ner"].verdict == BELOW
         assert view.summary.startswith("Figures beside a published one: 9. Within its standard deviation: ")
         assert [row.model for row in view.reported] == ["BiLSTM-CRF", "BERT"]
-
-    def test_stl_costs_a_model_for_each_task(self) -> None:
-        found = result(STUDY, "table1", scores=PRINTED)
-        stl, mrn = found.outcome("stl").cost, found.outcome("mrn").cost
-        assert stl is not None
-        assert mrn is not None
-        assert (stl.models, stl.parameters, stl.seconds, stl.memory) == (3, 324_000_000, 180.0, 2**31)
-        assert (mrn.models, mrn.parameters, mrn.seconds) == (1, 108_000_000, 60.0)
 
     @pytest.mark.parametrize("made", [over("minilm"), over(encoder_training="frozen")])
     def test_another_or_a_frozen_encoder_is_never_held_against_the_paper(self, made: Study) -> None:

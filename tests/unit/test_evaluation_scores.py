@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import NamedTuple
 
 import pytest
 
-from core.evaluation import score_name, score_task, spans
+from core.evaluation import score_task, spans
 from core.evaluation.spans import Span
 
 
@@ -79,22 +78,6 @@ def test_the_ten_together() -> None:
     assert list(score.report) == ["LOC", "MISC", "ORG", "PER"]
 
 
-def test_spans_never_run_over_a_sentence_end() -> None:
-    one = score_task("ner", "iob2", [["B-PER"], ["I-PER"]], [["B-PER"], ["B-PER"]])
-    assert (one.f1_conll, one.f1_strict) == (1.0, pytest.approx(2 / 3))
-    joined = score_task("ner", "iob2", [["B-PER", "I-PER"]], [["B-PER", "B-PER"]])
-    assert joined.f1_conll == 0.0
-
-
-def test_labels_that_training_never_had_are_errors() -> None:
-    score = score_task("ner", "iob2", [["B-NEW", "O"], ["B-PER", "O"]], [["O", "O"], ["B-PER", "O"]])
-    assert (score.precision, score.recall) == (1.0, 0.5)
-    assert score.report["NEW"]["support"] == 1
-    plain = score_task("pos", "plain", [["NEW", "NN"]], [["NN", "NN"]])
-    assert plain.accuracy == 0.5
-    assert plain.report["NEW"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
-
-
 class TestPlain:
     GOLD = (("NN", "VB", "NN"), ("DT", "NN"))
     PREDICTED = (("NN", "NN", "NN"), ("DT", "VB"))
@@ -103,12 +86,6 @@ class TestPlain:
         score = score_task("pos", "plain", self.GOLD, self.PREDICTED)
         assert (score.score_name, score.score, score.accuracy, score.tokens) == ("accuracy", 0.6, 0.6, 5)
         assert (score.precision, score.recall, score.f1_conll, score.f1_strict) == (None, None, None, None)
-
-    def test_report_by_label(self) -> None:
-        report = score_task("pos", "plain", self.GOLD, self.PREDICTED).report
-        assert report["NN"] == pytest.approx({"precision": 2 / 3, "recall": 2 / 3, "f1": 2 / 3, "support": 3})
-        assert report["VB"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
-        assert report["DT"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1}
 
     def test_seqeval_f1_is_the_headline_where_asked_for(self) -> None:
         score = score_task("pos", "plain", self.GOLD, self.PREDICTED, plain_score="seqeval_f1")
@@ -119,26 +96,11 @@ class TestPlain:
         assert (score.precision, score.recall) == (pytest.approx(1 / 3), pytest.approx(1 / 5))
 
 
-def test_without_details_the_headline_is_the_same() -> None:
-    gold = [golden.gold.split() for golden in GOLDEN]
-    predicted = [golden.predicted.split() for golden in GOLDEN]
-    whole, quick = (score_task("ner", "iob2", gold, predicted, details=details) for details in (True, False))
-    assert (quick.score, quick.accuracy) == (whole.score, whole.accuracy)
-    assert (quick.f1_strict, quick.report) == (None, {})
-    plain = score_task("pos", "plain", TestPlain.GOLD, TestPlain.PREDICTED, details=False)
-    assert (plain.score, plain.seqeval_f1, plain.report) == (0.6, None, {})
-
-
 @pytest.mark.parametrize("sentences", [[], [[]]])
 @pytest.mark.parametrize("scheme", ["iob2", "plain"])
 def test_nothing_scores_nothing(scheme: str, sentences: list[list[str]]) -> None:
     score = score_task("t", scheme, sentences, sentences)
     assert (score.score, score.accuracy, score.tokens, score.report) == (0.0, 0.0, 0, {})
-
-
-def test_no_spans_at_all_score_zero_without_warning() -> None:
-    score = score_task("ner", "iob2", [["O", "O"]], [["O", "O"]])
-    assert (score.score, score.f1_strict, score.accuracy, score.report) == (0.0, 0.0, 1.0, {})
 
 
 def test_numbers_are_plain_python_numbers() -> None:
@@ -154,21 +116,6 @@ def test_lengths_must_agree() -> None:
         score_task("ner", "iob2", [["O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="ner, sentence 2: 1 gold labels and 2 predicted"):
         score_task("ner", "iob2", [["O"], ["O"]], [["O"], ["O", "O"]])
-
-
-def test_scoring_needs_no_seqeval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "seqeval", None)
-    monkeypatch.setitem(sys.modules, "seqeval.metrics.sequence_labeling", None)
-    score = score_task("pos", "plain", [["NN", "VB"]], [["NN", "NN"]])
-    assert (score.accuracy, score.seqeval_f1) == (0.5, 0.0)
-
-
-def test_score_names() -> None:
-    assert [score_name("iob2"), score_name("plain"), score_name("plain", "seqeval_f1")] == [
-        "f1_conll",
-        "accuracy",
-        "seqeval_f1",
-    ]
 
 
 def test_spans_refuse_labels_of_another_scheme() -> None:

@@ -29,16 +29,6 @@ def counts(*labels: tuple[str, ...]) -> LabelCounts:
     return LabelCounts.from_words(names, labels, np.empty((0, len(labels)), dtype=int))
 
 
-def test_rows_are_read_as_written() -> None:
-    rows = mapping(ROWS).rows
-    assert [(one.row, one.task, one.label, one.general, one.weight) for one in rows] == [
-        (2, "chunk", "B-NP", "NP", 0.5),
-        (3, "chunk", "I-NP", "NP", 0.5),
-        (4, "ner", "B-PER", "NP", 1.0),
-        (5, "ner", "B-PER", "PER", 2.0),
-    ]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -134,12 +124,6 @@ def test_labels_go_where_the_file_sends_them(tmp_path: Path) -> None:
     assert not alignment.keeps_rows(counts(*LABELS))
 
 
-def test_a_label_can_join_the_own_row_of_another() -> None:
-    fitted = fit(mapping("task,label,general\nner,B-PER,chunk:B-NP\n"), TASKS, LABELS)
-    assert fitted.owners["chunk:B-NP"] == ("chunk", "ner")
-    assert fitted.weights["chunk", "B-NP", "chunk:B-NP"] == 1
-
-
 def test_what_the_run_does_not_have_is_left_out_and_told() -> None:
     more = ROWS + "chunk,B-UCP,UCP,1\npos,NN,NP,1\npos,VB,VP,1\nner,O,O,1\nchunk,O,O,1\n"
     fitted = fit(mapping(more), TASKS, LABELS)
@@ -154,20 +138,6 @@ def test_a_file_of_which_no_row_applies_is_refused() -> None:
     with pytest.raises(ConfigError, match="no row, from row 2 on, names a task and a label") as error:
         fit(mapping("task,label,general\nner,B-LOC,LOC\npos,NN,N\n"), TASKS, LABELS)
     assert "chunk has O, B-NP, I-NP; ner has O, B-PER" in str(error.value)
-
-
-def test_tasks_that_share_no_general_label_are_told_of() -> None:
-    fitted = fit(mapping("task,label,general\nner,B-PER,NP\n"), TASKS, LABELS)
-    assert "no relation between tasks can be learned" in fitted.notes[-1]
-
-
-def test_a_mapping_of_every_label_to_itself_has_rows_to_compare(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("task,label,general\nchunk,O,a\nchunk,B-NP,b\nchunk,I-NP,c\nner,O,d\n")
-    own = align(f"mapping:{tmp_path / 'a.csv'}", counts(*LABELS))
-    assert own.keeps_rows(counts(*LABELS))
-    assert own.impossible == ("task", "label")
-    (tmp_path / "b.csv").write_text("task,label,general\nchunk,B-NP,a\nchunk,O,b\nchunk,I-NP,c\nner,O,d\n")
-    assert not align(f"mapping:{tmp_path / 'b.csv'}", counts(*LABELS)).keeps_rows(counts(*LABELS))
 
 
 def test_a_kept_file_outlives_changes_of_the_own_one(laboratory: Path, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from transformers import (
     ModernBertConfig,
     PreTrainedConfig,
     RobertaConfig,
-    XLMRobertaConfig,
 )
 
 from core.encoding.batches import IGNORED, Batch
@@ -40,12 +39,11 @@ FAMILY: dict[str, PreTrainedConfig] = {
     "bert": BertConfig(**SIZES),
     "bert, one layer, relu": BertConfig(**SIZES | {"num_hidden_layers": 1, "hidden_act": "relu"}),
     "roberta": RobertaConfig(**SIZES, pad_token_id=1),
-    "xlm-r": XLMRobertaConfig(**SIZES, pad_token_id=1),
     "camembert": CamembertConfig(**SIZES, pad_token_id=1),
     "electra": ElectraConfig(**SIZES, embedding_size=16),
     "electra, projected": ElectraConfig(**SIZES, embedding_size=8),
 }
-LENGTHS = {"different": (5, 1, 9, 3), "alike": (6, 6), "single": (7,), "one subword": (1,)}
+LENGTHS = {"different": (5, 1, 9, 3), "alike": (6, 6), "one subword": (1,)}
 
 
 def model(config: PreTrainedConfig, seed: int = 0) -> Any:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from core.corpora import prepare
 from core.encoding.batches import AT_ONCE, IGNORED, Batches
-from core.encoding.encoded import EncodedText
 from core.training.evaluate import predict
 from core.training.setup import TrainingRun, set_up
 from tests.trained import toy_config
@@ -55,17 +53,3 @@ def test_batches_of_any_budget_are_predicted_as_single_windows(
         assert found.numbers[:, task].tolist() == logits[:, rows].argmax(dim=1).tolist()
         loss = torch.nn.functional.cross_entropy(logits[:, rows], labels[:, task], ignore_index=IGNORED)
         assert found.losses[task] == pytest.approx(loss.item(), rel=1e-5)
-
-
-def test_batches_for_prediction_keep_their_budget_longest_first() -> None:
-    lengths = np.array([3, 9, 1, 4, 4, 12, 2, 2, 7])
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    text = EncodedText(np.ones(ends[-1], np.int32), ends, np.zeros(9, np.int32), np.arange(10), np.arange(10))
-    batches = Batches(text, np.zeros((9, 1), np.int64), 2, 0)
-    made = list(batches.by_length(10))
-    assert [batch.lengths.tolist() for batch in made] == [[12], [9], [7], [4], [3, 4], [1, 2, 2]]
-    assert [batch.words.tolist() for batch in made] == [[5], [1], [8], [4], [0, 3], [2, 6, 7]]
-    assert all(batch.ids.numel() <= 10 or len(batch.ids) == 1 for batch in made)
-    nothing = np.zeros(1, np.int64)
-    empty = EncodedText(np.zeros(0, np.int32), nothing, np.zeros(0, np.int32), nothing, nothing)
-    assert not list(Batches(empty, np.zeros((0, 1), np.int64), 2, 0).by_length(10))

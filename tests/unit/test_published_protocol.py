@@ -5,7 +5,6 @@ The table names where each value stands: a section of the text, or the file of t
 
 from __future__ import annotations
 
-import inspect
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,9 @@ from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import load, prepare
 from core.corpora.types import Corpus, Sentence, Task
-from core.encoding.batches import Batches, EpochOrder
+from core.encoding.batches import Batches
 from core.models.tagger import Heads
-from core.mrn.priors import paper
-from core.mrn.priors.base import Prior
-from core.records import DevMetrics, EpochMetrics, Event, Note, SplitResult, StepMetrics, best_epoch
-from core.training import setup
+from core.records import EpochMetrics, Event, Note, SplitResult
 from core.training.setup import set_up, snapshot_steps, update_steps
 from core.training.trainer import train
 from tests.tiny import tiny_bert
@@ -81,25 +77,11 @@ def test_the_preset_has_the_published_value(field: str, value: Any, where: str) 
     assert (tuple(found) if isinstance(found, list) else found) == value
 
 
-def test_the_table_has_every_field_of_a_run() -> None:
-    named = {field for field, _, _ in PUBLISHED}
-    assert named | OF_NO_PAPER | NOT_BEFORE_TABLE_3 == set(_run().values())
-    assert set(PRESETS["dissertation"]) <= named
-
-
 def test_the_mathematics_page_prints_the_same_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
     for field, value, where in PUBLISHED:
         shown = ",".join(value) if isinstance(value, tuple) else value
         assert f"| `{field}` | {shown} | {where} |" in page
-
-
-def test_what_is_fixed_in_the_program_is_fixed_here() -> None:
-    """AdamW's values (6.1) and the constants of the procedure (A.5)."""
-    assert setup._BETAS == (0.9, 0.999)
-    assert setup._EPSILON == 1e-8
-    assert (paper.EPSILON, paper.INVERT_ABOVE, paper.MAX_TRACE) == (1e-5, 0.1, 3000.0)
-    assert "1 - step / total_steps" in inspect.getsource(setup.make_optimiser)  # linear, no warm-up
 
 
 @pytest.mark.realdata
@@ -126,12 +108,6 @@ def test_updates_at_the_start_of_each_epoch_and_corpus() -> None:
     assert update_steps(config, [12, 3]) == (1, 11, 13, 16, 26, 28, 30)
     assert update_steps(config.with_(update_timing="interval"), [25]) == (10, 20, 30, 40, 50)
     assert snapshot_steps(update_steps(config, [25]), 3) <= {11, 21, 26, 36, 46, 50}
-
-
-def test_the_last_epoch_is_kept_where_that_is_asked() -> None:
-    history = [DevMetrics(epoch, score, score) for epoch, score in enumerate([0.9, 0.1, 0.2], start=1)]
-    assert best_epoch(history, "last", 3) == 3
-    assert best_epoch(history[:2], "last", 3) is None
 
 
 def test_dropout_on_logits_sets_logits_to_zero() -> None:
@@ -173,15 +149,6 @@ class TestEpochs:
 
         return made
 
-    def test_shuffled_batches_mix_lengths(self, run: Any) -> None:
-        spread = {}
-        for batching in ("by_length", "shuffled"):
-            batches = run(batching=batching)
-            widths = [batch.lengths for batch in batches.shuffled(np.random.default_rng(0))]
-            assert len(widths) == len(batches) == 9
-            spread[batching] = np.mean([width.max().item() - width.min().item() for width in widths])
-        assert spread["by_length"] < 3 < spread["shuffled"]
-
     def test_corpora_in_turn_do_not_share_batches(self, run: Any) -> None:
         batches = run(batching="shuffled", corpus_order="in_turn")
         assert batches.per_part == (6, 3)
@@ -205,11 +172,6 @@ class TestEpochs:
         batches = run(corpus_order="in_turn", fraction=0.5, fraction_draw="each_epoch")
         rest = [b.words.tolist() for b in batches.shuffled(np.random.default_rng(3), 4)]
         assert rest == _words(batches, 3)[4:]
-
-    def test_the_published_counts(self) -> None:
-        """5% of CoNLL-2003's 878 batches are 43.9: the loop ends with index 44."""
-        assert EpochOrder(share=0.05).count(878) == 45
-        assert EpochOrder(share=1.0).count(878) == 878
 
 
 @pytest.fixture(scope="module")
@@ -240,31 +202,6 @@ def test_the_last_epoch_beside_a_dev_split_still_shows_its_curve(encoder: str, t
     events, outcome = _train(config, toy_corpus(), tmp_path)
     assert outcome.best_epoch == 3
     assert len([event for event in events if isinstance(event, EpochMetrics)]) == 3
-
-
-def test_covariances_are_updated_where_the_program_updates_them(
-    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """5 batches an epoch, an update every 3: after batches 0 and 3 of each epoch, and at the end."""
-    updated: list[int] = []
-    step = 0
-
-    def count(event: Event) -> None:
-        nonlocal step
-        step = event.step if isinstance(event, StepMetrics) else step
-
-    from core.mrn.priors.tensor_normal import RelationalPrior as Relational
-
-    update = Relational.update
-
-    def recorded(self: Prior, heads: torch.Tensor) -> None:
-        updated.append(step)
-        update(self, heads)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Relational, "update", recorded)
-    config = toy_config(encoder, update_every=3, update_timing="epoch_start", epochs=2)
-    train(config, toy_corpus(), sink=count, checkpoint=Checkpoint(tmp_path / "run"))
-    assert updated == [1, 4, 6, 9, 10]
 
 
 def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:

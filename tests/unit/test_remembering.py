@@ -11,7 +11,7 @@ import torch
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import CachedTransformer, frozen, load_transformer, shared_transformer
+from core.models.encoders import CachedTransformer, frozen, load_transformer
 from tests.tiny import tiny_bert
 
 
@@ -72,7 +72,3 @@ def test_only_so_much_is_kept(folder: str, monkeypatch: pytest.MonkeyPatch) -> N
     for batch in (first, second, second, first):
         shared(batch)
     assert len(reads) == 3
-
-
-def test_one_in_memory(folder: str) -> None:
-    assert shared_transformer(folder) is shared_transformer(folder)

@@ -19,22 +19,10 @@ from core.models import sources
 from core.models.encoders import load_transformer
 from core.models.sources import check_available, locate, longest_input, packaged_folder
 from core.recording.placed import placed
-from core.registry import ENCODERS, has_bilstm, recommended_learning_rate
+from core.registry import ENCODERS
 from core.training.setup import set_up
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.trained import toy_config
-
-
-def test_minilm_comes_with_the_installation() -> None:
-    check_available("minilm+bilstm")
-    assert (Path(locate("minilm")) / "config.json").is_file()
-
-
-def test_a_local_folder_is_an_encoder(tmp_path: Path) -> None:
-    folder = tiny_bert(tmp_path / "mine")
-    check_available(f"{folder}+bilstm")
-    assert load_transformer(str(folder), half=False).features == 16
-
 
 BERT = {"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996}
 
@@ -147,13 +135,6 @@ def test_the_longest_input_of_what_is_not_here_is_unknown(tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(EncoderError, match="cannot be read"):
         longest_input(str(tmp_path))
-
-
-def test_rates_and_suffixes() -> None:
-    assert has_bilstm("minilm+bilstm")
-    assert not has_bilstm("minilm")
-    assert recommended_learning_rate("minilm+bilstm") == 2e-4
-    assert recommended_learning_rate("some/model") == 5e-5
 
 
 _BLOCKED = (

@@ -75,13 +75,6 @@ class TestFollow:
             "small is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps).",
         ]
 
-    def test_again_makes_no_run(self, store: Store) -> None:
-        terminal = Terminal(store)
-        terminal.follow()
-        before = store.runs()
-        assert terminal.follow()
-        assert store.runs() == before
-
     @pytest.mark.parametrize("looks", [1, 2, 5])
     def test_killed_and_started_again_it_goes_on(self, store: Store, looks: int) -> None:
         left = iter([None] * looks)
@@ -178,11 +171,6 @@ class TestFollow:
         assert max(seen) < 2 * ALL
         ended = [line.split()[0] for line in terminal.told if "is done" in line]
         assert ended == [one.name for one in settings]
-
-    def test_settings_share_runs(self, store: Store) -> None:
-        terminal = Terminal(store, setting("one"), setting("two"))
-        assert terminal.follow()
-        assert len(store.runs()) == ALL
 
     def test_workers_that_never_start(self, store: Store) -> None:
         class Vain(Workers):

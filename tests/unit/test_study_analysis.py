@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import rarer_half_f1
@@ -19,7 +17,6 @@ from core.studies.analysis import (
     HURTS,
     MEAN,
     NOT_SHOWN,
-    RARE,
     FinalScores,
     Floats,
     Outcome,
@@ -62,11 +59,6 @@ class TestAnalysis:
         assert mrn.by_seed[MEAN] == {seed: pytest.approx(sum(TEST["mrn"][seed]) / 2) for seed in (1, 2, 3)}
         assert mrn.scores[MEAN].n == 3
 
-    def test_rarer_labels_are_a_column_of_their_own(self) -> None:
-        mrn = analysed().outcome("mrn")
-        assert mrn.scores[RARE].mean == pytest.approx(mrn.scores[MEAN].mean / 2)
-        assert mrn.differences[RARE].paired.mean == pytest.approx(mrn.differences[MEAN].paired.mean / 2)
-
     def test_what_was_learned_is_the_mean_over_pairs_with_a_target(self) -> None:
         """One of two tasks is the target; seeds 1 to 3 learned 0.2, 0.4 and 0.6."""
         made = study(replace(setting(), targets=("pos",), families=("mtl", "mrn")))
@@ -99,11 +91,6 @@ class TestAnalysis:
         assert result.outcome("stl").differences["pos"].verdict == HURTS
         assert result.outcome("stl").differences["ner"].verdict == NOT_SHOWN
 
-    def test_stl_runs_of_several_tasks_are_one_outcome(self) -> None:
-        stl = analysed().outcome("stl")
-        assert stl.by_seed[MEAN][1] == pytest.approx(0.7)
-        assert stl.scores[MEAN].n == 3
-
     def test_p_values_are_corrected_over_the_families(self) -> None:
         result = analysed()
         stl, mrn = (result.outcome(name).differences["ner"] for name in ("stl", "mrn"))
@@ -123,17 +110,6 @@ class TestAnalysis:
         stl = analysed(frozenset({pos})).outcome("stl")
         assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
         assert stl.differences[MEAN].paired.n == 2
-
-    def test_nothing_known(self) -> None:
-        made = study()
-        result = analyse(lay_out(made, made.settings[0]), DevScores({}), FinalScores({}))
-        assert [one.arm is None for one in result.outcomes] == [False, False, True]
-        assert all(not one.scores and not one.differences for one in result.outcomes)
-
-    def test_one_seed_shows_nothing(self) -> None:
-        result = analysed(seeds=(1,), search_seeds=(1,))
-        found = result.outcome("mrn").differences["ner"]
-        assert (found.verdict, found.paired.low, found.p_holm) == (NOT_SHOWN, None, None)
 
     def test_test_scores_choose_nothing(self) -> None:
         made = study()
@@ -155,13 +131,6 @@ class TestHolm:
         assert holm([0.03, 0.01, 0.055, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
         assert holm([]) == []
         assert holm([0.2]) == [0.2]
-
-    @given(st.lists(st.floats(0, 1), max_size=8))
-    def test_corrected_values_are_larger_and_keep_their_order(self, p_values: list[float]) -> None:
-        corrected = holm(p_values)
-        assert all(one <= other <= 1 for one, other in zip(p_values, corrected, strict=True))
-        order = sorted(range(len(p_values)), key=p_values.__getitem__)
-        assert [corrected[place] for place in order] == sorted(corrected)
 
 
 def test_the_rarer_half_is_of_labels_that_are_annotated() -> None:

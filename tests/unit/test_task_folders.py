@@ -129,19 +129,6 @@ def test_a_task_folder_answers_as_the_run(make: Callable[[Path], Path], frozen: 
             )
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-def test_minilm(frozen: bool, tmp_path: Path) -> None:
-    one = tagger("minilm", frozen=frozen)
-    if not frozen:  # as training would have moved it
-        with torch.no_grad():
-            for weight in one.model.encoder.parameters():
-                weight.add_(0.01 * torch.randn_like(weight))
-    folder = tmp_path / "pos"
-    assert save_task_folders(one, {"pos": folder}, {}) is None
-    for words in _SENTENCES:
-        torch.testing.assert_close(probabilities(folder, words), ours(one, "pos", words), atol=1e-5, rtol=0)
-
-
 def test_a_bilstm_has_no_folder(tmp_path: Path) -> None:
     one = tagger(str(tiny_bert(tmp_path / "encoder")), bilstm=4)
     told = save_task_folders(one, {"pos": tmp_path / "pos"}, {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.corpora.types import Corpus, Sentence
+from core.corpora.types import Corpus
 from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import model_io as checkpoints
@@ -108,26 +107,6 @@ def test_same_seed_same_numbers_and_another_seed_others(encoder: str, tmp_path: 
     assert _numbers(first) != _numbers(other)
 
 
-def test_every_word_is_scored_however_long_its_sentence(encoder: str, tmp_path: Path) -> None:
-    long = _sentences(6, 3, longest=200)
-    assert max(len(sentence.tokens) for sentence in long) > 100
-    events, _ = _run(_config(encoder, epochs=1), _corpus(test=long), tmp_path)
-    (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
-    words = sum(len(sentence.tokens) for sentence in long)
-    assert all(task_score.tokens == words for task_score in result.scores)
-    for task in ("pos", "ner"):
-        assert [len(labels) for labels in result.predictions[task]] == [len(s.tokens) for s in long]
-
-
-def test_labels_training_never_saw_are_errors_not_crashes(encoder: str, tmp_path: Path) -> None:
-    odd = [Sentence(("EU", "call"), {"pos": ("X", "N"), "ner": ("B-LOC", "O")})] * 3
-    events, _ = _run(_config(encoder, epochs=1), _corpus(test=odd), tmp_path)
-    (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
-    assert result.scores[0].accuracy <= 0.5
-    assert result.scores[1].score == 0.0
-    assert result.gold["ner"][0] == ["B-LOC", "O"]
-
-
 def test_tasks_on_different_sentences_train_together(encoder: str, tmp_path: Path) -> None:
     mixed = _sentences(20, 4, ("pos",)) + _sentences(20, 5, ("ner",))
     events, _ = _run(_config(encoder, batch_size=1, epochs=1), _corpus(mixed), tmp_path)
@@ -208,16 +187,6 @@ def test_the_saved_tagger_predicts_what_the_run_did(
         )
 
 
-def test_the_encoder_named_by_a_checkpoint_is_trained_only_when_asked(encoder: str, tmp_path: Path) -> None:
-    _run(_config(encoder, epochs=1), _corpus(), tmp_path / "full")
-    _run(_config(encoder, epochs=1, encoder_training="frozen"), _corpus(), tmp_path / "frozen")
-    assert (tmp_path / "full" / "checkpoint" / "encoder" / "model.safetensors").is_file()
-    assert not (tmp_path / "frozen" / "checkpoint" / "encoder").exists()
-    assert not list(tmp_path.rglob("*.bin"))
-    description = json.loads((tmp_path / "full" / "checkpoint" / "run.json").read_text())
-    assert [task["labels"] for task in description["tasks"]] == [list(t.labels) for t in _corpus().tasks]
-
-
 def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MRNLabError, match="not there any more"):
@@ -229,28 +198,6 @@ def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path
     weights.write_bytes(weights.read_bytes()[:50])
     with pytest.raises(MRNLabError, match="is damaged"):
         checkpoints.load(tmp_path / "checkpoint")
-
-
-def test_stop_ends_the_run_at_the_next_step(encoder: str, tmp_path: Path) -> None:
-    asked = 0
-
-    def should_stop() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > 4
-
-    events: list[Event] = []
-    outcome = train(
-        _config(encoder),
-        _corpus(),
-        sink=events.append,
-        checkpoint=Checkpoint(tmp_path / "c"),
-        should_stop=should_stop,
-    )
-    assert outcome == Outcome(stopped=True, best_epoch=None, steps=4)
-    losses = [event for event in _of(events, StepMetrics) if (TOTAL, "loss") in event.values]
-    assert [event.step for event in losses] == [1, 2, 3, 4]
-    assert not _of(events, SplitResult)
 
 
 def test_a_stop_is_heard_while_features_are_computed(

@@ -53,17 +53,6 @@ def test_exact_relates_the_common_task_and_leaves_the_other_apart(encoder: str, 
     assert (np.abs(label[~ner][:, ~ner]) > 0).mean() > 0.5
 
 
-def test_cooccurrence_relates_one_pair_by_words_and_the_other_by_names(encoder: str, tmp_path: Path) -> None:
-    facts, relations = trained(encoder, "cooccurrence", tmp_path)
-    # ner and pos@demo-pos-b have neither words nor names in common, and meet in the rows of pos@demo.
-    assert all(all(row) for row in facts.meet)
-    assert (np.abs(relations.correlation("task")) > 0).all()
-    gold = np.array(facts.cooccurrence)
-    first, second = (np.array([task in owners for owners in facts.label_owners]) for task in TASKS[:2])
-    assert np.abs(gold[first][:, second]).max() > 0.1
-    assert (gold[~(first | second)][:, first | second] == 0).all()
-
-
 def test_a_mapping_relates_what_it_joins_and_says_what_it_left(encoder: str, tmp_path: Path) -> None:
     file = tmp_path / "names.csv"
     file.write_text(

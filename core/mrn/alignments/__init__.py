@@ -20,7 +20,7 @@ _RULES = {"exact": align_exact, "disjoint": align_disjoint, "cooccurrence": alig
 _NAMES_AGREE = 0.5
 """Two tasks that share this much of their labelled words by name are related by name."""
 _ACCIDENT = 0.01
-"""A smaller share of words in common, by name or by annotation, counts as none."""
+"""A smaller fraction of words in common, by name or by annotation, counts as none."""
 _MOST_PAIRS_NAMED = 3
 
 
@@ -45,21 +45,21 @@ def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:
     are annotated on the same words; else `cooccurrence` where tasks are annotated on the same words; else
     `disjoint`.
     """
-    together = [one for one in overlaps if one.words >= _ACCIDENT]
-    named = any(one.names >= _ACCIDENT for one in overlaps)
-    if named and all(one.names >= min(one.words, _NAMES_AGREE) for one in together):
+    together = [pair for pair in overlaps if pair.words >= _ACCIDENT]
+    named = any(pair.names >= _ACCIDENT for pair in overlaps)
+    if named and all(pair.names >= min(pair.words, _NAMES_AGREE) for pair in together):
         return "exact", _evidence(overlaps)
     return "cooccurrence" if together else "disjoint", _evidence(overlaps)
 
 
 def _evidence(overlaps: Sequence[Overlap]) -> str:
-    words, names = [one.words for one in overlaps], [one.names for one in overlaps]
+    words, names = [pair.words for pair in overlaps], [pair.names for pair in overlaps]
     alike = len(overlaps) > 1 and len(set(zip(words, names, strict=True))) == 1
     if len(overlaps) <= _MOST_PAIRS_NAMED and not alike:
         pairs = "; ".join(
-            f"{' and '.join(one.tasks)} share {_percent(one.words)} of their words and, by label name, "
-            f"{_percent(one.names)} of their labels"
-            for one in overlaps
+            f"{' and '.join(pair.tasks)} share {_percent(pair.words)} of their words and, by label name, "
+            f"{_percent(pair.names)} of their labels"
+            for pair in overlaps
         )
         return f"auto chose it for the whole corpus, where {pairs}"
     return (

@@ -84,10 +84,8 @@ class LabelCounts:
         return np.asarray(totals > 0)
 
     def indicator_correlation(self) -> Matrix:
-        """(r, r) correlation of "this word has label i" with "this word has label j", over shared words.
-
-        What counting alone says about labels, to be seen beside what MRN learned. Within a task the words
-        are that task's own; a pair of tasks with no words in common gives zeros.
+        """(r, r) correlation of "this word has label i" with "this word has label j", over shared words,
+        shown beside what MRN learned. Tasks without common words give zeros.
         """
         correlation = np.zeros_like(self.together)
         for a in self.slices:

@@ -1,8 +1,14 @@
 """Labels correspond as the researcher says, many to many: A_t[general, label] is a weight from a CSV file.
 
-A general row made of several labels of a task is their weighted sum, so that W stays linear in the heads;
-weights 1/n make it the mean of n labels. A label that the file does not name keeps a row of its own, called
-`task:label`; a file that writes this name as a general label joins other labels to it.
+    task,label,general,weight
+    chunk,B-NP,NP,0.5
+    chunk,I-NP,NP,0.5
+    ner,B-PER,NP,1
+
+The weight may be left away and is then 1. A general row made of several labels of a task is their weighted
+sum, so that W stays linear in the heads; weights 1/n make it the mean of n labels. A label that the file does
+not name keeps a row of its own, called `task:label`; a file that writes this name as a general label joins
+other labels to it.
 """
 
 from __future__ import annotations
@@ -26,20 +32,9 @@ from core.paths import may_read, upload_dir
 from core.plain_text import spreadsheet_cell, unguarded_cell
 from core.wording import first_of, plural
 
-# A mapping of labels to general labels, as a CSV file has it.
-#
-#     task,label,general,weight
-#     chunk,B-NP,NP,0.5
-#     chunk,I-NP,NP,0.5
-#     ner,B-PER,NP,1
-#
-# The weight may be left away and is then 1. A label may go to several general labels and a general label
-# may
-# come of several labels, of one task or of many.
-
-
 _COLUMNS = ("task", "label", "general", "weight")
 _NEEDED = _COLUMNS[:3]
+_NAME_LENGTH = 60
 # Outside these bounds a weight squared, as a penalty has it, leaves the range of 32-bit floats.
 _LEAST, _MOST = 1e-6, 1e6
 MOST_BYTES = 5_000_000
@@ -95,15 +90,11 @@ def parse_mapping(content: bytes, name: str) -> MappingFile:
             "alignment", f"{name} has no rows; write one for each label, such as chunk,B-NP,NP,1."
         )
     first: dict[tuple[str, str, str], int] = {}
-    for one in rows:
-        same = first.setdefault((one.task, one.label, one.general), one.row)
-        if same != one.row:
-            raise _wrong(
-                name,
-                one.row,
-                f"says again, as row {same} does, that {one.label} of {one.task} goes to {one.general}; "
-                "keep one of them",
-            )
+    for row in rows:
+        same = first.setdefault((row.task, row.label, row.general), row.row)
+        if same != row.row:
+            again = f"says again, as row {same} does, that {row.label} of {row.task} goes to {row.general}"
+            raise _wrong(name, row.row, f"{again}; keep one of them")
     return MappingFile(name, content, rows)
 
 
@@ -124,26 +115,18 @@ def _cells(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = content.count(b"\n", 0, error.start) + 1
-        raise _wrong(
-            name, row, "is not UTF-8; save the file as UTF-8 (in a spreadsheet: CSV UTF-8)"
-        ) from None
+        advice = "save the file as UTF-8 (in a spreadsheet: CSV UTF-8)"
+        raise _wrong(name, row, f"is not UTF-8; {advice}") from None
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     number = 0
-    while True:
-        number += 1
-        try:
-            cells = [unguarded_cell(cell.strip()) for cell in next(rows)]
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise _wrong(
-                name,
-                number,
-                f"is not proper CSV ({error}); write a cell that holds a comma or a quotation mark in "
-                'quotation marks, such as "," or """"',
-            ) from None
-        if any(cells):
-            yield number, cells
+    try:
+        for number, raw in enumerate(rows, start=1):
+            cells = [unguarded_cell(cell.strip()) for cell in raw]
+            if any(cells):
+                yield number, cells
+    except csv.Error as error:
+        advice = 'write a cell that holds a comma or a quotation mark in quotation marks, such as "," or """"'
+        raise _wrong(name, number + 1, f"is not proper CSV ({error}); {advice}") from None
 
 
 def _correspondences(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[Correspondence]:
@@ -155,26 +138,16 @@ def _correspondences(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterat
     columns = [cell.lower() for cell in header]
     for needed in _NEEDED:
         if needed not in columns:
-            raise _wrong(
-                name,
-                number,
-                f"has no column {needed}; the first row must be {','.join(_COLUMNS)}, with commas between",
-            )
+            right = f"the first row must be {','.join(_COLUMNS)}, with commas between"
+            raise _wrong(name, number, f"has no column {needed}; {right}")
     for place, column in enumerate(columns):
         if column not in _COLUMNS or column in columns[:place]:
-            raise _wrong(
-                name,
-                number,
-                f"has a column '{column}' too many; the columns are {', '.join(_COLUMNS)}, each once",
-            )
+            right = f"the columns are {', '.join(_COLUMNS)}, each once"
+            raise _wrong(name, number, f"has a column '{column}' too many; {right}")
     for number, cells in rows:
         if len(cells) > len(columns):
-            raise _wrong(
-                name,
-                number,
-                f"has {len(cells)} cells and the first row {len(columns)}; write a cell that holds a comma "
-                'in quotation marks, such as ","',
-            )
+            advice = 'write a cell that holds a comma in quotation marks, such as ","'
+            raise _wrong(name, number, f"has {len(cells)} cells and the first row {len(columns)}; {advice}")
         values = dict(zip(columns, cells, strict=False))
         for needed in _NEEDED:
             if not values.get(needed):
@@ -206,9 +179,8 @@ def _wrong(name: str, row: int, what: str) -> ConfigError:
 class FittedMapping:
     """A mapping over the tasks of a run.
 
-    `weights` are those of A_t that are not zero, by task, label and general label. `owners` gives the tasks
-    of each of the C general labels: those of the file in its order, then the rows that labels keep for
-    themselves. `notes` say what was left out and what was added.
+    `weights` are those of A_t that are not zero, by task, label and general label. `owners` are the tasks of
+    each of the C general labels: those of the file, then the rows that labels keep. `notes` are sentences.
     """
 
     weights: Mapping[tuple[str, str, str], float]
@@ -247,9 +219,9 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
     """
     known = dict(zip(names, labels, strict=True))
     weights = {
-        (one.task, one.label, one.general): one.weight
-        for one in mapping.rows
-        if one.label in known.get(one.task, ())
+        (row.task, row.label, row.general): row.weight
+        for row in mapping.rows
+        if row.label in known.get(row.task, ())
     }
     if not weights:
         tasks = "; ".join(f"{task} has {first_of(own)}" for task, own in known.items())
@@ -261,8 +233,8 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
     named = {(task, label) for task, label, _ in weights}
     alone = [(task, label) for task, own in known.items() for label in own if (task, label) not in named]
     weights |= {(task, label, f"{task}:{label}"): 1.0 for task, label in alone}
-    there = {(task, general) for task, _, general in weights}
-    owners = {general: tuple(task for task in names if (task, general) in there) for _, _, general in weights}
+    pairs = {(task, general) for task, _, general in weights}
+    owners = {general: tuple(task for task in names if (task, general) in pairs) for _, _, general in weights}
     notes = [*_left_out(mapping, known)]
     if alone:
         labels_told = first_of([f"{task}:{label}" for task, label in alone])
@@ -280,7 +252,7 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
 
 def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """A sentence on tasks that the run does not have, and one for each task on labels it does not have."""
-    others = dict.fromkeys(one.task for one in mapping.rows if one.task not in known)
+    others = dict.fromkeys(row.task for row in mapping.rows if row.task not in known)
     if others:
         yield (
             f"{mapping.name} also has rows of {first_of(list(others))}, not learned in this run; "
@@ -288,9 +260,9 @@ def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Itera
         )
     for task, own in known.items():
         absent = [
-            f"{one.label} (row {one.row})"
-            for one in mapping.rows
-            if one.task == task and one.label not in own
+            f"{row.label} (row {row.row})"
+            for row in mapping.rows
+            if row.task == task and row.label not in own
         ]
         if absent:
             yield (
@@ -299,18 +271,11 @@ def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Itera
             )
 
 
-# Mapping files of runs, kept in the laboratory under a hash of their content.
-#
-# A run names the kept copy, so it stays what it was when the researcher's own file changes later.
-
-
-_NAME_LENGTH = 60
-
-
 def keep_mapping(mapping: MappingFile) -> Path:
-    """Stores the file; returns where it is kept.
+    """Keep a copy in the laboratory under a hash of its content, and return its path.
 
-    The same content under the same name is kept once, and a kept file is found again where it is.
+    A run names the kept copy, which stays when the researcher's own file changes. The same content under the
+    same name is kept once.
     """
     digest = hashlib.sha256(mapping.content).hexdigest()[:12]
     stem = PurePath(mapping.name).stem.removesuffix(f"-{digest}")
@@ -319,7 +284,6 @@ def keep_mapping(mapping: MappingFile) -> Path:
     folder.mkdir(exist_ok=True)
     kept = folder / f"{slug}-{digest}.csv"
     if not kept.exists():
-        # Written beside, then moved in place: all of it or nothing, whoever else stores the same.
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as beside:
             beside.write(mapping.content)
         os.replace(beside.name, kept)

@@ -1,4 +1,4 @@
-"""What a prior is: a penalty on the heads, updated from them now and then, with three covariances to show."""
+"""The interface of priors: a penalty on the heads, and three covariances updated from them now and then."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from core.mrn.relations import MODES, Relations
 
 @dataclass(frozen=True)
 class PriorSettings:
-    """What every prior is told.
+    """Settings common to all priors.
 
-    `features` is D; `lambda_` is λ; `tokens` is N, the labelled training words of all tasks together, a
-    word counted once for each task that labels it; `learn` names the covariances to learn, the others keep
-    their first value; `shrinkage` is κ, the weight of that first value in pseudo-observations for each row
-    of a covariance.
+    `features` is D; `lambda_` is λ; `tokens` is N, the labelled training words summed over tasks; `learn`
+    names the covariances to learn, the others keep their first value; `shrinkage` is κ, the weight of that
+    first value in pseudo-observations for each row of a covariance.
     """
 
     features: int
@@ -37,7 +36,7 @@ class Prior(Protocol):
         ...
 
     def update(self, heads: Tensor) -> None:
-        """Learn the covariances anew from the heads as they are. No gradients."""
+        """Learn the covariances from the current heads. No gradients."""
         ...
 
     def objective(self, heads: Tensor) -> Tensor | None:

@@ -1,14 +1,14 @@
-"""The `paper` prior: the procedure that the dissertation's program follows, kept for comparison.
+"""The `paper` prior: the procedure of the dissertation's *program*, kept for comparison.
 
-Dissertation, equations (23) to (26) and appendix A.5 (`loss_reg`, `covariance_mat_update`, `eig_decomp`). It
-differs from its own equations, and this module follows the program:
+Dissertation, appendix A.5 (`loss_reg`, `covariance_mat_update`, `eig_decomp`), for equations (23) to (26). It
+differs from the equations, and this module follows the program:
 
 * scatters are not divided by the number of columns, as in the code that Long et al. (2017) released
   (`UpdateCov` in `src/tensor_op.py` of https://github.com/thuml/MTlearn);
 * all three are taken from the old precisions at once;
 * a precision is U g(s) Vᵀ of the scatter plus εI with g(s) = 1/s above 0.1 and g(s) = s below, then scaled
-  to a trace of at most 3000. Small scatters so give small precisions and these smaller scatters: the penalty
-  can vanish, and the run then trains as MTL does. The run notes it.
+  to a trace of at most 3000. Small scatters give small precisions, and these smaller scatters: the penalty
+  can vanish, and the run, which notes it, then trains as MTL does.
 
 | symbol              | shape            | meaning                                                |
 |---------------------|------------------|--------------------------------------------------------|

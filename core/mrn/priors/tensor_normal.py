@@ -1,7 +1,7 @@
 """The tensor-normal prior that `relational` and `map` share: vec W ~ N(0, s · Ω_task ⊗ Ω_label ⊗ Ω_feature).
 
 Dissertation, equations (5) and (6), with covariance updates after (7) to (9), taken one after the other:
-feature, label, task, each from the newest others. What a scatter becomes is the subclass's to say.
+feature, label, task, each from the newest others. The subclass says how a scatter becomes a covariance.
 
 | symbol   | shape        | meaning                                                              |
 |----------|--------------|----------------------------------------------------------------------|
@@ -103,8 +103,8 @@ class TensorNormal(ABC):
         rows = heads.detach().to(torch.float64)
         if "feature" in self._settings.learn:
             factor = rows.T @ semidefinite_factor(self._coupling)  # F Fᵀ = S_feature
-            share, multiple = self._blend("feature", factor.square().sum())
-            self._feature = LowRankCovariance(multiple, factor * share.sqrt())
+            scale, multiple = self._blend("feature", factor.square().sum())
+            self._feature = LowRankCovariance(multiple, factor * scale.sqrt())
         inner = self._feature.inverse_inner(rows)
         if "label" in self._settings.learn:
             scatter = self._align @ (self._between_tasks() * inner) @ self._align.T
@@ -124,8 +124,8 @@ class TensorNormal(ABC):
         return _inverse_inner(self._label, self._align)
 
     def _estimate(self, mode: str, scatter: Tensor) -> Tensor:
-        share, multiple = self._blend(mode, torch.trace(scatter))
-        covariance = share * (scatter + scatter.T) / 2
+        scale, multiple = self._blend(mode, torch.trace(scatter))
+        covariance = scale * (scatter + scatter.T) / 2
         covariance.diagonal().add_(multiple)
         return covariance
 
@@ -144,13 +144,13 @@ class TensorNormal(ABC):
 
     def _determinants(self) -> dict[str, tuple[Tensor, Tensor]]:
         """ln|Ω_u| and tr(Ω_u^-1) of each mode."""
-        found = {"feature": (self._feature.logdet(), self._feature.inverse_trace())}
+        values = {"feature": (self._feature.logdet(), self._feature.inverse_trace())}
         for mode, covariance in (("task", self._task), ("label", self._label)):
             chol = torch.linalg.cholesky_ex(covariance).L
             identity = torch.eye(len(chol), dtype=chol.dtype, device=chol.device)
             inverse = torch.linalg.solve_triangular(chol, identity, upper=False)
-            found[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), inverse.square().sum())
-        return found
+            values[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), inverse.square().sum())
+        return values
 
     def relations(self) -> Relations:
         """The three covariances; the fixed scale s is not in them."""
@@ -187,52 +187,42 @@ def _inverse_inner(covariance: Tensor, columns: Tensor) -> Tensor:
     return inner
 
 
-# The `map` prior: the joint maximum a posteriori estimate of weights and covariances, the textbook reading.
-#
-# Dissertation, equation (6), with an inverse-Wishart hyperprior on each covariance that is worth m_u =
-# κ·d_u
-# observations of τ_u·I (τ_task = τ_label = 1, τ_feature = 1/(3D)) in place of the εI of (7) to (9):
-#
-#     Ω_u ← (1 − ρ_u) · S_u / n_u + ρ_u · τ_u · I
-#
-# is the minimiser of J in Ω_u with the rest held, so no update raises J. With the weights held fixed it
-# recovers relations that were planted. Trained jointly with them it collapses at λ near 1, as a joint
-# estimate
-# of a scale and of what is scaled does: small weights shrink Ω, small Ω shrinks the weights.
-
-
 class MapPrior(TensorNormal):
-    """Learns shapes and scales of Ω_task, Ω_label and Ω_feature."""
+    """`map`: the joint maximum a posteriori estimate of weights and covariances, shapes and scales.
+
+    Dissertation, equation (6), with an inverse-Wishart hyperprior on each covariance that is worth m_u =
+    κ·d_u observations of τ_u·I (τ_task = τ_label = 1, τ_feature = 1/(3D)) in place of the εI of (7) to (9):
+
+        Ω_u ← (1 − ρ_u) · S_u / n_u + ρ_u · τ_u · I
+
+    is the minimiser of J in Ω_u with the rest held, so no update raises J. Trained jointly with the weights
+    it collapses at λ near 1: small weights shrink Ω, small Ω shrinks the weights.
+    """
 
     def _first_values(self, features: int) -> tuple[dict[str, float], float]:
         return {"task": 1.0, "label": 1.0, "feature": initial_variance(features)}, 1.0
 
     def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
         shrinkage = self._shrinkage(mode)
-        share = (1 - shrinkage) / self._columns(mode)
-        return torch.full_like(trace, share), torch.full_like(trace, shrinkage * self._means[mode])
-
-
-# The `relational` prior: learn how tasks, labels and features relate, not how large weights are.
-#
-# Each scatter is divided by its mean diagonal before use (trace = d_u, as Zhang and Yeung's tr(Ω) = 1) and
-# drawn towards I by ρ_u; the overall scale stays the constant τ. Estimated jointly with the weights the
-# scale
-# collapses: small weights shrink Ω, small Ω shrinks the weights. With the scale fixed only the shape is
-# learned, nothing can collapse, and λ is a plain strength.
-#
-#     Ω_u ← (1 − ρ_u) · S_u / mean(diag S_u) + ρ_u · I
+        scale = (1 - shrinkage) / self._columns(mode)
+        return torch.full_like(trace, scale), torch.full_like(trace, shrinkage * self._means[mode])
 
 
 class RelationalPrior(TensorNormal):
-    """Learns the shapes of Ω_task, Ω_label and Ω_feature at the fixed scale τ = 1/(3D)."""
+    """`relational`: learns how tasks, labels and features relate, at the fixed scale τ = 1/(3D).
+
+    Each scatter is divided by its mean diagonal (trace = d_u, as Zhang and Yeung's tr(Ω) = 1) and drawn
+    towards I by ρ_u. With the scale fixed nothing can collapse as under `map`, and λ is a plain strength.
+
+        Ω_u ← (1 − ρ_u) · S_u / mean(diag S_u) + ρ_u · I
+    """
 
     def _first_values(self, features: int) -> tuple[dict[str, float], float]:
         return {"task": 1.0, "label": 1.0, "feature": 1.0}, initial_variance(features)
 
     def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
-        """Heads at zero say nothing: their scatter is zero and Ω_u is I."""
+        """Heads at zero have a scatter of zero, and leave Ω_u at I."""
         mean, shrinkage = trace / self._sizes[mode], self._shrinkage(mode)
-        speaks = trace > 0
-        share = torch.where(speaks, (1 - shrinkage) / mean, torch.zeros_like(mean))
-        return share, torch.where(speaks, torch.full_like(trace, shrinkage), torch.ones_like(trace))
+        positive = trace > 0
+        scale = torch.where(positive, (1 - shrinkage) / mean, torch.zeros_like(mean))
+        return scale, torch.where(positive, torch.full_like(trace, shrinkage), torch.ones_like(trace))
