@@ -1,7 +1,6 @@
-"""MRN Lab as a server: `streamlit run dashboard/app.py`. What its pages show begins in main.py.
+"""MRN Lab as a server: `streamlit run dashboard/app.py`. Its pages begin in main.py.
 
-The settings in .streamlit beside this file hold wherever the command is given: Streamlit reads those of the
-script's own folder last.
+The settings in .streamlit beside this file hold in any working directory: Streamlit reads those last.
 """
 
 from __future__ import annotations

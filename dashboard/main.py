@@ -1,4 +1,4 @@
-"""What the browser shows: the pages and the sidebar. Served by app.py."""
+"""What the browser shows: the login if there is one, the sidebar, and one of the pages. Served by app.py."""
 
 from __future__ import annotations
 

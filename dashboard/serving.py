@@ -1,6 +1,4 @@
-"""What the server does besides running pages: it gets ready before the first is opened, and says with its
-answers that pages load nothing from elsewhere, what they will need next, and what may be kept.
-"""
+"""The server beside its pages: what it does at its start, and the headers of its answers."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ _log = logging.getLogger(__name__)
 # The names of these files tell their version.
 _KEPT = "/app/static/"
 _FOREVER = "public, max-age=31536000, immutable"
-# The browser itself refuses whatever a page might ask of another machine.
+# Pages load nothing from other machines.
 _OWN_ONLY = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' data: blob:; "
     "object-src 'none'; frame-ancestors 'self'"
@@ -37,9 +35,7 @@ _OWN_ONLY = (
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """While the server runs. At its start it says who can reach it, where that is more than this machine, and
-    what every page needs is imported and read, in the background.
-    """
+    """At the start: warn if others can use it without a login; import what pages need, in a thread."""
     gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
     keep_private()
     address = st.get_option("server.address")
@@ -59,13 +55,13 @@ def _get_ready() -> None:
     gc.freeze()
     resources = importlib.import_module("dashboard.shared.resources")
     try:
-        resources.get_ready()
+        resources.task_order()
     except MRNLabError as error:
         _log.warning("%s", error)  # the pages say it too
 
 
 class Headers:
-    """Adds these headers to the server's answers."""
+    """ASGI middleware: adds the Content-Security-Policy and caching headers to the answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -16,40 +16,31 @@ from dashboard.theme import LOGO
 
 
 def sidebar() -> None:
-    """Draws the sidebar on every page, and the word on what the last button did."""
+    """Draw the sidebar, and a toast on what the last button did."""
     st.logo(LOGO, size="large")
     actions.report()
-    laboratory = resources.store()
+    path = resources.store().name.removeprefix("sqlite:///")
+    home = f"{Path.home()}/"
     with st.sidebar:
         live(_running, resources.pace, key="sidebar")
         look_out()
-        st.caption(f":material/database: {escape(_short(laboratory.name))}")
-
-
-def _short(name: str) -> str:
-    """The store's address as one says it: a file's path, with ~ for the home folder."""
-    path = name.removeprefix("sqlite:///")
-    return f"~{path.removeprefix(str(Path.home()))}" if path.startswith(f"{Path.home()}/") else path
+        short = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
+        st.caption(f":material/database: {escape(short)}")
 
 
 def _running() -> None:
-    laboratory = resources.store()
-    counts = laboratory.counts()
+    store = resources.store()
+    counts = store.counts()
     running = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
     waiting = counts[RunState.QUEUED]
-    if laboratory.paused_since() is not None:
+    if store.paused_since() is not None:
         st.markdown(":orange-badge[:material/pause_circle: The queue is paused]")
     if not running and not waiting:
         st.caption("Nothing runs.")
         return
-    text = " and ".join(
-        part
-        for part in (
-            plural(running, "run") + " in training" if running else "",
-            f"{waiting} waiting" if waiting else "",
-        )
-        if part
-    )
-    st.page_link("runs/page.py", label=text, icon="spinner" if running else ":material/schedule:")
-    for run in laboratory.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
+    parts = [f"{plural(running, 'run')} in training"] if running else []
+    parts += [f"{waiting} waiting"] if waiting else []
+    icon = "spinner" if running else ":material/schedule:"
+    st.page_link("runs/page.py", label=" and ".join(parts), icon=icon)
+    for run in store.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
         st.progress(fraction_done(run), text=f"Run {run.id}")

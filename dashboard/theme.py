@@ -75,10 +75,8 @@ _RAMP = ("#71808C", "#1F8A9E", "#B8860B", "#8E5EA2", "#3E7D4E", "#A65342")
 
 def colours(tasks: Iterable[str]) -> dict[str, str]:
     """Each task's colour, in the order given; beyond the palette, grey."""
-    return {
-        task: TASK_COLOURS[index] if index < len(TASK_COLOURS) else TASK_COLOURS[-1]
-        for index, task in enumerate(tasks)
-    }
+    last = len(TASK_COLOURS) - 1
+    return {task: TASK_COLOURS[min(index, last)] for index, task in enumerate(tasks)}
 
 
 def ramp(index: int) -> str:
@@ -86,9 +84,13 @@ def ramp(index: int) -> str:
     return _RAMP[index % len(_RAMP)]
 
 
+def _rgb(colour: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(colour[1:]))
+
+
 def faint(colour: str, opacity: float) -> str:
     """A hex colour with an opacity, as Plotly takes it."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = _rgb(colour)
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
@@ -97,18 +99,15 @@ def order_tasks(groups: Iterable[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(task for group in groups for task in group))
 
 
-# The product's mark: a small correlation matrix, as wordmark for the sidebar and as icon for the browser's
-# tab.
-
-
+# The product's mark is a small correlation matrix.
 _RED, _ORANGE, _GREY, _BLUE = "#A6212B", "#DE7A5A", "#9BB8CC", "#4A94C8"
 _CELLS = ((_RED, _ORANGE, _GREY), (_ORANGE, _RED, _BLUE), (_GREY, _BLUE, _RED))
 _NAME = "#3F87A8"  # reads on the light and on the dark sidebar
 
 _SQUARES = "".join(
     f'<rect x="{1 + 8 * column}" y="{4 + 8 * row}" width="7" height="7" rx="1.5" fill="{colour}"/>'
-    for row, line in enumerate(_CELLS)
-    for column, colour in enumerate(line)
+    for row, colours_of_row in enumerate(_CELLS)
+    for column, colour in enumerate(colours_of_row)
 )
 
 LOGO = (
@@ -121,5 +120,5 @@ LOGO = (
 
 def tab_icon() -> Image.Image:
     """The matrix as a picture of 48 × 48 points. A named Material icon would be fetched from the network."""
-    cells = [[[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in line] for line in _CELLS]
-    return Image.fromarray(np.kron(np.array(cells, dtype=np.uint8), np.ones((16, 16, 1), dtype=np.uint8)))
+    cells = np.array([[_rgb(colour) for colour in row] for row in _CELLS], dtype=np.uint8)
+    return Image.fromarray(np.kron(cells, np.ones((16, 16, 1), dtype=np.uint8)))

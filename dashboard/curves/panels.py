@@ -20,8 +20,8 @@ from dashboard.curves.numbers import AXES, band_table, metric_keys, missing, poi
 from dashboard.curves.views import CurvesView, Entry, curves
 from dashboard.runs.table import state_text
 from dashboard.shared import resources
-from dashboard.shared.curve_cache import curve_series
 from dashboard.shared.downloads import csv_file
+from dashboard.shared.resources import curve_series
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import DASHES, colours

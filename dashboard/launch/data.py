@@ -13,9 +13,10 @@ from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, sav
 from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
-from core.corpora.uploads import MOST_MEGABYTES, Upload, uploads
+from core.corpora.uploads import MOST_MEGABYTES, Upload, delete_upload, uploads
 from core.errors import CorpusError
 from core.paths import upload_dir
+from core.store import Store
 from core.store.records import ACTIVE
 from core.wording import all_of, plural, size
 from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
@@ -23,6 +24,7 @@ from dashboard.launch.fields import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, 
 from dashboard.shared import actions, resources
 from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
+from jobs.control import Answer
 
 # Corpora that were uploaded before: chosen again in the form, or deleted.
 
@@ -82,7 +84,12 @@ def _deletion(upload: Upload) -> None:
 
 def _delete(path: Path) -> None:
     st.session_state[UPLOADED] = None
-    actions.delete_upload(path)
+    actions.ask(_delete_files, path)
+
+
+def _delete_files(_store: Store, path: Path) -> list[Answer]:
+    delete_upload(path)
+    return [Answer(0, True, f"{path.name} was deleted.")]
 
 
 _SAMPLE_WORDS = 80

@@ -12,7 +12,7 @@ from dashboard.launch.preset_cards import preset_cards
 from dashboard.shared import resources
 from dashboard.shared.newcomers import what_is_this
 from dashboard.shared.queue import held_banner
-from dashboard.shared.queue_views import queue_view
+from dashboard.shared.run_views import queue_view
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"

@@ -22,8 +22,8 @@ from dashboard.relations.views import (
     saturated,
     why_no_gold,
 )
-from dashboard.shared.curve_cache import curve_series
 from dashboard.shared.newcomers import PENALTY, fold
+from dashboard.shared.resources import curve_series
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import STATES

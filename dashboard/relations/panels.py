@@ -46,7 +46,7 @@ from dashboard.relations.views import (
     strongest,
 )
 from dashboard.shared import resources
-from dashboard.shared.curve_cache import curve_series
+from dashboard.shared.resources import curve_series
 from dashboard.shared.selection import segments
 from dashboard.text import escape
 from dashboard.theme import colours

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.runs.actions import MOST_CARDS, run_actions, run_cards, run_diff
-from dashboard.runs.detail import focus_picker, run_detail
+from dashboard.runs.chosen import focus_picker, run_actions, run_detail, run_diff
 from dashboard.runs.table import (
+    MOST_CARDS,
     WANTED_SIDE,
     found_line,
     nothing_found,
     opened,
     page_number,
+    run_cards,
     run_search,
     run_table,
 )
@@ -20,9 +21,8 @@ from dashboard.shared import actions, resources
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
-from dashboard.shared.queue_views import queue_view
 from dashboard.shared.run_picker import say_gone
-from dashboard.shared.run_views import cards, detail
+from dashboard.shared.run_views import cards, detail, queue_view
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
 
@@ -38,9 +38,8 @@ if not any(store.counts().values()):
 def now() -> None:
     queue = queue_view(store)
     queue_panel(queue)
-    running = cards(store, MOST_CARDS)
-    if running:
-        run_cards(running, queue.active)
+    if running := cards(store, MOST_CARDS):
+        run_cards(running, queue.training + queue.waiting)
 
 
 live(now, resources.pace, key="runs_now")
@@ -54,12 +53,7 @@ def draw() -> None:
     if search.wanted is not None:
         runs = [run for run in store.runs(archived=search.wanted.archived) if search.wanted.matches(run)]
         page = page_of(
-            store,
-            runs,
-            grouped=search.grouped,
-            sort=search.sort,
-            number=page_number(),
-            opened=opened(),
+            store, runs, grouped=search.grouped, sort=search.sort, number=page_number(), opened=opened()
         )
         if page.lines:
             found_line(page, grouped=search.grouped)
@@ -68,10 +62,11 @@ def draw() -> None:
             nothing_found(is_filtered=search.is_filtered)
         seen = {run_id for line in page.lines for run_id in line.run_ids}
     picked = store.runs(chosen(), with_facts=False)
-    say_gone(set(chosen()) - {run.id for run in picked})
+    stored = {run.id for run in picked}
+    say_gone(set(chosen()) - stored)
     if picked:
-        run_actions(picked, len([run for run in picked if run.id not in seen]))
-        look([run_id for run_id in chosen() if run_id in {run.id for run in picked}])
+        run_actions(picked, len(stored - seen))
+        look([run_id for run_id in chosen() if run_id in stored])
     else:
         st.caption(
             "Tick lines to choose runs: for the other pages, to see how they differ, to stop, resume, retry, "

@@ -1,7 +1,7 @@
-"""The table of runs: a line for each configuration, its seeds under it where it is open; or a line a run.
+"""The cards of what runs now, and the table of runs: a line a configuration (its seeds under it), or a run.
 
-The ticked lines are the chosen runs of the other pages. Lines are positions to Streamlit, so they are mapped
-to run numbers at once, and back.
+The ticked lines are the chosen runs of the other pages. Streamlit selects lines by position; they are mapped
+to run ids at once, and back.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from core.config.sweep import whole_number
 from core.evaluation.statistics import MeanSD
 from core.store.records import RunState
 from core.wording import ago, duration, percent, plural
+from dashboard.components.charts import sparkline
 from dashboard.runs.views import Line, Page, sorts
+from dashboard.shared import actions
+from dashboard.shared.run_views import RunCard
 from dashboard.shared.selection import choose, chosen, focus
+from dashboard.shared.states import state_badge
 from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.run_filter import FIELDS, FilterError, RunFilter, parse_filter
 
-# Which runs the table shows, and in what order: all of it in the URL.
-
-
-PAGE_KEY = "table_page"
-_SEARCH_KEY = "filter"
+_PAGE = "table_page"
+_FILTER = "filter"
 _ORDERS = {"configurations": "By configuration", "runs": "Each run"}
 _EXAMPLES = {
     "paradigm:mrn lambda<0.1": "MRN with a λ below 0.1",
@@ -39,10 +40,24 @@ _EXAMPLES = {
     "archived:yes": "what is archived; other filters leave it out",
 }
 
+WANTED_SIDE = "wanted_side"
+"""The key of the view of the chosen runs for the next rerun: Streamlit warns if a control has a default and
+its value is set too.
+"""
+
+_TABLE = "runs_table"
+_NUMBER = "runs_table_number"
+_BUTTON = "runs_table_button"
+_SHOWN = "runs_table_shown"
+_OPENED = "open"
+_LOOK_MARK = ":material/visibility:"
+_MOST_ROWS = 16
+MOST_CARDS = 3
+
 
 @dataclass(frozen=True)
 class Search:
-    """What the reader asks for. `wanted` is None where the filter cannot be read."""
+    """What the reader asks for. `wanted` is None if the filter cannot be read."""
 
     wanted: RunFilter | None
     is_filtered: bool
@@ -51,11 +66,13 @@ class Search:
 
 
 def run_search(tasks: Sequence[str]) -> Search:
-    """Draws the filter with its help, the order and the sorting; says what is wrong with a filter."""
+    """Draw the filter with its help, the order and the sorting, all in the URL; say what is wrong with a
+    filter.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             "Filter",
-            key=_SEARCH_KEY,
+            key=_FILTER,
             bind="query-params",
             type="search",
             placeholder="Words and fields: paradigm:mrn lambda<0.1 state:failed",
@@ -93,20 +110,19 @@ def run_search(tasks: Sequence[str]) -> Search:
 
 
 def ask_for(text: str) -> None:
-    """Puts this into the filter; the empty text shows all runs again."""
-    st.session_state[_SEARCH_KEY] = text
+    """Put this text into the filter; the empty text shows all runs."""
+    st.session_state[_FILTER] = text
     _to_first_page()
 
 
 def page_number() -> int:
-    """The page of the table that is asked for: by a link until the widget below the filter is there."""
-    text = st.query_params.get(PAGE_KEY, "")
-    number: int = st.session_state.get(PAGE_KEY) or max(1, whole_number(text) or 1)
+    """The page of the table that is asked for: by the URL until its widget has been drawn."""
+    number: int = st.session_state.get(_PAGE) or max(1, whole_number(st.query_params.get(_PAGE, "")) or 1)
     return number
 
 
 def _to_first_page() -> None:
-    st.session_state[PAGE_KEY] = 1
+    st.session_state[_PAGE] = 1
 
 
 def _help() -> None:
@@ -129,10 +145,7 @@ def _help() -> None:
             st.markdown(f"`{example}`", width="content")
             st.caption(words, width="content")
     st.dataframe(
-        {
-            "Field": list(FIELDS),
-            "Meaning": [field.description for field in FIELDS.values()],
-        },
+        {"Field": list(FIELDS), "Meaning": [field.description for field in FIELDS.values()]},
         hide_index=True,
         height=260,
         width=640,
@@ -140,80 +153,9 @@ def _help() -> None:
     )
 
 
-WANTED_SIDE = "wanted_side"
-"""The key of what the next run of the page shows of the chosen runs: Streamlit warns of a control that has a
-default and whose value is set.
-"""
-
-_KEY = "runs_table"
-_NUMBER = "runs_table_number"
-_BUTTON = "runs_table_button"
-_SHOWN = "runs_table_shown"
-_OPENED = "open"
-_CLOSED_MARK, _OPEN_MARK = ":material/chevron_right:", ":material/expand_more:"
-_LOOK_MARK = ":material/visibility:"
-_MOST_ROWS = 16
-
-
 def opened() -> tuple[str, ...]:
     """The configurations whose seeds stand under them: in the URL, as `open`."""
     return tuple(filter(None, st.query_params.get(_OPENED, "").split(",")))
-
-
-def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
-    """Draws a page of the table. `tasks` are the columns of test scores."""
-    picked = set(chosen())
-    ticked = [place for place, line in enumerate(page.lines) if picked.issuperset(line.run_ids)]
-    key = _key(ticked)
-    st.session_state[_SHOWN] = (key, page.lines, ticked)
-    ticks: Any = {"selection": {"rows": ticked, "columns": [], "cells": []}}
-    st.dataframe(
-        _grouped_frame(page.lines, tasks, picked) if grouped else _flat_frame(page.lines, tasks),
-        key=key,
-        hide_index=True,
-        height="content" if len(page.lines) <= _MOST_ROWS else 600,
-        placeholder="",
-        column_config=_columns(page.lines, tasks, grouped=grouped),
-        on_select=partial(_selected, key),
-        selection_mode="multi-row",
-        selection_default=ticks,
-        alt="Configurations with their seeds, states and scores"
-        if grouped
-        else "Runs with their state, configuration, progress and scores",
-    )
-
-
-def found_line(page: Page, *, grouped: bool) -> None:
-    """How much was found, what it has in common, a button for the seeds, and the other pages."""
-    shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}.{shared}",
-            width="content",
-        )
-        if grouped:
-            _seeds_button(page.lines)
-        if page.pages > 1:
-            if st.session_state.get(PAGE_KEY, 1) > page.pages:
-                st.session_state[PAGE_KEY] = page.pages
-            st.pagination(page.pages, key=PAGE_KEY, bind="query-params")
-
-
-def _seeds_button(lines: Sequence[Line]) -> None:
-    """Opens or closes the ticked configurations, or all, with one press of a key."""
-    picked, is_open = set(chosen()), set(opened())
-    groups = [line for line in lines if line.run is None]
-    ticked = [line.configuration for line in groups if picked.issuperset(line.run_ids)]
-    which = ticked or [line.configuration for line in groups]
-    closing = is_open.issuperset(which)
-    after = is_open.difference(which) if closing else is_open.union(which)
-    st.button(
-        f"{'Hide' if closing else 'Show'} the seeds of {'the chosen' if ticked else 'all'}",
-        icon=":material/unfold_less:" if closing else ":material/unfold_more:",
-        type="tertiary",
-        on_click=_open,
-        args=(sorted(after),),
-    )
 
 
 def _open(configurations: Sequence[str]) -> None:
@@ -223,35 +165,90 @@ def _open(configurations: Sequence[str]) -> None:
         st.query_params.pop(_OPENED, None)
 
 
+def found_line(page: Page, *, grouped: bool) -> None:
+    """How much was found, what it has in common, a button for the seeds, and the other pages."""
+    shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
+    found = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(found + shared, width="content")
+        if grouped:
+            _seeds_button(page.lines)
+        if page.pages > 1:
+            if st.session_state.get(_PAGE, 1) > page.pages:
+                st.session_state[_PAGE] = page.pages
+            st.pagination(page.pages, key=_PAGE, bind="query-params")
+
+
+def _seeds_button(lines: Sequence[Line]) -> None:
+    """Open or close the ticked configurations, or all."""
+    picked, is_open = set(chosen()), set(opened())
+    groups = [line for line in lines if line.run is None]
+    ticked = [line.configuration for line in groups if picked.issuperset(line.run_ids)]
+    which = ticked or [line.configuration for line in groups]
+    closing = is_open.issuperset(which)
+    st.button(
+        f"{'Hide' if closing else 'Show'} the seeds of {'the chosen' if ticked else 'all'}",
+        icon=":material/unfold_less:" if closing else ":material/unfold_more:",
+        type="tertiary",
+        on_click=_open,
+        args=(sorted(is_open.difference(which) if closing else is_open.union(which)),),
+    )
+
+
 def nothing_found(*, is_filtered: bool) -> None:
     """Why the table is empty, and the way out."""
-    if is_filtered:
-        with st.container(border=True):
-            st.markdown("**No run matches this filter.** Archived runs are only found by `archived:yes`.")
-            st.button("Clear the filter", on_click=ask_for, args=("",))
-    else:
+    if not is_filtered:
         st.info("All runs are archived. The filter `archived:yes` finds them.", icon=":material/archive:")
+        return
+    with st.container(border=True):
+        st.markdown("**No run matches this filter.** Archived runs are only found by `archived:yes`.")
+        st.button("Clear the filter", on_click=ask_for, args=("",))
+
+
+def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
+    """Draw a page of the table. `tasks` are the columns of test scores."""
+    picked = set(chosen())
+    ticked = [place for place, line in enumerate(page.lines) if picked.issuperset(line.run_ids)]
+    key = _key(ticked)
+    st.session_state[_SHOWN] = (key, page.lines, ticked)
+    what = (
+        "Configurations with their seeds, states"
+        if grouped
+        else "Runs with their state, configuration, progress"
+    )
+    st.dataframe(
+        _frame(page.lines, tasks, picked, grouped=grouped),
+        key=key,
+        hide_index=True,
+        height="content" if len(page.lines) <= _MOST_ROWS else 600,
+        placeholder="",
+        column_config=_columns(page.lines, tasks, grouped=grouped),
+        on_select=partial(_selected, key),
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": ticked, "columns": [], "cells": []}},
+        alt=f"{what} and scores",
+    )
 
 
 def _key(ticked: list[int]) -> str:
-    """The table's key: another one, so a new table, where other lines are to be ticked than the reader did.
+    """The table's key: a new one if the ticks of the table in the browser are not those to be shown.
 
-    Ticks written into a table that is there come back from the browser as if the reader had set them, often
+    Ticks written into an existing table come back from the browser as if the reader had set them, often
     too late.
     """
     number = st.session_state.get(_NUMBER, 0)
-    state = st.session_state.get(f"{_KEY}_{number}")
+    state = st.session_state.get(f"{_TABLE}_{number}")
     if state is not None and sorted(state["selection"]["rows"]) != ticked:
         number += 1
     st.session_state[_NUMBER] = number
-    return f"{_KEY}_{number}"
+    return f"{_TABLE}_{number}"
 
 
 def _selected(key: str) -> None:
-    """What was ticked or unticked since the table was drawn; a configuration stands for all its runs."""
+    """Apply what was ticked or unticked since the table was drawn; a configuration stands for its runs."""
     shown, lines, before = st.session_state[_SHOWN]
     if key != shown:
-        return  # a table that is gone says once more how it was
+        return  # from a table that has been replaced
     now = st.session_state[key]["selection"]["rows"]
     dropped = {run for place in before if place not in now for run in lines[place].run_ids}
     added = [run for place in now if place not in before for run in reversed(lines[place].run_ids)]
@@ -259,16 +256,19 @@ def _selected(key: str) -> None:
 
 
 def _pressed() -> None:
-    """Opens or closes a configuration, or puts a run in focus."""
+    """Open or close a configuration, or put a run in focus."""
     _, lines, _ = st.session_state[_SHOWN]
     line = lines[st.session_state[_BUTTON]["row"]]
     if line.run is not None:
         focus(line.run)
         st.session_state[WANTED_SIDE] = "One run"
         return
-    known = opened()
-    left = [one for one in known if one != line.configuration]
-    _open(left if len(left) < len(known) else [*known, line.configuration])
+    is_open = dict.fromkeys(opened())
+    if line.configuration in is_open:
+        del is_open[line.configuration]
+    else:
+        is_open[line.configuration] = None
+    _open(list(is_open))
 
 
 def state_text(state: RunState, count: int = 0) -> str:
@@ -281,61 +281,16 @@ def _states(line: Line) -> list[str]:
     return [state_text(state, count if line.run is None else 0) for state, count in line.states]
 
 
-def _with_priorities(frame: pd.DataFrame, lines: Sequence[Line]) -> pd.DataFrame:
-    """Priorities beside the states, where some run that waits has one: with their sign, 0 left empty."""
-    if any(line.priority for line in lines):
-        told = [f"{line.priority:+d}".replace("-", "−") if line.priority else "" for line in lines]
-        frame.insert(list(frame.columns).index("State") + 1, "Priority", told)
-    return frame
-
-
-def _grouped_frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int]) -> pd.DataFrame:
+def _frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int], *, grouped: bool) -> pd.DataFrame:
     is_open = set(opened())
-    records = []
-    for line in lines:
-        group = line.run is None
-        partly = 0 if not group else len(picked.intersection(line.run_ids))
-        runs = len(line.run_ids)
-        count = f"{line.seeds}" if line.seeds == runs else f"{line.seeds} ({plural(runs, 'run')})"
-        if group and 0 < partly < runs:
-            count = f"{partly} of {plural(runs, 'run')}" if line.seeds < runs else f"{partly} of {runs}"
-        mark = _OPEN_MARK if line.configuration in is_open else _CLOSED_MARK
-        records.append(
-            {
-                "": mark if group else _LOOK_MARK,
-                "Configuration": line.name if group else f"\u2003└ seed {line.seed}, run {line.run}",
-                "Seeds": count if group else "",
-                "State": _states(line),
-                "Dev": _told(line.dev, line),
-                **{f"test {task}": _told(line.test.get(task), line) for task in tasks},
-                "Done": 100 * line.done,
-                "Time": duration(line.seconds),
-                "Queued": ago(line.newest),
-                "Tags": list(line.tags),
-                "Note": line.note,
-            }
-        )
-    return _with_priorities(pd.DataFrame(records), lines)
-
-
-def _told(score: MeanSD | None, line: Line) -> str:
-    """Mean ± SD in percent; the number of seeds where not all have a score."""
-    if score is None:
-        return ""
-    spread = "" if score.sd is None else f" ± {percent(score.sd)}"
-    return f"{percent(score.mean)}{spread}{'' if score.n == line.seeds else f' ({score.n})'}"
-
-
-def _flat_frame(lines: Sequence[Line], tasks: Sequence[str]) -> pd.DataFrame:
+    score = _mean_text if grouped else _points
     frame = pd.DataFrame(
         {
-            "": _LOOK_MARK,
-            "Run": line.run,
-            "Configuration": line.name,
-            "Seed": line.seed,
+            **(_grouped_head(line, is_open, picked) if grouped else _flat_head(line)),
             "State": _states(line),
-            "Dev": _points(line.dev),
-            **{f"test {task}": _points(line.test.get(task)) for task in tasks},
+            "Priority": f"{line.priority:+d}".replace("-", "−") if line.priority else "",
+            "Dev": score(line.dev, line),
+            **{f"test {task}": score(line.test.get(task), line) for task in tasks},
             "Done": 100 * line.done,
             "Time": duration(line.seconds),
             "Queued": ago(line.newest),
@@ -344,19 +299,49 @@ def _flat_frame(lines: Sequence[Line], tasks: Sequence[str]) -> pd.DataFrame:
         }
         for line in lines
     )
-    return _with_priorities(frame, lines)
+    return frame if any(line.priority for line in lines) else frame.drop(columns="Priority")
 
 
-def _points(score: MeanSD | None) -> float | None:
+def _flat_head(line: Line) -> dict[str, Any]:
+    return {"": _LOOK_MARK, "Run": line.run, "Configuration": line.name, "Seed": line.seed}
+
+
+def _grouped_head(line: Line, is_open: set[str], picked: set[int]) -> dict[str, Any]:
+    if line.run is not None:
+        return {"": _LOOK_MARK, "Configuration": f"\u2003└ seed {line.seed}, run {line.run}", "Seeds": ""}
+    runs, chosen_runs = len(line.run_ids), len(picked.intersection(line.run_ids))
+    run_again = line.seeds < runs
+    if 0 < chosen_runs < runs:
+        seeds = f"{chosen_runs} of {plural(runs, 'run') if run_again else runs}"
+    else:
+        seeds = f"{line.seeds} ({plural(runs, 'run')})" if run_again else f"{line.seeds}"
+    mark = ":material/expand_more:" if line.configuration in is_open else ":material/chevron_right:"
+    return {"": mark, "Configuration": line.name, "Seeds": seeds}
+
+
+def _mean_text(score: MeanSD | None, line: Line) -> str:
+    """Mean ± SD in percent; the number of seeds if not all have a score."""
+    if score is None:
+        return ""
+    spread = "" if score.sd is None else f" ± {percent(score.sd)}"
+    return f"{percent(score.mean)}{spread}{'' if score.n == line.seeds else f' ({score.n})'}"
+
+
+def _points(score: MeanSD | None, line: Line) -> float | None:
     return None if score is None else 100 * score.mean
 
 
 def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> dict[str, Any]:
     config = st.column_config
-    looks = {text: STATES[state].colour for line in lines for state, text in _paired(line)}
+    looks = {
+        text: STATES[state].colour
+        for line in lines
+        for (state, _), text in zip(line.states, _states(line), strict=True)
+    }
     tags = sorted({tag for line in lines for tag in line.tags})
-    seeds = "; in brackets the number of seeds where not all have one" if grouped else ""
-    means = f"percent, mean ± SD over seeds{seeds}" if grouped else "percent"
+    means = "percent"
+    if grouped:
+        means += ", mean ± SD over seeds; in brackets the number of seeds where not all have one"
 
     def score(label: str, what: str) -> Any:
         if grouped:
@@ -398,5 +383,41 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
     }
 
 
-def _paired(line: Line) -> list[tuple[RunState, str]]:
-    return [(state, text) for (state, _), text in zip(line.states, _states(line), strict=True)]
+def run_cards(running: Sequence[RunCard], active: int) -> None:
+    """A card for each run in training (else for those that are next), and a button for all `active` runs."""
+    grid = st.grid(3, min_column_width=300, gap="small")
+    for card in running[:MOST_CARDS]:
+        with grid.cell(), st.container(border=True, gap="small"):
+            _card(card)
+    if active > min(len(running), MOST_CARDS):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if (more := len(running) - MOST_CARDS) > 0:
+                st.caption(f"{plural(more, 'more run')} in training.", width="content")
+            st.button("Show all in the table", type="tertiary", on_click=ask_for, args=("state:active",))
+
+
+def _card(card: RunCard) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f"**Run {card.id}** {escape(card.name)}", width="content")
+        state_badge(card.state)
+    with st.container(height=116, border=False, gap="small"):
+        score = f"{percent(card.dev_scores[-1])} %" if card.dev_scores else "–"
+        st.metric("Dev score, mean over tasks", score)
+        if len(card.dev_scores) > 1:
+            scores = ", ".join(map(percent, card.dev_scores))
+            sparkline(card.dev_scores, key=f"dev_{card.id}", alt=f"Dev score by epoch, in percent: {scores}")
+    st.progress(card.done)
+    if card.survival:
+        st.caption(card.survival)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(f"{escape(card.progress)}{', ' + card.eta if card.eta else ''}", width="content")
+        st.button(
+            "Stop",
+            icon=":material/stop:",
+            type="tertiary",
+            key=f"stop_{card.id}",
+            disabled=card.state is RunState.CANCELLING,
+            on_click=actions.stop,
+            args=([card.id],),
+            help="Ends the run at its next step.",
+        )

@@ -1,6 +1,4 @@
-"""What every figure shares: no template, quiet axes, tight margins. Colours of the theme are
-CSS variables.
-"""
+"""What figures share: quiet axes, tight margins, theme colours as CSS variables; and forest plots."""
 
 from __future__ import annotations
 
@@ -46,26 +44,16 @@ def axis(title: str = "", **settings: Any) -> dict[str, Any]:
 
 
 def message(chart: go.Figure, text: str) -> go.Figure:
-    """The figure with a sentence in its middle, for want of data. `text` must not come from a user."""
-    chart.add_annotation(
-        text=text,
-        x=0.5,
-        y=0.5,
-        xref="paper",
-        yref="paper",
-        showarrow=False,
-        font={"color": MUTED, "size": 13},
-    )
+    """The figure with a sentence in its middle, if it has no data. `text` must not come from a user."""
+    font = {"color": MUTED, "size": 13}
+    chart.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False, font=font)
     return chart
-
-
-# Differences to a reference with their intervals, row by row: what a forest plot shows.
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One difference in the forest: the row of its family, its target, points with their interval, the text
-    under the pointer, and whether the corrected verdict is that there is one.
+    """One difference in a forest plot, in points: the row of its family, its target, its interval, the text
+    under the pointer, and whether the corrected p shows a difference.
     """
 
     row: int
@@ -79,9 +67,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Forest:
-    """Differences to one reference. `families` are the rows' titles, top first; `targets` are tasks and
-    what else is compared.
-    """
+    """Differences to one reference: `families` are the rows, top first, `targets` the tasks and means."""
 
     families: tuple[str, ...]
     targets: tuple[str, ...]
@@ -89,19 +75,13 @@ class Forest:
     marks: tuple[Mark, ...]
 
 
-# A forest plot: differences to a reference with their intervals.
-
-
 _LEGEND = 30
+# Longer names are set on two lines.
 _LONG = 32
-"""Letters up to which a name stands on one line."""
 
 
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
-    """Points to the reference with 95% intervals: a row per family, in it a mark per target, the mean last.
-
-    Marks of differences that are shown (by the corrected p) are filled.
-    """
+    """Differences with 95% intervals: a row per family, in it a mark per target, filled if shown."""
     per_family = len(view.targets)
     height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
     chart = figure(
@@ -131,7 +111,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
 
 
 def wrapped(title: str) -> str:
-    """Long names of configurations on two lines, parted where their middle is nearest."""
+    """A configuration's name; a long one on two lines of similar length."""
     parts = title.split(" · ")
     if len(title) <= _LONG or len(parts) < 2:
         return plotly_text(title)
@@ -142,17 +122,13 @@ def wrapped(title: str) -> str:
 def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:
     marks = [mark for mark in view.marks if mark.target == target]
     shape = "diamond" if target == RARE else "circle"
+    symbols = [shape if mark.shown else f"{shape}-open" for mark in marks]
     chart.add_scatter(
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],
         name=plotly_text(target),
         mode="markers",
-        marker={
-            "size": 9,
-            "symbol": [shape if mark.shown else f"{shape}-open" for mark in marks],
-            "color": colour,
-            "line": {"width": 1.6, "color": colour},
-        },
+        marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
         error_x={
             "type": "data",
             "symmetric": False,

@@ -1,4 +1,4 @@
-"""Tables as files to download."""
+"""Tables as files, and as text to paste."""
 
 from __future__ import annotations
 
@@ -18,16 +18,13 @@ def csv_file(frame: pd.DataFrame) -> str:
     return guarded.rename(columns=spreadsheet_cell).to_csv(index=False)
 
 
-# A table as text to paste: the very text of `mrnlab results --format`.
-
-
 _FILES = {"LaTeX": "tex", "Markdown": "md", "CSV": "csv"}
 
 
 def copy_table(
     sheet: Sheet, columns: Sequence[str], records: Iterable[Mapping[str, object]], *, key: str
 ) -> None:
-    """A button that opens the table as LaTeX, Markdown and CSV, each to copy or to download."""
+    """A button that opens the table as `mrnlab results --format` prints it: LaTeX, Markdown, CSV."""
     with st.popover("Copy", icon=":material/content_copy:", key=f"{key}_copy", on_change="rerun") as opened:
         if not opened.open:
             return

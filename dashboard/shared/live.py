@@ -1,6 +1,4 @@
-"""Parts of a page that refresh themselves, and only while there is something to wait for; and what becomes of
-a page while its store cannot be reached.
-"""
+"""Parts of a page that refresh themselves while runs are active, and what shows if the store goes away."""
 
 from __future__ import annotations
 
@@ -19,14 +17,11 @@ _LOOK_S = 1.0
 
 
 def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str) -> None:
-    """Draws a part that runs by itself every `pace()` seconds; None is not at all.
+    """Draw a part that reruns every `pace()` seconds; None is never.
 
-    When the pace is no longer the one that the timer was set for, the page runs as a whole, which sets or
-    drops the timer. That is asked first, before anything is drawn: a click on a link that comes between the
-    start of a part and such a rerun would be lost.
-
-    Where the store goes away meanwhile, what the part shows stays, and it says so above until the store is
-    back.
+    If the pace has changed, the whole page reruns, which resets the timer. This is checked before drawing:
+    a click between the start of a part and such a rerun would be lost. If the store goes away, the part
+    stays as it is below a warning until the store is back.
     """
     seconds = pace()
     is_drawn = False
@@ -58,18 +53,15 @@ def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str
 
 
 def look_out() -> None:
-    """While nothing runs: draws the page anew when runs or the queue have changed elsewhere.
-
-    It draws nothing, so that a look sends little. While something runs, live parts look more often.
-    """
+    """While nothing runs: rerun the page when runs or the queue have changed elsewhere. Draws nothing."""
     if resources.pace() is not None:
         return
-    known = _known()
+    known = _queue_state()
 
     @st.fragment(run_every=resources.IDLE, key="look_out")
     def look() -> None:
         try:
-            changed = _known() != known
+            changed = _queue_state() != known
         except StoreError as error:
             _await_store(st.empty(), error)
             return
@@ -79,16 +71,15 @@ def look_out() -> None:
     look()
 
 
-def _known() -> object:
-    """What an idle page compares: the number of runs in each state, and since when the queue is paused."""
+def _queue_state() -> object:
     store = resources.store()
     return store.counts(), store.paused_since()
 
 
 def _await_store(above: DeltaGenerator, error: StoreError | None) -> None:
-    """Says above the part why it stands still, and runs the page as a whole once the store can be read.
+    """Warn above the part, and rerun the page once the store can be read.
 
-    As long as this lasts the browser keeps what was drawn before: only a part that has ended loses it.
+    While this part runs, the browser keeps what it drew before; a part that has ended would lose it.
     """
     while error is not None:
         above.warning(
@@ -102,9 +93,7 @@ def _await_store(above: DeltaGenerator, error: StoreError | None) -> None:
 
 
 def store_away(error: StoreError) -> None:
-    """A page, or a part of one, that could not be drawn at all: says why, and is drawn when the store is
-    back.
-    """
+    """In place of a page or part that could not be drawn: why, and a rerun when the store is back."""
     st.warning(
         f"{escape(error)} This page comes back by itself as soon as the store can be read.",
         icon=":material/database_off:",

@@ -1,10 +1,13 @@
-"""What all sessions share: the store, the snapshots, and housekeeping."""
+"""What all sessions share: the store, curves and snapshots read from it, and queue maintenance."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections import OrderedDict
+from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
 
 from core.errors import MRNLabError, StoreError
@@ -12,7 +15,7 @@ from core.mrn.relations import Relations
 from core.paths import database_url
 from core.registry import base_name
 from core.store import Store
-from core.store.records import ACTIVE, Run, SnapshotKey
+from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, SnapshotKey
 from core.studies import Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from dashboard.shared.run_views import tasks_in_order
@@ -40,15 +43,8 @@ def store() -> Store:
     return _open(database_url())
 
 
-def get_ready() -> None:
-    """Read what every page asks for: the runs there are and their tasks. Raises MRNLabError."""
-    task_order()
-
-
 def keep_house() -> None:
-    """Mark dead runs as lost and see that queued runs have a worker; at most every five seconds for all
-    sessions.
-    """
+    """Mark dead runs as lost and start workers for queued ones; at most every 5 s for all sessions."""
     _keep_house(database_url())
 
 
@@ -64,13 +60,13 @@ def _maintenance(url: str) -> QueueMaintenance:
 
 
 def expect_run() -> None:
-    """Somebody describes a run: have a worker ready for it. Asked for once in half a minute."""
+    """Have a worker ready for a run that is being described; at most once in 30 s."""
     _expect_run(database_url())
 
 
 @st.cache_data(ttl=30, max_entries=4, show_spinner=False)
 def _expect_run(url: str) -> bool:
-    with contextlib.suppress(MRNLabError):  # what is wrong is told where a run is launched
+    with contextlib.suppress(MRNLabError):  # shown when a run is launched
         default_engine().expect_run(_open(url))
     return True
 
@@ -108,37 +104,25 @@ def _task_order(url: str, newest: int, count: int) -> list[str]:
     return tasks_in_order(_open(url).runs(archived=None))
 
 
-class _Study:
-    """A study's runs, looked at again and again; one session at a time."""
-
-    def __init__(self, laboratory: Store, name: str, encoder: str | None, encoder_training: str) -> None:
-        self.study = load_study(name, encoder, encoder_training)
-        self._runs = StudyRuns(laboratory, laid_out(self.study, self.study.settings))
-        self._lock = threading.Lock()
-
-    def results(self) -> list[Result]:
-        with self._lock:
-            return self._runs.results()
-
-
 @st.cache_resource(max_entries=8, show_spinner="Laying out the study")
-def _study(url: str, name: str, encoder: str | None, encoder_training: str) -> _Study:
-    return _Study(_open(url), name, encoder, encoder_training)
+def _study(
+    url: str, name: str, encoder: str | None, encoder_training: str
+) -> tuple[Study, StudyRuns, threading.Lock]:
+    study = load_study(name, encoder, encoder_training)
+    return study, StudyRuns(_open(url), laid_out(study, study.settings)), threading.Lock()
 
 
 def study_results(
     name: str, encoder: str | None = None, encoder_training: str = "full"
 ) -> tuple[Study, list[Result]]:
-    """A study, over its own encoders or another, and what its settings say by now.
-
-    Raises MRNLabError where there is none of that name.
-    """
-    found = _study(database_url(), name, encoder, encoder_training)
-    return found.study, found.results()
+    """A study, over its own encoders or another, and its results by now. Raises MRNLabError if unknown."""
+    study, runs, lock = _study(database_url(), name, encoder, encoder_training)
+    with lock:
+        return study, runs.results()
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:
-    """The encoders that this study was run over beside its own, each with how it was trained."""
+    """Encoders beside its own that this study was run over, each with its encoder_training."""
     if not may_change_encoder(name):
         return []
     return _study_encoders(database_url(), name, *_newest_and_count(database_url()))
@@ -164,3 +148,69 @@ def learned(run: Run, key: SnapshotKey) -> Relations:
 @st.cache_resource(max_entries=600, show_spinner=False)
 def _learned(url: str, run_id: int, attempt: int, step: int) -> Relations:
     return _open(url).relations(run_id, step)[1]
+
+
+_MOST_BYTES = 400_000_000
+
+# A retried run writes its curves anew, so the attempt is part of the key: run, attempt, metric.
+_Name = tuple[int, int, MetricKey]
+
+
+class SeriesCache:
+    """Curves read so far. An active run's curve is read on from its last step, an ended one's once. The
+    least recently used go first.
+    """
+
+    def __init__(self) -> None:
+        self._series: OrderedDict[_Name, MetricSeries | None] = OrderedDict()
+        self._final: set[_Name] = set()
+        self._lock = threading.Lock()
+
+    def get(self, laboratory: Store, runs: Sequence[Run], keys: Sequence[MetricKey]) -> list[MetricSeries]:
+        """The curves that these runs have, by key, then run."""
+        with self._lock:
+            wanted = {(run.id, key): (run.id, run.attempt, key) for key in keys for run in runs}
+            last_steps = {}
+            for curve, name in wanted.items():
+                if name not in self._final:
+                    known = self._series.get(name)
+                    last_steps[curve] = -1 if known is None else int(known.step[-1])
+            for new in laboratory.metrics_since(last_steps) if last_steps else ():
+                name = wanted[new.run_id, new.key]
+                known = self._series.get(name)
+                self._series[name] = new if known is None else _joined(known, new)
+            ended = {run.id for run in runs if run.state not in ACTIVE}
+            for name in wanted.values():
+                self._series.setdefault(name, None)
+                self._series.move_to_end(name)
+                if name[0] in ended:
+                    self._final.add(name)
+            self._drop_oldest()
+            return [series for name in wanted.values() if (series := self._series.get(name)) is not None]
+
+    def _drop_oldest(self) -> None:
+        size = sum(map(_bytes, self._series.values()))
+        while size > _MOST_BYTES and len(self._series) > 1:
+            name, series = self._series.popitem(last=False)
+            self._final.discard(name)
+            size -= _bytes(series)
+
+
+def _bytes(series: MetricSeries | None) -> int:
+    return 0 if series is None else 4 * series.value.nbytes
+
+
+def _joined(old: MetricSeries, new: MetricSeries) -> MetricSeries:
+    arrays = ("step", "epoch", "seconds", "value")
+    joined = (np.concatenate([getattr(old, name), getattr(new, name)]) for name in arrays)
+    return MetricSeries(new.run_id, new.key, *joined)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _curves(url: str) -> SeriesCache:
+    return SeriesCache()
+
+
+def curve_series(runs: Sequence[Run], keys: Sequence[MetricKey]) -> list[MetricSeries]:
+    """These curves of these runs, whole."""
+    return _curves(database_url()).get(store(), runs, keys)

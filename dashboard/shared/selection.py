@@ -1,6 +1,4 @@
-"""The runs the reader has chosen: in the URL as `?run=1,2`, carried from page to page, the first one in
-focus.
-"""
+"""The chosen runs: in the URL as `?run=1,2`, kept from page to page; the first is in focus."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _DIGITS = 18
 
 
 def chosen() -> tuple[int, ...]:
-    """The numbers of the chosen runs: the URL's, else those of the page before."""
+    """The ids of the chosen runs: the URL's, else those of the page before."""
     text = st.query_params.get_all(_PARAMETER)
     if text:
         st.session_state[_KEPT] = run_numbers(",".join(text))
@@ -29,15 +27,13 @@ def chosen() -> tuple[int, ...]:
 
 
 def run_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of runs in a link, each once. Of one that is too long for any run the beginning stands for
-    it: there is no such run either.
-    """
+    """The run ids in a link, each once. Ids are cut at 18 digits: longer ones do not fit the database."""
     parts = (part.strip() for part in text.split(","))
     return tuple(dict.fromkeys(int(part[:_DIGITS]) for part in parts if _NUMBER.fullmatch(part)))
 
 
 def newest_launch(runs: Sequence[Run]) -> list[int]:
-    """The runs launched together with the newest of these: what to show where nothing is chosen."""
+    """The newest run and (up to 11) launched with it: what to show if nothing is chosen."""
     if not runs:
         return []
     newest = max(runs, key=lambda run: run.id)

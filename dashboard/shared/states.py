@@ -1,6 +1,4 @@
-"""The states a page can be in besides showing something: nothing yet, waiting, broken. Each says what to do
-next.
-"""
+"""What a page shows besides data: its title, an empty state, a problem. Each says what to do next."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ def title(name: str, answers: str) -> None:
 def empty(
     headline: str, words: str, *, page: str | None = None, label: str = "", icon: str | None = None
 ) -> None:
-    """Nothing to show yet: one card that says why and leads on. `headline` and `words` are Markdown of our
-    own.
-    """
+    """Nothing to show yet: a card that says why, and a link. `headline` and `words` are our own Markdown."""
     with st.container(border=True):
         st.markdown(f"**{headline}**")
         st.markdown(words)
@@ -32,7 +28,7 @@ def empty(
 
 
 def problem(sentence: str, details: str = "") -> None:
-    """Something went wrong: a sentence for the researcher, the details in a fold."""
+    """Something went wrong: a sentence, and details in a fold."""
     st.warning(escape(sentence), icon=":material/error:")
     if details.strip():
         with st.expander("Details for a bug report"):

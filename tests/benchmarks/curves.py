@@ -25,7 +25,7 @@ from core.store import Store
 from dashboard.curves.charts import curve_chart, small_charts
 from dashboard.curves.numbers import METRICS, metric_keys, side_by_side
 from dashboard.curves.views import Reading, curves
-from dashboard.shared.curve_cache import SeriesCache
+from dashboard.shared.resources import SeriesCache
 from dashboard.theme import colours
 from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
 

@@ -24,7 +24,7 @@ from dashboard.curves.numbers import (
     tasks_of,
 )
 from dashboard.curves.views import LARGE_POINTS, CurvesView, Reading, curves
-from dashboard.shared.curve_cache import SeriesCache
+from dashboard.shared.resources import SeriesCache
 from tests.pages.filled_store import TASKS, Filled
 
 LOSS, SCORE = METRICS["loss"], METRICS["dev-score"]
@@ -297,7 +297,7 @@ def test_a_second_attempt_is_another_curve(filled: Filled) -> None:
 def test_what_is_longest_unused_is_forgotten(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store.open()
     cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
-    monkeypatch.setattr("dashboard.shared.curve_cache._MOST_BYTES", 600 * 8 * 4)
+    monkeypatch.setattr("dashboard.shared.resources._MOST_BYTES", 600 * 8 * 4)
     for run_id in filled.finished[:2]:
         assert len(cache.get(store, store.runs(ids=[run_id]), [key])) == 1
     assert len(cache._series) == 1

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
-from dashboard.shared.finding import find
+from dashboard.shared.run_views import find
 from jobs.run_filter import parse_filter
 from tests.pages.conftest import words
 from tests.pages.filled_store import Filled
