@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 import socket
 import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from core.errors import MRNLabError
 from core.paths import checkpoint_dir, home
 from core.records import TOTAL
 from core.registry import ENCODERS, base_name
-from core.store import MetricKey, Owner, Run, RunState, Store
+from core.store import MetricKey, Run, RunState, Store
 from jobs.engines.local import gpu_count, slot_count
 
 # The newest runs that succeeded, of which the most alike are looked for: bounded, however many there are.
@@ -41,7 +40,7 @@ _ROUGH_HEADS_S = 0.0003
 _ROUGH_BILSTM_S = 0.0013
 _ROUGH_GPU_FACTOR = 0.05
 _ROUGH_START_S = 1.5
-_ROUGH_LIBRARIES_S = 9.0  # a worker's first run also imports torch and Transformers
+_LIBRARIES_S = 9.0  # a worker's first run also imports torch and Transformers
 _WORDS_PER_SENTENCE = 15.0  # of the corpora that the rough rates were measured on
 # How far a rough guess, and one from a single run or two, has been seen to be off.
 _ROUGH_RANGE = (0.4, 2.5)
@@ -69,7 +68,7 @@ class Cost:
     """Wall-clock seconds until the last of the runs has ended, at least and at most, and what that rests on.
 
     `runs` has what each of them costs, in the order asked for. `first` is how many seconds the first of them
-    takes longer, while a worker loads libraries and what later runs find ready.
+    takes longer, while a worker loads libraries.
     """
 
     runs: tuple[RunCost, ...]
@@ -129,33 +128,34 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     """
     if not configs:
         return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
-    usual, longer = _past_runs(store)
-    rates = {kind: _rate(store, usual, kind) for kind in dict.fromkeys(map(_kind, configs))}
+    past = _past_runs(store)
+    rates = {kind: _rate(store, past, kind) for kind in dict.fromkeys(map(_kind, configs))}
     words = {data: _words(*data) for data in dict.fromkeys(map(_data, configs))}
     runs = tuple(
         _run_cost(config, rates[_kind(config)], words[_data(config)] * config.fraction) for config in configs
     )
-    first = _first_run(longer)
     slots = min(slot_count(), len(configs))
-    seconds, least, most = (
-        getattr(first, name) + sum(getattr(run, name) for run in runs) / slots
-        for name in ("seconds", "least", "most")
+    return Cost(
+        runs,
+        _LIBRARIES_S,
+        _LIBRARIES_S + sum(run.seconds for run in runs) / slots,
+        sum(run.least for run in runs) / slots,  # a worker may be there still
+        _LIBRARIES_S * _ROUGH_RANGE[1] + sum(run.most for run in runs) / slots,
+        _basis(configs, rates),
     )
-    return Cost(runs, first.seconds, seconds, least, most, _basis(configs, rates))
 
 
 def _data(config: RunConfig) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
     return config.corpus, config.columns, config.tasks
 
 
-def _past_runs(store: Store) -> tuple[list[Run], list[float]]:
-    """The newest runs that ended well on this machine, at their first try (resumed ones took longer), less
-    the first of each worker; and by how many seconds these took longer than the next like it.
+def _past_runs(store: Store) -> list[Run]:
+    """The newest runs that ended well on this machine, at their first try: resumed ones took longer.
 
     Without those whose steps have a budget of subwords: how many words they saw is not on record.
     """
     host = socket.gethostname()
-    past = [
+    return [
         run
         for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
         if run.config_problem is None
@@ -166,29 +166,6 @@ def _past_runs(store: Store) -> tuple[list[Run], list[float]]:
         and run.total_steps
         and run.seconds
     ]
-    by_worker: dict[Owner | None, list[Run]] = defaultdict(list)
-    for run in reversed(past):
-        by_worker[run.owner].append(run)
-    loading, longer = set(), []
-    for first, *later in by_worker.values():
-        alike = [run for run in later if _kind(run.config) == _kind(first.config)]
-        if alike:
-            loading.add(first.id)
-        if alike and alike[0] is later[0] and first.config.epochs == later[0].config.epochs:
-            longer.append((first.seconds or 0.0) - (later[0].seconds or 0.0))
-    return [run for run in past if run.id not in loading], longer
-
-
-def _first_run(longer: Sequence[float]) -> RunCost:
-    """How much longer the first run of a worker takes than the next like it. At least nothing, where few runs
-    say so: a worker may be there still, and the libraries in the machine's memory.
-    """
-    if not longer:
-        return RunCost(_ROUGH_LIBRARIES_S, 0.0, _ROUGH_LIBRARIES_S * _ROUGH_RANGE[1], rough=True)
-    usual = max(0.0, statistics.median(longer))
-    if len(longer) < _ENOUGH_TO_SPREAD:
-        return RunCost(usual, 0.0, usual * _FEW_RANGE[1], rough=False)
-    return RunCost(usual, max(0.0, min(longer)), max(usual, *longer), rough=False)
 
 
 def _rate(store: Store, past: Sequence[Run], kind: _Kind) -> _Rate | None:
