@@ -18,13 +18,11 @@ import pytest
 from huggingface_hub import ModelCard
 from safetensors.numpy import load_file
 from transformers import AutoModelForTokenClassification
-from typer.testing import CliRunner
 
 from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
-from jobs.cli import app
 from jobs.transfer import Exported, export_run, import_run
 from tests.contracts.test_transfer import assert_same
 from tests.making import OWNER, claimed
@@ -512,30 +510,3 @@ def test_nothing_is_half_imported(exported: Path, target: Store, laboratory: Pat
     assert (place / "precious").read_text() == "of whom?"
     shutil.rmtree(place)
     assert tagged(target.run(import_run(target, exported).run_id).checkpoint)
-
-
-def test_there_is_no_such_folder(target: Store, tmp_path: Path) -> None:
-    with pytest.raises(MRNLabError, match="There is no folder"):
-        import_run(target, tmp_path / "nowhere")
-
-
-def test_the_verbs(source: Store, target: Store, trained: Any, laboratory: Path, tmp_path: Path) -> None:
-    def call(store: Store, *arguments: str) -> Any:
-        home = trained[0] if store is source else laboratory
-        return CliRunner().invoke(app, ["--db", store.url, *arguments], env={"MRNLAB_HOME": str(home)})
-
-    out = str(tmp_path / "out")
-    made = call(source, "export", str(trained[1]["bilstm"]), out)
-    assert made.exit_code == 0, made.output
-    assert "is exported to" in made.stdout
-    assert "BiLSTM" in made.stderr
-    told = json.loads(call(source, "export", str(trained[1]["frozen"]), out, "--force", "--json").stdout)
-    assert told["tasks"] == {"pos": "pos", "ner": "ner"}
-    refused = call(source, "export", str(trained[1]["mrn"]), out)
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "not empty" in refused.stderr
-    assert json.loads(call(target, "import", out, "--json").stdout) == {"run": 1, "was_there": False}
-    assert "it is run 1" in call(target, "import", out).stdout
-    assert call(target, "import", out, "--again").stdout == "Imported as run 2.\n"
-    assert call(target, "import", str(tmp_path)).exit_code == 2
-    assert "German" in call(target, "tag", "2", "German lamb .").stdout
