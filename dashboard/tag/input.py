@@ -1,15 +1,21 @@
-"""What shall be tagged: a text, sentences with their gold labels, or test sentences of the run's corpus."""
+"""What is tagged: a text, sentences with their gold labels, test sentences of the run's corpus, or a file."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import quote
 
+import pandas as pd
 import streamlit as st
 
 from core.corpora.free_text import (
+    ENDINGS,
     GivenTask,
+    GivenText,
     given_sentences,
+    has_columns,
     has_unspaced_script,
     propose_columns,
     read_given,
@@ -17,20 +23,25 @@ from core.corpora.free_text import (
 )
 from core.corpora.types import Sentence
 from core.errors import CorpusError, MRNLabError
-from core.wording import plural
+from core.wording import duration, percent, plural
 from dashboard.launch.presets import TRY_IT
 from dashboard.shared.states import empty, problem
-from dashboard.tag.cache import examples, is_here, test_split
-from dashboard.tag.views import CheckedSentence, System
+from dashboard.tag.models import FileTagging, TaggedFile, answers, examples, is_here, models, test_split
+from dashboard.tag.views import CheckedSentence, System, given_tasks
 from dashboard.text import escape
+from jobs.results import SCORE_NAMES
 
 TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
 
 MOST_WORDS = 600
-"""So many are drawn at once; longer texts are for files."""
+"""Words drawn at once; longer texts are for files."""
+MOST_MEGABYTES = 20
+MOST_FILE_WORDS = 300_000
 
 _LONGEST_IN_LINK = 6000
-_TALL = 200
+_FILE_TAGGING = "tag_batch"
+_REFRESH_S = 0.5
+_PREVIEW_LINES = 12
 _GOLD_EXAMPLE = "Anna NNP B-NP B-PER\nSmith NNP I-NP I-PER\nvisited VBD B-VP O\nParis NNP B-NP B-LOC\n. . O O"
 
 
@@ -40,7 +51,7 @@ def input_kind() -> str:
     _from_link("tag_gold", "gold")
     if "input" not in st.session_state and "gold" in st.query_params and "input" not in st.query_params:
         st.session_state["input"] = GOLD
-    kind: str = st.segmented_control(
+    kind = st.segmented_control(
         "What to tag",
         [TEXT, GOLD, TEST, FILE],
         default=None if "input" in st.session_state else TEXT,
@@ -52,7 +63,7 @@ def input_kind() -> str:
     for parameter, owner in (("text", TEXT), ("split", TEXT), ("gold", GOLD)):
         if kind != owner:
             _to_link(parameter, "")
-    return kind
+    return str(kind)
 
 
 def text(asked: Sequence[System]) -> list[Sentence]:
@@ -124,7 +135,7 @@ def gold_text(tasks: Sequence[GivenTask]) -> list[Sentence]:
     written = st.text_area(
         "Words and gold labels in columns",
         key="tag_gold",
-        height=_TALL,
+        height=200,
         persist_state="session",
         placeholder=_GOLD_EXAMPLE,
         help="A word a line, its labels beside it after tabs or spaces; an empty line ends a sentence.",
@@ -132,11 +143,10 @@ def gold_text(tasks: Sequence[GivenTask]) -> list[Sentence]:
     _to_link("gold", written)
     if not written.strip():
         return []
-    content = written.encode("utf-8", "replace")
-    name = "Pasted text"
+    content, name = written.encode("utf-8", "replace"), "Pasted text"
     try:
         proposed = propose_columns(content, name, tasks)
-        columns = _columns(proposed)
+        columns = _columns(proposed, f"tag_columns_{len(proposed)}", "the runs know")
         given = read_given(content, name, tasks, columns=columns)
     except CorpusError as error:
         problem(str(error))
@@ -147,15 +157,15 @@ def gold_text(tasks: Sequence[GivenTask]) -> list[Sentence]:
     return list(given.sentences)
 
 
-def _columns(proposed: Sequence[str]) -> tuple[str, ...]:
-    """The columns' names, to be corrected where what they hold did not tell."""
-    named = st.text_input(
+def _columns(proposed: Sequence[str], key: str, known_to: str) -> tuple[str, ...]:
+    """The columns' names, which the reader can correct."""
+    names = st.text_input(
         "Columns, from left to right",
         value=", ".join(proposed),
-        key=f"tag_columns_{len(proposed)}_{'.'.join(proposed)}",
-        help="Proposed from the labels that the runs know. A column whose name begins with \\_ is read over.",
+        key=f"{key}_{'.'.join(proposed)}",
+        help=f"Proposed from the labels that {known_to}. A column whose name begins with \\_ is read over.",
     )
-    return tuple(name.strip() for name in named.split(",") if name.strip())
+    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def test_sentence(system: System) -> list[Sentence]:
@@ -171,11 +181,7 @@ def test_sentence(system: System) -> list[Sentence]:
     except MRNLabError as error:
         problem(str(error))
         return []
-    return _picked(tested, system)
-
-
-def _picked(tested: Sequence[CheckedSentence], system: System) -> list[Sentence]:
-    tasks = list(dict.fromkeys(task for run in system.runs for task in run.config.tasks))
+    tasks = list(dict.fromkeys(system.tasks))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         which = st.selectbox(
             f"Sentences that {system.who} got wrong on",
@@ -184,45 +190,37 @@ def _picked(tested: Sequence[CheckedSentence], system: System) -> list[Sentence]
             bind="query-params",
             width=240,
         )
-        found = [one for one in tested if _is_one(one, which)]
-        if not found:
+        matching = [one.sentence for one in tested if _matches(one, which)]
+        if not matching:
             st.caption("There is no such sentence in the test split.")
             return []
         number = st.number_input(
-            f"Sentence, of {len(found):,}",
+            f"Sentence, of {len(matching):,}",
             min_value=1,
-            max_value=max(len(found), 1),
+            max_value=len(matching),
             key="sentence",
             bind="query-params",
             width=170,
         )
-    chosen = found[min(int(number), len(found)) - 1]
-    return [chosen.sentence]
+    return [matching[min(int(number), len(matching)) - 1]]
 
 
-def _is_one(one: CheckedSentence, which: str) -> bool:
-    if which == "all sentences":
-        return True
-    if which == "no task":
-        return not one.wrong
-    return bool(one.wrong) if which == "any task" else which in one.wrong
+def _matches(one: CheckedSentence, which: str) -> bool:
+    special = {"any task": bool(one.wrong), "no task": not one.wrong, "all sentences": True}
+    return special.get(which, which in one.wrong)
 
 
 def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     """The first sentences with no more than 600 words in all, and a line on what is left out."""
     kept: list[Sentence] = []
-    room = MOST_WORDS
+    room, words = MOST_WORDS, sum(len(one.tokens) for one in sentences)
     for one in sentences:
-        if room <= 0:
-            break
-        kept.append(
-            one
-            if len(one.tokens) <= room
-            else Sentence(one.tokens[:room], {task: labels[:room] for task, labels in one.labels.items()})
-        )
-        room -= len(one.tokens)
-    left_out = sum(len(one.tokens) for one in sentences) - sum(len(one.tokens) for one in kept)
-    if left_out:
+        if room > 0:
+            labels = {task: own[:room] for task, own in one.labels.items()}
+            kept.append(Sentence(one.tokens[:room], labels))
+            room -= len(one.tokens)
+    left_out = words - MOST_WORDS
+    if left_out > 0:
         st.caption(
             f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'word')} more are "
             f"left out. *{FILE}* takes long texts."
@@ -261,3 +259,131 @@ def _to_link(parameter: str, value: str) -> None:
         del st.query_params[parameter]
     if value and not fits:
         st.caption(":material/link_off: This text is too long for a link; the address leaves it out.")
+
+
+# A file
+
+
+def tag_file(asked: Sequence[System]) -> None:
+    """The upload, what is in it, progress, and the result."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        system = st.selectbox(
+            "Tagged by", asked, format_func=lambda one: one.name, key="tag_file_system", width=460
+        )
+        split = st.toggle(
+            "Lines of .txt are already split into words", key="tag_file_split", persist_state="session"
+        )
+    uploaded = st.file_uploader(
+        "A sentence a line (.txt), CoNLL columns (.conll, .tsv, or a .txt with labels) or CoNLL-U (.conllu), "
+        f"up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
+        type=list(ENDINGS),
+        max_upload_size=MOST_MEGABYTES,
+        key="tag_file",
+    )
+    if uploaded is None:
+        empty(
+            "A file, please",
+            "Every task of the run is written beside each word. Where the file has labels of its tasks, they "
+            "are taken for gold and the run is scored.",
+        )
+        return
+    content = uploaded.getvalue()
+    try:
+        given, columns = _read(content, uploaded.name, system, split)
+    except CorpusError as error:
+        problem(str(error))
+        return
+    key = hashlib.sha256(content).hexdigest() + repr((uploaded.name, columns, split, system.checkpoints))
+    _run(given, system, key, Path(uploaded.name).stem)
+
+
+def _read(content: bytes, name: str, system: System, split: bool) -> tuple[GivenText, tuple[str, ...] | None]:
+    """What is in the file, and how its columns are named. Raises CorpusError."""
+    tasks = given_tasks(answers([system], ())[0])
+    columns = None
+    if not (split and Path(name).suffix.lower() == ".txt") and has_columns(content, name, tasks):
+        columns = _columns(propose_columns(content, name, tasks), "tag_file_columns", "the run knows")
+    given = read_given(content, name, tasks, columns=columns, split=split)
+    words = sum(len(one.tokens) for one in given.sentences)
+    if words > MOST_FILE_WORDS:
+        raise CorpusError(
+            f"{name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or use "
+            f"mrnlab tag {system.runs[0].id} --file, which has no limit."
+        )
+    gold = f"; gold labels of {', '.join(given.gold)}" if given.gold else "; no gold labels"
+    st.caption(escape(f"{plural(len(given.sentences), 'sentence')}, {plural(words, 'word')}{gold}."))
+    for note in given.notes:
+        st.caption(f":material/info: {escape(note)}")
+    return given, columns
+
+
+def _run(given: GivenText, system: System, key: str, name: str) -> None:
+    """The button, then progress, then the result of the file as it is now."""
+    known: tuple[str, FileTagging] | None = st.session_state.get(_FILE_TAGGING)
+    batch = known[1] if known is not None and known[0] == key else None
+    if batch is not None and batch.running:
+        _progress(batch)
+        return
+    tagged = batch.result() if batch is not None else None
+    if tagged is not None:
+        _result(tagged, f"{name}-run-{system.runs[0].id}")
+    else:
+        if known is not None:
+            known[1].stop()
+        if batch is not None:
+            st.caption("Stopped; nothing was kept.")
+        if st.button("Tag the file", type="primary", icon=":material/sell:"):
+            loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
+            batch = FileTagging(
+                given, lambda: [load.result() for load in loads], system.runs[0].config.pos_score
+            )
+            st.session_state[_FILE_TAGGING] = key, batch
+            st.rerun()
+
+
+@st.fragment(run_every=_REFRESH_S)
+def _progress(batch: FileTagging) -> None:
+    if not batch.running:
+        st.rerun()
+    left = batch.seconds_left
+    told = f"{batch.done:,} of {plural(batch.total, 'sentence')}"
+    told += f", about {duration(left)} left" if left is not None else ", loading the model"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(batch.done / batch.total, text=told)
+        if st.button("Cancel", icon=":material/stop_circle:"):
+            batch.stop()
+
+
+def _result(tagged: TaggedFile, name: str) -> None:
+    if tagged.scores:
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Task": score.task,
+                    "Score": percent(score.score),
+                    "of": SCORE_NAMES.get(score.score_name, score.score_name),
+                    "Precision": percent(score.precision),
+                    "Recall": percent(score.recall),
+                    "Words": score.tokens,
+                }
+                for score in tagged.scores
+            ),
+            hide_index=True,
+            height="content",
+            alt="Scores against the gold labels of the file, a line per task",
+        )
+        st.caption("By the scorer of training, on the sentences that have gold labels of the task.")
+    sure = st.toggle("With probabilities", key="tag_file_sure", persist_state="session")
+    columns, text = tagged.columns[sure], tagged.texts[sure]
+    st.download_button(
+        "Download CoNLL",
+        text,
+        file_name=f"{name}.conll",
+        mime="text/plain",
+        icon=":material/download:",
+        type="primary",
+        on_click="ignore",
+    )
+    st.caption(escape(f"Columns, set apart by tabs: {', '.join(columns)}."))
+    lines = text.decode().splitlines()[:_PREVIEW_LINES]
+    st.code("\n".join(lines), language=None)

@@ -12,8 +12,7 @@ from dashboard.shared.selection import chosen
 from dashboard.shared.states import problem, title
 from dashboard.tag import input
 from dashboard.tag.answers import show_answers
-from dashboard.tag.cache import answers, desk
-from dashboard.tag.file import tag_file
+from dashboard.tag.models import answers, models
 from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, given_tasks, has_model, systems, why_not
 
 title("Tag", "Give a sentence and see every task's labels, how sure each run is, and where runs differ.")
@@ -34,16 +33,16 @@ if len(asked) > MOST_SYSTEMS:
     asked = asked[:MOST_SYSTEMS]
 for system in asked:
     for checkpoint in system.checkpoints:
-        desk().load(checkpoint)  # in the background, while the reader types
+        models().load(checkpoint)  # in the background, while the reader types
 
 
 def ready() -> list[System]:
-    """The systems once their models are loaded. Of runs whose model cannot be read it is said why."""
+    """The systems once their models are loaded; the page says why a model cannot be read."""
     readable = []
     with st.spinner("Loading the models", show_time=True):
         for run in [run for system in asked for run in system.runs]:
             try:
-                desk().load(run.checkpoint or "").result()
+                models().load(run.checkpoint or "").result()
                 readable.append(run)
             except MRNLabError as error:
                 problem(f"Run {run.id}: {error}")
@@ -69,13 +68,13 @@ def ask() -> None:
         sentences = input.bounded(given)
         able = ready()
         if able:
-            told, seconds = answers(able, tuple(one.tokens for one in sentences))
-            show_answers(able, sentences, told, seconds)
+            tagged, seconds = answers(able, tuple(one.tokens for one in sentences))
+            show_answers(able, sentences, tagged, seconds)
     except MRNLabError as error:
         problem(str(error))
 
 
-if kind == input.FILE:
-    tag_file(ready())
-else:
+if kind != input.FILE:
     ask()
+elif able := ready():
+    input.tag_file(able)

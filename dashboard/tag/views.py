@@ -1,27 +1,41 @@
-"""Who is asked on the Tag page and what they answer: runs, STL runs of a launch as one, votes of seeds."""
+"""Who is asked on the Tag page and what they answer: runs, STL runs of a launch as one, votes of seeds; the
+lanes that are drawn, mistakes against gold labels.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.config import kind_key
 from core.corpora.free_text import GivenTask
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.evaluation.confusion import KINDS, mistakes
+from core.evaluation.confusion import (
+    BOUNDARY,
+    BOUNDARY_AND_LABEL,
+    KINDS,
+    LABEL,
+    MISSED,
+    mistakes,
+)
 from core.evaluation.scores import PlainScore
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, WordTag, given_scores
 from core.wording import all_of, plural
-from dashboard.theme import PARADIGM_NAMES
+from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks
+from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
 from jobs.naming import run_name
 
 MOST_SYSTEMS = 8
-"""So many lanes of a task one can still compare."""
+"""Lanes of a task that one can still compare."""
 
 _FEWEST_VOTES = 3
+# Beside a span's label, where every letter widens the words above.
+_SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}
+
+Labels = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -38,9 +52,9 @@ class System:
         return tuple(run.checkpoint or "" for run in self.runs)
 
     @property
-    def kind(self) -> str:
-        """The same for all seeds of a configuration."""
-        return kind_key(self.runs[0].config)
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks of its runs."""
+        return tuple(task for run in self.runs for task in run.config.tasks)
 
     @property
     def seed(self) -> int:
@@ -77,14 +91,13 @@ def systems(runs: Sequence[Run]) -> list[System]:
     """The systems among these runs, in the order of their first runs."""
     groups: list[list[Run]] = []
     for run in runs:
-        for group in groups:
-            if _belongs(run, group):
-                group.append(run)
-                break
-        else:
+        group = next((group for group in groups if _belongs(run, group)), None)
+        if group is None:
             groups.append([run])
-    several = len({group[0].config.seed for group in groups}) > 1
-    return [_system(group, several) for group in groups]
+        else:
+            group.append(run)
+    several_seeds = len({group[0].config.seed for group in groups}) > 1
+    return [_system(group, several_seeds) for group in groups]
 
 
 def _belongs(run: Run, group: Sequence[Run]) -> bool:
@@ -101,13 +114,11 @@ def _belongs(run: Run, group: Sequence[Run]) -> bool:
 
 
 def _system(group: Sequence[Run], several_seeds: bool) -> System:
-    first = group[0]
-    told = _numbers(group)
-    who = f"{PARADIGM_NAMES[first.config.paradigm]} {told}"
-    if several_seeds:
-        who += f" · seed {first.config.seed}"
+    first, numbers = group[0], _numbers(group)
+    seed = f" · seed {first.config.seed}"
+    who = f"{PARADIGM_NAMES[first.config.paradigm]} {numbers}{seed if several_seeds else ''}"
     tasks = all_of([run.config.tasks[0] for run in group])
-    name = run_name(first) if len(group) == 1 else f"{told} · STL {tasks} · seed {first.config.seed}"
+    name = run_name(first) if len(group) == 1 else f"{numbers} · STL {tasks}{seed}"
     return System(tuple(group), name, who)
 
 
@@ -119,6 +130,24 @@ def _numbers(runs: Sequence[Run]) -> str:
     return all_of([str(number) for number in numbers])
 
 
+def first_choice(runs: Sequence[Run]) -> list[int]:
+    """Whom to ask where nothing is chosen: the newest run of several tasks, else the newest."""
+    return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
+
+
+def given_tasks(answers: Sequence[Answer]) -> list[GivenTask]:
+    """The tasks that gold labels may be given for, with all labels that any of these knows."""
+    labels: dict[str, dict[str, None]] = {}
+    for answer in answers:
+        for task in answer.schemes:
+            labels.setdefault(task, {}).update(dict.fromkeys(answer.labels.get(task, ())))
+    return [GivenTask(task, scheme, tuple(labels[task])) for task, scheme in _schemes(answers).items()]
+
+
+def _schemes(answers: Sequence[Answer]) -> dict[str, str]:
+    return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
+
+
 def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
     """For each configuration of which three seeds or more are asked, what most of them say, word by word.
 
@@ -127,23 +156,20 @@ def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
     """
     voters: dict[str, dict[tuple[int, tuple[str, ...]], int]] = {}
     for place in sorted(range(len(asked)), key=lambda place: asked[place].runs[0].id):
-        tasks = tuple(task for run in asked[place].runs for task in run.config.tasks)
-        voters.setdefault(asked[place].kind, {})[asked[place].seed, tasks] = place
-    voting = [
-        sorted(places.values())
-        for places in voters.values()
-        if len({seed for seed, _ in places}) >= _FEWEST_VOTES
-    ]
+        system = asked[place]
+        voters.setdefault(kind_key(system.runs[0].config), {})[system.seed, system.tasks] = place
     made = []
-    for places in voting:
-        own = [answers[place] for place in places]
-        numbers = _numbers([run for place in places for run in asked[place].runs])
-        made.append(_vote(f"Majority of {numbers if len(own) < len(asked) else len(own)}", own))
+    for by_seed in voters.values():
+        if len({seed for seed, _ in by_seed}) >= _FEWEST_VOTES:
+            places = sorted(by_seed.values())
+            numbers = _numbers([run for place in places for run in asked[place].runs])
+            whose = numbers if len(places) < len(asked) else len(places)
+            made.append(_vote(f"Majority of {whose}", [answers[place] for place in places]))
     return made
 
 
 def _vote(who: str, answers: Sequence[Answer]) -> Answer:
-    schemes = {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
+    schemes = _schemes(answers)
     sentences = []
     for of_all in zip(*(answer.sentences for answer in answers), strict=True):
         tags = {}
@@ -156,43 +182,97 @@ def _vote(who: str, answers: Sequence[Answer]) -> Answer:
 
 def _elected(tags: Sequence[WordTag]) -> WordTag:
     counts = Counter(tag.label for tag in tags)
-    sure = dict.fromkeys(counts, 0.0)
-    for tag in tags:
-        sure[tag.label] += tag.confidence
-    ranked = sorted(counts, key=lambda label: (-counts[label], -sure[label], label))
+    confidence = {label: sum(tag.confidence for tag in tags if tag.label == label) for label in counts}
+    ranked = sorted(counts, key=lambda label: (-counts[label], -confidence[label], label))
     shares = tuple((label, counts[label] / len(tags)) for label in ranked)
-    return WordTag(shares[0][0], shares[0][1], shares)
+    return WordTag(*shares[0], shares)
 
 
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
     """On how many words of a sentence the systems that have the task do not all choose one label."""
-    columns = [
-        [tag.label for tag in answer.sentences[sentence].tags[task]]
-        for answer in answers
-        if task in answer.schemes
-    ]
+    columns = [_labels(one.sentences[sentence].tags[task]) for one in answers if task in one.schemes]
     return sum(len(set(labels)) > 1 for labels in zip(*columns, strict=True))
 
 
-def given_tasks(answers: Sequence[Answer]) -> list[GivenTask]:
-    """The tasks that gold labels may be given for, with all labels that any of these knows."""
-    schemes = {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
-    return [
-        GivenTask(
-            task,
-            scheme,
-            tuple(dict.fromkeys(label for answer in answers for label in answer.labels.get(task, ()))),
-        )
-        for task, scheme in schemes.items()
-    ]
+# Lanes
 
 
-def first_choice(runs: Sequence[Run]) -> list[int]:
-    """Whom to ask where nothing is chosen: the newest run of several tasks, else the newest."""
-    return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
+def blocks(
+    sentences: Sequence[Sentence], answers: Sequence[Answer], polls: Sequence[Answer], order: Sequence[str]
+) -> list[SentenceBlock]:
+    """A block per sentence: of each task the gold labels, a lane per system, and the votes.
+
+    Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
+    """
+    schemes = _schemes(answers)
+    rank = {task: place for place, task in enumerate(order)}
+    tasks = sorted(schemes, key=lambda task: rank.get(task, len(rank)))
+    colour = colours(dict.fromkeys([*order, *tasks]))
+    # The majority of all is what each is held against; that of some stands behind the runs themselves.
+    of_all = any(poll.voters == len(answers) for poll in polls)
+    ordered = (*polls, *answers) if of_all else (*answers, *polls)
+    made = []
+    for number, sentence in enumerate(sentences):
+        lanes: list[Lane] = []
+        for task in tasks:
+            differing = differing_words(answers, task, number)
+            about = f"{differing} of {len(sentence.tokens)} differ" if differing else ""
+            asked = [answer for answer in ordered if task in answer.schemes]
+            columns = [(answer.who, answer.sentences[number].tags[task]) for answer in asked]
+            shade = colour.get(task, TASK_COLOURS[-1])
+            first, *others = _lanes(columns, sentence.labels.get(task), task, schemes[task], shade)
+            lanes += [replace(first, about=about), *others]
+        made.append(SentenceBlock(sentence.tokens, tuple(lanes)))
+    return made
 
 
-# Mistakes against gold labels: counted by kind, and the test sentences that hold some.
+def _lanes(
+    columns: Sequence[tuple[str, Sequence[WordTag]]],
+    gold: Sequence[str] | None,
+    task: str,
+    scheme: str,
+    colour: str,
+) -> list[Lane]:
+    """The lanes of one task in one sentence: gold labels, and what each system says (`columns`)."""
+    kind = "spans" if scheme == "iob2" else "plain"
+    lanes = [] if gold is None else [Lane(task, colour, kind, marks(gold, scheme), who="gold")]
+    first_who, first = columns[0]
+    for place, (who, column) in enumerate(columns):
+        cells = [
+            replace(cell, shares=tag.alternatives)
+            for cell, tag in zip(marks(_labels(column), scheme), column, strict=True)
+        ]
+        if gold is not None:
+            _outline(cells, gold, column, scheme)
+        elif place:
+            _outline(cells, _labels(first), column, scheme, first_who)
+        shown = who if len(columns) > 1 or gold is not None else ""
+        lanes.append(Lane(task, colour, kind, tuple(cells), who=shown))
+    return lanes
+
+
+def _labels(column: Sequence[WordTag]) -> tuple[str, ...]:
+    return tuple(tag.label for tag in column)
+
+
+def _outline(
+    cells: list[Mark], right: Sequence[str], column: Sequence[WordTag], scheme: str, who: str = ""
+) -> None:
+    """Outlines where these labels are not the right ones: those of `who`, or else the gold labels, and then
+    the kind of a span's mistake is written beside its label.
+    """
+    for one in mistakes(right, _labels(column), scheme):
+        note = "" if who or scheme != "iob2" else _SHORT.get(one.kind, one.kind)
+        start = who or f"{one.kind.capitalize()}; gold"
+        for place in range(one.start, one.end):
+            cell = replace(cells[place], differs=True, why=f"{start}: {right[place]}", note=note)
+            if one.kind == MISSED:
+                first, last = place == one.start, place == one.end - 1
+                cell = replace(cell, text=one.gold, inside=True, ghost=True, start=first, end=last)
+            cells[place] = cell
+
+
+# Mistakes against gold labels
 
 
 @dataclass(frozen=True)
@@ -207,6 +287,34 @@ class Marked:
     kinds: Mapping[str, int]
 
 
+def marked(
+    answers: Sequence[Answer], sentences: Sequence[Sentence], plain_score: PlainScore = "accuracy"
+) -> list[Marked]:
+    """Scores and mistakes of each answer against the gold labels, task by task, by the scorer of training."""
+    rows = []
+    for answer in answers:
+        for score in given_scores(sentences, answer.sentences, answer.schemes, plain_score):
+            task, counts = score.task, Counter[str]()
+            for sentence, tagged in zip(sentences, answer.sentences, strict=True):
+                if task in sentence.labels:
+                    guess = _labels(tagged.tags[task])
+                    scheme = answer.schemes[task]
+                    counts.update(one.kind for one in mistakes(sentence.labels[task], guess, scheme))
+            kinds = {kind: counts[kind] for kind in KINDS if counts[kind]}
+            rows.append(Marked(answer.who, task, score.score_name, score.score, score.tokens, kinds))
+    return rows
+
+
+def kinds_in_words(kinds: Mapping[str, int]) -> str:
+    """`2 wrong labels, 1 missed`; `all right` where there is none."""
+    plurals = {"missed": "missed", "invented": "invented", "wrong boundary": "wrong boundaries"}
+    parts = [
+        f"{number} {kind}" if "and" in kind else plural(number, kind, plurals.get(kind))
+        for kind, number in kinds.items()
+    ]
+    return all_of(parts) or "all right"
+
+
 @dataclass(frozen=True)
 class CheckedSentence:
     """A sentence of the test split with how many mistakes the stored predictions make on each task."""
@@ -215,43 +323,8 @@ class CheckedSentence:
     wrong: Mapping[str, int]
 
 
-def marked(
-    answers: Sequence[Answer], sentences: Sequence[Sentence], plain_score: PlainScore = "accuracy"
-) -> list[Marked]:
-    """Scores and mistakes of each answer against the gold labels, task by task, by the scorer of training."""
-    rows = []
-    for answer in answers:
-        scores = given_scores(sentences, answer.sentences, answer.schemes, plain_score)
-        for score in scores:
-            counts = Counter(
-                mistake.kind
-                for sentence, tagged in zip(sentences, answer.sentences, strict=True)
-                if score.task in sentence.labels
-                for mistake in mistakes(
-                    sentence.labels[score.task],
-                    [tag.label for tag in tagged.tags[score.task]],
-                    answer.schemes[score.task],
-                )
-            )
-            kinds = {kind: counts[kind] for kind in KINDS if counts[kind]}
-            rows.append(Marked(answer.who, score.task, score.score_name, score.score, score.tokens, kinds))
-    return rows
-
-
-def kinds_in_words(kinds: Mapping[str, int]) -> str:
-    """`2 wrong labels, 1 missed`; `all right` where there is none."""
-    plurals = {"missed": "missed", "invented": "invented", "wrong boundary": "wrong boundaries"}
-    told = [
-        plural(number, kind, plurals.get(kind)) if "and" not in kind else f"{number} {kind}"
-        for kind, number in kinds.items()
-    ]
-    return all_of(told) or "all right"
-
-
 def checked(
-    sentences: Sequence[Sentence],
-    stored: Mapping[str, tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]]],
-    schemes: Mapping[str, str],
+    sentences: Sequence[Sentence], stored: Mapping[str, tuple[Labels, Labels]], schemes: Mapping[str, str]
 ) -> list[CheckedSentence]:
     """The test sentences with the mistakes of the predictions stored when the run ended.
 
@@ -260,11 +333,8 @@ def checked(
     """
     wrong: list[dict[str, int]] = [{} for _ in sentences]
     for task, (gold, predicted) in stored.items():
-        annotated = [place for place, one in enumerate(sentences) if task in one.labels]
-        same = len(annotated) == len(gold) and all(
-            len(sentences[place].tokens) == len(labels) for place, labels in zip(annotated, gold, strict=True)
-        )
-        if not same:
+        annotated = [place for place, sentence in enumerate(sentences) if task in sentence.labels]
+        if [len(sentences[place].tokens) for place in annotated] != [len(labels) for labels in gold]:
             raise CorpusError(
                 f"The test sentences of {task} are not those that the run was tested on; the corpus has "
                 "changed since. Train the run again to see its mistakes."

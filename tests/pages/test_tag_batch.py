@@ -11,7 +11,7 @@ from core.corpora.free_text import GivenText
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.tagging import TaggedSentence, WordTag
-from dashboard.tag.file import Batch
+from dashboard.tag.models import FileTagging
 
 
 class Capitals:
@@ -41,7 +41,7 @@ def _given(number: int) -> GivenText:
 
 def test_every_sentence_is_tagged_and_scored() -> None:
     tagger = Capitals()
-    batch = Batch(_given(600), lambda: [tagger], "accuracy")
+    batch = FileTagging(_given(600), lambda: [tagger], "accuracy")
     assert batch.running
     assert batch.seconds_left is None
     for _ in range(3):
@@ -62,7 +62,7 @@ def test_every_sentence_is_tagged_and_scored() -> None:
 
 def test_it_stops_after_the_part_that_it_is_at() -> None:
     tagger = Capitals()
-    batch = Batch(_given(300), lambda: [tagger], "accuracy")
+    batch = FileTagging(_given(300), lambda: [tagger], "accuracy")
     batch.stop()
     tagger.may_go_on.release()
     assert batch.result() is None
@@ -73,6 +73,6 @@ def test_an_error_is_whoever_looks_to_tell() -> None:
     def gone() -> Sequence[Capitals]:
         raise MRNLabError("The checkpoint is gone.")
 
-    batch = Batch(_given(1), gone, "accuracy")
+    batch = FileTagging(_given(1), gone, "accuracy")
     with pytest.raises(MRNLabError, match="is gone"):
         batch.result()

@@ -1,0 +1,233 @@
+"""The models that the Tag page asks, what they last answered, and the sentences of their corpora."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from core.config import RunConfig
+from core.corpora import prepare
+from core.corpora.catalogue import is_local
+from core.corpora.free_text import GivenText
+from core.corpora.loading import bases_of
+from core.corpora.types import Sentence
+from core.evaluation.scores import PlainScore
+from core.paths import database_url, own_checkpoint
+from core.records import TaskScore
+from core.tagging import (
+    TaggedSentence,
+    Tagger,
+    column_names,
+    conll_text,
+    given_scores,
+    joined,
+    load_tagger,
+    tag_in_parts,
+)
+from dashboard.shared.resources import store
+from dashboard.tag.views import Answer, CheckedSentence, Labels, System, checked
+
+_MOST_BYTES = 4_000_000_000
+"""Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
+
+_TOP = 5
+_EXAMPLE_WORDS = range(5, 16)
+_EXAMPLES = 4
+
+Words = tuple[tuple[str, ...], ...]
+
+
+class Models:
+    """Models that stay loaded: one after another, in the background. They are asked in parallel."""
+
+    def __init__(self) -> None:
+        self._loads: OrderedDict[tuple[str, float, int], Future[Tagger]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix="load-model")
+        self._askers = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tag")
+
+    def load(self, checkpoint: str) -> Future[Tagger]:
+        """The model of that checkpoint, now or soon. Its result raises MRNLabError where it is damaged."""
+        files = [path.stat() for path in (Path(checkpoint), *Path(checkpoint).rglob("*")) if path.exists()]
+        changed = max((file.st_mtime for file in files), default=0.0)
+        key = (checkpoint, changed, sum(file.st_size for file in files))
+        with self._lock:
+            known = self._loads.get(key)
+            if known is None or (known.done() and known.exception() is not None):
+                self._loads[key] = self._loader.submit(_load, checkpoint)
+            self._loads.move_to_end(key)
+            while len(self._loads) > 1 and sum(size for _, _, size in self._loads) > _MOST_BYTES:
+                self._loads.popitem(last=False)
+            return self._loads[key]
+
+    def ask(self, taggers: Sequence[Tagger], sentences: Words) -> list[list[TaggedSentence]]:
+        """What each model says of the sentences."""
+        return list(self._askers.map(lambda tagger: tagger.tag(sentences, top=_TOP), taggers))
+
+
+def _load(checkpoint: str) -> Tagger:
+    tagger = load_tagger(own_checkpoint(checkpoint))
+    tagger.tag([["."]])  # what is slow the first time is over before the first sentence
+    # The million objects of torch and transformers would cost every page a third of a second.
+    gc.collect()
+    gc.freeze()
+    return tagger
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def models() -> Models:
+    """Those of this process."""
+    return Models()
+
+
+def answers(asked: Sequence[System], sentences: Words) -> tuple[list[Answer], float]:
+    """What these systems say, and the seconds that took when it was asked first.
+
+    Raises MRNLabError where a checkpoint cannot be read.
+    """
+    made, seconds = _answers(tuple(system.checkpoints for system in asked), sentences)
+    return [replace(answer, who=system.who) for system, answer in zip(asked, made, strict=True)], seconds
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _answers(checkpoints: tuple[tuple[str, ...], ...], sentences: Words) -> tuple[list[Answer], float]:
+    taggers = [models().load(checkpoint).result() for own in checkpoints for checkpoint in own]
+    began = time.perf_counter()
+    tagged = models().ask(taggers, sentences) if sentences else [[] for _ in taggers]
+    seconds = time.perf_counter() - began
+    made, pairs = [], iter(zip(taggers, tagged, strict=True))
+    for own in checkpoints:
+        own_taggers, own_tagged = zip(*(next(pairs) for _ in own), strict=True)
+        made.append(
+            Answer(
+                who="",
+                schemes={task: scheme for one in own_taggers for task, scheme in one.schemes.items()},
+                sentences=tuple(joined(parts) for parts in zip(*own_tagged, strict=True)),
+                labels={task: labels for one in own_taggers for task, labels in one.labels.items()},
+            )
+        )
+    return made, seconds
+
+
+def is_here(config: RunConfig) -> bool:
+    """Whether the run's corpus can be read without the network. Raises CorpusError where its name means
+    nothing.
+    """
+    return all(map(is_local, bases_of(config.corpus)))
+
+
+def examples(config: RunConfig) -> tuple[Sentence, ...]:
+    """A few short test sentences of the run's corpus. Raises CorpusError where it cannot be read."""
+    return _examples(_without_truecasing(config))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _examples(config: str) -> tuple[Sentence, ...]:
+    test = prepare(RunConfig.from_json(config)).test
+    readable = [one for one in test if len(one.tokens) in _EXAMPLE_WORDS] or list(test)
+    number = min(_EXAMPLES, len(readable))
+    return tuple(readable[place * len(readable) // number] for place in range(number))
+
+
+def test_split(system: System) -> list[CheckedSentence]:
+    """The test sentences of a system's corpus with the mistakes it made on them when it was trained.
+
+    Raises CorpusError where the corpus cannot be read or has changed since.
+    """
+    runs = tuple((run.id, run.attempt, _without_truecasing(run.config)) for run in system.runs)
+    return _test_split(database_url(), runs)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _test_split(url: str, runs: tuple[tuple[int, int, str], ...]) -> list[CheckedSentence]:
+    sentences: list[Sentence] = []
+    stored: dict[str, tuple[Labels, Labels]] = {}
+    schemes: dict[str, str] = {}
+    for run_id, _, config in runs:
+        corpus = prepare(RunConfig.from_json(config))
+        schemes |= {task.name: str(task.scheme) for task in corpus.tasks}
+        stored |= store().predictions(run_id, "test")
+        # The same sentences get the labels of both; other sentences follow.
+        if [one.tokens for one in sentences] == [one.tokens for one in corpus.test]:
+            pairs = zip(sentences, corpus.test, strict=True)
+            sentences = [replace(one, labels={**one.labels, **other.labels}) for one, other in pairs]
+        else:
+            sentences += corpus.test
+    return checked(sentences, stored, schemes)
+
+
+def _without_truecasing(config: RunConfig) -> str:
+    """The description of the same run without truecasing: the model restores case by itself."""
+    return config.model_copy(update={"truecase": False}).to_json()
+
+
+# A file, tagged in the background so that the reader can watch and stop it
+
+
+@dataclass(frozen=True)
+class TaggedFile:
+    """The columns and the text without and with probabilities, and scores against the file's gold labels."""
+
+    columns: tuple[tuple[str, ...], tuple[str, ...]]
+    texts: tuple[bytes, bytes]
+    scores: tuple[TaskScore, ...]
+
+
+class FileTagging:
+    """Tags sentences in a thread of its own, which begins at once. `taggers` may wait for them to load."""
+
+    def __init__(
+        self, given: GivenText, taggers: Callable[[], Sequence[Tagger]], plain_score: PlainScore
+    ) -> None:
+        self.total = len(given.sentences)
+        self.done = 0
+        self._stop = threading.Event()
+        self._began = time.monotonic()
+        pool = ThreadPoolExecutor(1, thread_name_prefix="tag-file")
+        self._result = pool.submit(self._tag, given, taggers, plain_score)
+        pool.shutdown(wait=False)
+
+    @property
+    def running(self) -> bool:
+        """Whether it still works."""
+        return not self._result.done()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By its pace so far; None before there is one."""
+        if not self.done:
+            return None
+        return (time.monotonic() - self._began) / self.done * (self.total - self.done)
+
+    def stop(self) -> None:
+        """End after the current part; what was tagged is dropped."""
+        self._stop.set()
+
+    def result(self) -> TaggedFile | None:
+        """The tagged file, waiting for the end; None where it was stopped. Raises what went wrong."""
+        return self._result.result()
+
+    def _tag(
+        self, given: GivenText, load: Callable[[], Sequence[Tagger]], plain_score: PlainScore
+    ) -> TaggedFile | None:
+        taggers, sentences = load(), given.sentences
+        tagged: list[TaggedSentence] = []
+        for part in tag_in_parts(taggers, [one.tokens for one in sentences]):
+            tagged += part
+            self.done = len(tagged)
+            if self._stop.is_set():
+                return None
+        schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
+        plain, sure = (column_names(list(schemes), given.gold, confidence=flag) for flag in (False, True))
+        texts = (conll_text(sentences, tagged), conll_text(sentences, tagged, confidence=True))
+        scores = tuple(given_scores(sentences, tagged, schemes, plain_score))
+        return TaggedFile((plain, sure), (texts[0].encode(), texts[1].encode()), scores)
