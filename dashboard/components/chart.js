@@ -63,35 +63,9 @@ const PAPER = {
 const AXES = ["xaxis", "yaxis"]
 const ZOOM_QUIET_MS = 300
 
-// Names of rows as large as the cells allow, and none where they could not be read.
-function fitNames(layout, width) {
-  const rows = layout.meta?.rows
-  if (!rows) return {}
-  const size = Math.min(13, (0.92 * (width - 90)) / rows)
-  const shown = size >= 5.5
-  return {
-    "xaxis.tickfont.size": Math.max(size, 1),
-    "yaxis.tickfont.size": Math.max(size, 1),
-    "xaxis.showticklabels": shown,
-    "yaxis.showticklabels": shown,
-  }
-}
-
-// As high as asked, but a square chart is no higher than it is wide.
-function heightOf({ data, node }) {
-  return data.square ? Math.min(data.height, node.offsetWidth || data.height) : data.height
-}
-
 function dressed(figure, styles, chart) {
   const layout = dress(figure.layout ?? {}, styles)
-  layout.uirevision = chart.data.revision
-  layout.autosize = true
-  layout.height = heightOf(chart)
-  for (const [path, value] of Object.entries(fitNames(layout, chart.node.offsetWidth))) {
-    const [axis, ...rest] = path.split(".")
-    if (rest.length === 2) layout[axis][rest[0]][rest[1]] = value
-    else layout[axis][rest[0]] = value
-  }
+  Object.assign(layout, { uirevision: chart.data.revision, autosize: true, height: chart.data.height })
   for (const axis of AXES) {
     chart.ranges[axis] = layout[axis]?.range && [...layout[axis].range] // Plotly writes into its own
     if (chart.zoom[axis]) Object.assign(layout[axis], { range: chart.zoom[axis], autorange: false })
@@ -139,10 +113,7 @@ function watch(Plotly, chart) {
   node.addEventListener("mouseleave", () => (chart.pointer = null))
   chart.observer = new ResizeObserver(() => {
     if (node.offsetWidth === 0) return
-    const height = heightOf(chart)
-    node.style.height = `${height}px`
-    const width = node.offsetWidth
-    Plotly.relayout(node, { height, width, ...fitNames(node.layout, width) })
+    Plotly.relayout(node, { height: chart.data.height, width: node.offsetWidth })
   })
   chart.observer.observe(node)
 }
@@ -181,26 +152,20 @@ function tellZoom(chart) {
 // A picture of the chart as it stands, on white, with a legend: for a paper.
 function save(Plotly, chart) {
   const { data, node } = chart
-  const figure = resolveColours(data.figure, { getPropertyValue: (name) => PAPER[name] ?? "" })
+  const styles = { getPropertyValue: (name) => PAPER[name] ?? "" }
+  const figure = resolveColours(data.figure, styles)
   const named = figure.data.filter((trace) => trace.showlegend !== false).length
-  const layout = dress(figure.layout, { getPropertyValue: (name) => PAPER[name] ?? "" })
+  const layout = dress(figure.layout, styles)
   for (const axis of AXES) Object.assign(layout[axis], { range: [...node._fullLayout[axis].range], autorange: false })
   const legend = { orientation: "h", y: -0.17, yanchor: "top", x: 0, xanchor: "left", font: { size: 12 } }
   const height = 420 + (named > 1 ? 22 * Math.ceil(named / 3) : 0)
   Object.assign(layout, {
-    paper_bgcolor: PAPER["--st-background-color"],
-    plot_bgcolor: PAPER["--st-background-color"],
-    showlegend: named > 1,
-    legend,
-    width: 840,
-    height,
+    paper_bgcolor: PAPER["--st-background-color"], plot_bgcolor: PAPER["--st-background-color"],
+    showlegend: named > 1, legend, width: 840, height,
   })
   const { format, name } = data.save
   const scale = format === "png" ? 3 : 1
-  return Plotly.downloadImage(
-    { data: figure.data, layout },
-    { format, width: 840, height, scale, filename: name },
-  )
+  return Plotly.downloadImage({ data: figure.data, layout }, { format, width: 840, height, scale, filename: name })
 }
 
 export default function (component) {
@@ -226,7 +191,7 @@ export default function (component) {
   chart.trigger = setTriggerValue
   chart.data = data
   chart.node.setAttribute("aria-label", data.alt)
-  chart.node.style.height = `${heightOf(chart)}px`
+  chart.node.style.height = `${data.height}px`
 
   const styles = getComputedStyle(parentElement)
   const signature = [

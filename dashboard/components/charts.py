@@ -137,15 +137,13 @@ def chart(
     alt: str,
     revision: str = "same",
     still: bool = False,
-    square: bool = False,
     zoom: Zoom | None = None,
     picture: Picture | None = None,
 ) -> Click | None:
     """Draw the figure; returns the click that caused this run, if one did (docs/adr/0005-live-refresh.md).
 
     Zoom and hidden traces are kept while `revision` stays the same: change it with the axes. `still`
-    leaves out the toolbar, for charts too small to zoom. `square` makes it no higher than it is wide. `alt`
-    says in a sentence what is shown.
+    leaves out the toolbar, for charts too small to zoom. `alt` says in a sentence what is shown.
     """
 
     def zoomed(event: Event) -> None:
@@ -162,7 +160,6 @@ def chart(
             "revision": revision,
             "alt": alt,
             "still": still,
-            "square": square,
             "filename": key,
             "zoom": zoom.group if zoom else None,
             "window": zoom.window if zoom else None,

@@ -41,10 +41,8 @@ const sureness = (cell) => (cell.shares ? cell.shares[0][1] : 1)
 function spanNode(lane, span) {
   const first = lane.cells[span.start]
   const node = element("div", "span")
-  if (first.ghost) node.classList.add("ghost")
-  if (first.differs) node.classList.add("differs")
-  if (span.before) node.classList.add("before")
-  if (span.after) node.classList.add("after")
+  const looks = { ghost: first.ghost, differs: first.differs, before: span.before, after: span.after }
+  node.classList.add(...Object.keys(looks).filter((name) => looks[name]))
   const sure = Math.min(...lane.cells.slice(span.start, span.end).map(sureness))
   node.style.setProperty("--sure", sure)
   node.append(element("div", "bar"))
@@ -83,12 +81,10 @@ function cellNode(lane, cell, token) {
 function lineNode(block, from, to, widths) {
   const line = element("div", "line")
   line.dir = block.rightToLeft ? "rtl" : "ltr"
-  const named = block.names ? 2 : 0
   const names = widths ? widths.map((width) => `${width}px`) : ["max-content", "max-content"]
-  line.style.gridTemplateColumns =
-    (named ? names.join(" ") + " " : "") + `repeat(${to - from}, minmax(0, max-content))`
+  line.style.gridTemplateColumns = `${names.join(" ")} repeat(${to - from}, minmax(0, max-content))`
   block.tokens.slice(from, to).forEach((token, index) => {
-    const word = place(element("div", "word"), 1, named + index + 1)
+    const word = place(element("div", "word"), 1, index + 3)
     word.append(element("bdi", "", token))
     line.append(word)
   })
@@ -96,7 +92,7 @@ function lineNode(block, from, to, widths) {
     const row = number + 2
     const opens = number === 0 || block.lanes[number - 1].task !== lane.task
     const parts = []
-    if (named && opens) {
+    if (opens) {
       let rows = 1
       while (block.lanes[number + rows]?.task === lane.task) rows++
       const task = place(element("div", `task ${lane.kind}`), row, 1, rows)
@@ -106,16 +102,16 @@ function lineNode(block, from, to, widths) {
       if (lane.about) task.append(element("div", "about", lane.about))
       parts.push(task)
     }
-    if (named) parts.push(place(element("div", `who ${lane.kind}`, lane.who), row, 2))
+    parts.push(place(element("div", `who ${lane.kind}`, lane.who), row, 2))
     for (let at = from; at < to; at++) {
-      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at]), row, named + at - from + 1)
+      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at]), row, at - from + 3)
       cell.dataset.lane = number
       cell.dataset.word = at
       parts.push(cell)
     }
     if (lane.kind === "spans")
       for (const span of spansOf(lane, from, to))
-        parts.push(place(spanNode(lane, span), row, named + span.start - from + 1, 1, span.end - span.start))
+        parts.push(place(spanNode(lane, span), row, span.start - from + 3, 1, span.end - span.start))
     for (const part of parts) {
       part.style.setProperty("--task", lane.colour)
       if (opens && number > 0) part.classList.add("opens")
@@ -133,9 +129,8 @@ function broken(stage, blocks, width) {
   stage.append(host)
   const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.offsetWidth)))
   const names = [widest(".task"), widest(".who")]
-  const lines = trials.map((trial, number) => {
-    const widths = blocks[number].names ? names : undefined
-    const room = width - (widths ? widths[0] + widths[1] : 0)
+  const lines = trials.map((trial) => {
+    const room = width - names[0] - names[1]
     const starts = [0]
     let used = 0
     trial.querySelectorAll(".word").forEach((word, index) => {
@@ -146,10 +141,10 @@ function broken(stage, blocks, width) {
       }
       used += needed
     })
-    return { widths, starts }
+    return starts
   })
   host.remove()
-  return lines
+  return { names, lines }
 }
 
 // What is known of one word in one lane: its best labels with their probabilities, and what is said of it.
@@ -254,14 +249,13 @@ function draw(root, data) {
   root.replaceChildren(stage)
   root.classList.toggle("small", Boolean(data.small))
   root.classList.toggle("fade", Boolean(data.fade))
-  const lines = broken(stage, blocks, root.clientWidth)
+  const { names, lines } = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {
     const section = element("section", "block")
     section.setAttribute("aria-label", block.tokens.join(" "))
-    if (block.title) section.append(element("div", "title", block.title))
-    const { widths, starts } = lines[number]
+    const starts = lines[number]
     starts.forEach((from, index) => {
-      section.append(lineNode(block, from, starts[index + 1] ?? block.tokens.length, widths))
+      section.append(lineNode(block, from, starts[index + 1] ?? block.tokens.length, names))
     })
     if (block.more) section.append(element("div", "more", block.more))
     section.querySelectorAll(".cell").forEach((cell) => (cell.dataset.block = number))

@@ -64,12 +64,10 @@ class Lane:
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """A sentence with its lanes. `names` writes tasks and runs beside them."""
+    """A sentence with its lanes."""
 
     tokens: tuple[str, ...]
     lanes: tuple[Lane, ...]
-    title: str = ""
-    names: bool = True
 
 
 def sentence(

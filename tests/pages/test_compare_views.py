@@ -1,4 +1,4 @@
-"""What Compare says: the table, the answers, the differences, the labels, the mistakes. No page is opened."""
+"""What Compare says: the table, the answers, the differences, what sharing did. No page is opened."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dashboard.compare.charts import seeds_chart, sharing_chart
 from dashboard.compare.closer_views import counted
 from dashboard.compare.closer_views import tested as over_sentences
 from dashboard.compare.views import (
+    Difference,
     answers,
     corrected,
     default_pair,
@@ -37,6 +38,7 @@ from jobs.results import settings as by_setting
 from jobs.sheets import BEST, latex, markdown, score_records, score_sheet
 
 TASKS = ("pos", "ner")
+STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]
 
 
 def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
@@ -56,8 +58,7 @@ def tabled(
 ) -> tuple[list[Run], ResultTable]:
     """Runs of these configurations, with that score on their tasks."""
     store = Store.open()
-    ids = store.add_runs(list(values))
-    runs = [store.run(run_id) for run_id in ids]
+    runs = [store.run(run_id) for run_id in store.add_runs(list(values))]
     scores = [
         score(run.id, task, value, split)
         for run, value in zip(runs, values.values(), strict=True)
@@ -79,29 +80,32 @@ def of(**values: list[float]) -> ResultTable:
     )[1]
 
 
+def answer(table: ResultTable) -> Difference:
+    """The second row less the first on NER."""
+    first, second = table.rows
+    (one,) = answers(table, second.key, first.key)
+    return one
+
+
 class TestTable:
-    def test_best_is_bold_only_where_the_difference_holds(self) -> None:
-        clear = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
-        assert [row.cells["ner"].best for row in clear.rows] == [False, True]
-        noisy = of(mtl=[0.80, 0.84, 0.82], mrn=[0.83, 0.80, 0.85])
-        assert not any(row.cells["ner"].best for row in noisy.rows)
-
-    def test_a_row_that_loses_on_the_common_seeds_is_not_bold(self) -> None:
-        """MTL has the higher mean by its two further seeds; on the three common ones MRN is above it."""
-        table = of(mtl=[0.80, 0.81, 0.82, 0.95, 0.96], mrn=[0.83, 0.841, 0.849])
-        mtl, mrn = (row.cells["ner"] for row in table.rows)
-        assert mtl.summary.mean > mrn.summary.mean
-        assert (mtl.best, mrn.best) == (False, True)
-        sheet = score_sheet(table, "demo")
-        assert "**84.00** ± 0.95 (3)" in markdown(sheet)
-        assert "**86.80**" not in markdown(sheet)
-        assert r"\textbf{86.80}" not in latex(sheet)
-        assert [record["best"] for record in score_records(table)] == [False, True]
-
-    def test_the_best_is_above_every_other_row(self) -> None:
-        """MRN is above MTL without doubt; with one seed of STL nothing can be said of those two."""
-        table = of(stl=[0.70], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
-        assert not any(row.cells["ner"].best for row in table.rows)
+    @pytest.mark.parametrize(
+        ("scores", "best"),
+        [
+            ({"mtl": MTL, "mrn": [0.83, 0.841, 0.849]}, [False, True]),
+            ({"mtl": [0.80, 0.84, 0.82], "mrn": [0.83, 0.80, 0.85]}, [False, False]),
+            # MTL has the higher mean by its two further seeds; on the three common ones MRN is above it.
+            ({"mtl": [*MTL, 0.95, 0.96], "mrn": [0.83, 0.841, 0.849]}, [False, True]),
+            # With one seed of STL nothing can be said of MRN and STL.
+            ({"stl": [0.70], "mtl": MTL, "mrn": [0.83, 0.841, 0.849]}, [False, False, False]),
+            ({"mtl": [0.80, 0.81], "mrn": [0.83, 0.84]}, [False, False]),
+        ],
+    )
+    def test_best_is_bold_only_where_it_is_above_every_other_row(
+        self, scores: dict[str, list[float]], best: list[bool]
+    ) -> None:
+        table = of(**scores)
+        assert [row.cells["ner"].best for row in table.rows] == best
+        assert [record["best"] for record in score_records(table)] == best
 
     def test_rows_stand_as_in_the_papers(self) -> None:
         bert, bilstm = "bert-base-cased", "bert-base-cased+bilstm"
@@ -112,34 +116,32 @@ class TestTable:
             config("stl", encoder=bert),
         ]
         _, table = tabled(dict.fromkeys(made, 0.5), TASKS)
-        assert [(row.block.partition(",")[0], row.config.paradigm) for row in table.rows] == [
-            (bert, "stl"), (bert, "mrn"), (bilstm, "mtl"), ("roberta-base", "mtl"),
+        assert [(row.block.partition(",")[0], row.label) for row in table.rows] == [
+            (bert, "STL"), (bert, "MRN λ 0.003"), (bilstm, "MTL"), ("roberta-base", "MTL"),
         ]  # fmt: skip
-        assert [row.label for row in table.rows] == ["STL", "MRN λ 0.003", "MTL", "MTL"]
         assert len({row.name for row in table.rows}) == 4
 
-    def test_a_score_that_is_no_number_is_left_out(self) -> None:
-        (run,), _ = tabled({config("mtl"): 0.5})
-        table = tabulate([run], [score(run.id, "ner", math.nan), score(run.id, "pos", 0.9)], "test", TASKS)
-        assert table.tasks == ("pos",)
-
-    def test_a_seed_trained_twice_counts_once(self) -> None:
+    def test_scores_that_do_not_count(self) -> None:
+        """A score that is not a number, and a seed that was trained again."""
         (first, second), _ = tabled({config("mtl"): 0.5, config("mtl", seed=2): 0.5})
+        table = tabulate(
+            [first], [score(first.id, "ner", math.nan), score(first.id, "pos", 0.9)], "test", TASKS
+        )
+        assert table.tasks == ("pos",)
         again = replace(second, config=first.config)
         table = tabulate([first, again], [score(first.id, "ner", 0.5), score(again.id, "ner", 0.7)], "test")
         (row,) = table.rows
         assert (row.cells["ner"].by_seed, row.cells["ner"].run_ids) == ({1: 0.7}, {1: again.id})
 
     def test_other_data_makes_a_table_of_its_own(self) -> None:
-        runs, _ = tabled(
-            {
-                config("mtl"): 0.5,
-                config("mtl", fraction=0.05): 0.4,
-                config("mtl", corpus="/a/mine"): 0.3,
-                config("mtl", corpus="/b/mine"): 0.3,
-                config("mtl", pos_score="seqeval_f1"): 0.3,
-            }
+        others = (
+            {},
+            {"fraction": 0.05},
+            {"corpus": "/a/mine"},
+            {"corpus": "/b/mine"},
+            {"pos_score": "seqeval_f1"},
         )
+        runs, _ = tabled({config("mtl", **other): 0.5 for other in others})
         assert [(setting.name, len(own)) for setting, own in by_setting(runs).items()] == [
             ("demo, 100% of the data, POS by accuracy", 1),
             ("demo, 5% of the data", 1),
@@ -149,18 +151,16 @@ class TestTable:
         ]
 
     def test_what_is_copied_is_what_is_shown(self) -> None:
-        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.841, 0.849])
+        table = of(mtl=MTL, mrn=[0.83, 0.841, 0.849])
         sheet = score_sheet(table, "demo")
         assert "over 3 seeds" in sheet.caption
         assert sheet.captioned("*").endswith(f" *: {BEST}")
         assert r"\textbf{84.00} $\pm$ 0.95 \\" in latex(sheet)
         assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
-        uneven = score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo")
-        assert "| MTL | 80.50 ± 0.71 (2) |" in markdown(uneven)
-        assert "| MRN λ 0.003 | 83.00 (1) |" in markdown(uneven)
+        uneven = markdown(score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo"))
+        assert "| MTL | 80.50 ± 0.71 (2) |" in uneven
+        assert "| MRN λ 0.003 | 83.00 (1) |" in uneven
         assert [(r["mean"], r["n"]) for r in score_records(table)] == [(pytest.approx(0.81), 3), (0.84, 3)]
-
-    def test_per_seed_is_in_percent(self) -> None:
         lines = per_seed(of(mtl=[0.80, 0.81]))
         assert [(line["seed"], line["ner"]) for line in lines] == [
             (1, pytest.approx(80)),
@@ -169,46 +169,34 @@ class TestTable:
 
 
 class TestAnswers:
-    def test_a_difference_that_holds(self) -> None:
-        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        pair = default_pair(table)
-        assert pair is not None
-        (answer,) = answers(table, *pair)
-        assert answer.sentence == "+3.33 ± 1.43, 3 seeds, p 0.010"
-        assert headline("MRN", "MTL", [answer]) == "MRN is above MTL on ner (+3.33)."
-
-    def test_one_seed_tells_nothing(self) -> None:
-        table = of(mtl=[0.80], mrn=[0.83])
-        (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
-        assert answer.verdict == "one seed"
-        assert answer.sentence == "+3.00; one seed each, so no interval"
-        assert headline("A", "B", [answer]) == "One seed cannot tell a difference from chance on ner."
-
-    def test_a_tiny_difference_is_not_made_much_of(self) -> None:
-        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.80012, 0.81010, 0.82011])
-        (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
-        assert answer.verdict == "tiny"
-        assert headline("A", "B", [answer]) == "On ner they differ by less than 0.05 points."
-
-    def test_equal_differences_leave_nothing_to_test(self) -> None:
-        """Two seeds may differ by the same by chance alone: few spans make few scores possible."""
-        table = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
-        (answer,) = answers(table, table.rows[1].key, table.rows[0].key)
-        assert answer.verdict == "no spread"
-        assert answer.sentence == "+3.00 with each of 2 seeds: no spread, so no interval"
-        assert not any(row.cells["ner"].best for row in table.rows)
-        (mark,) = forest(differences(table, table.rows[0].key), table, table.rows[0].key).marks
-        assert (mark.low, mark.high, mark.shown) == (None, None, False)
-        same = of(mtl=[0.80, 0.81], mrn=[0.80, 0.81])
-        assert answers(same, same.rows[1].key, same.rows[0].key)[0].verdict == "not shown"
+    @pytest.mark.parametrize(
+        ("mtl", "mrn", "verdict", "sentence", "told"),
+        [
+            (MTL, MRN, "above", "+3.33 ± 1.43, 3 seeds, p 0.010", "B is above A on ner (+3.33)."),
+            ([0.80], [0.83], "one seed", "+3.00; one seed each, so no interval",
+             "One seed cannot tell a difference from chance on ner."),
+            (MTL, [0.80012, 0.81010, 0.82011], "tiny", "+0.01 ± 0.00, 3 seeds, p 0.003",
+             "On ner they differ by less than 0.05 points."),
+            # Two seeds may differ by the same by chance alone: few spans make few scores possible.
+            ([0.80, 0.81], [0.83, 0.84], "no spread", "+3.00 with each of 2 seeds: no spread, so no interval",
+             "Every seed says the same on ner, which leaves nothing to test."),
+            ([0.80, 0.81], [0.80, 0.81], "not shown", "0.00 ± 0.00, 2 seeds",
+             "No difference between B and A is shown on ner."),
+        ],
+    )  # fmt: skip
+    def test_what_the_seeds_allow_to_say(
+        self, mtl: list[float], mrn: list[float], verdict: str, sentence: str, told: str
+    ) -> None:
+        one = answer(of(mtl=mtl, mrn=mrn))
+        assert (one.verdict, one.sentence, headline("B", "A", [one])) == (verdict, sentence, told)
 
     def test_no_seed_in_common(self) -> None:
         table = of(mtl=[0.80], mrn=[0.83])
-        rows = table.rows
-        moved = replace(rows[1], cells={"ner": replace(rows[1].cells["ner"], by_seed={9: 0.83})})
-        (answer,) = answers(replace(table, rows=(rows[0], moved)), moved.key, rows[0].key)
-        assert "no seed in common" in answer.sentence
-        assert answer.verdict == "no common seed"
+        first, second = table.rows
+        moved = replace(second, cells={"ner": replace(second.cells["ner"], by_seed={9: 0.83})})
+        one = answer(replace(table, rows=(first, moved)))
+        assert "no seed in common" in one.sentence
+        assert one.verdict == "no common seed"
 
     def test_the_first_comparison_is_of_like_with_like(self) -> None:
         made = [config("mtl"), config("mrn"), config("mrn", encoder_training="full")]
@@ -222,68 +210,62 @@ class TestAnswers:
 
 class TestDifferences:
     def test_every_row_against_the_baseline(self) -> None:
-        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
+        table = of(stl=STL, mtl=MTL, mrn=MRN)
         base = table.rows[1].key
-        found = differences(table, base)
-        assert [(one.row.config.paradigm, one.verdict) for one in found] == [
+        shown = differences(table, base)
+        assert [(one.row.config.paradigm, one.verdict) for one in shown] == [
             ("stl", "not shown"),
             ("mrn", "above"),
         ]
-        raw = [one.paired.p for one in found if one.paired is not None]
-        assert [one.p_seeds for one in found] == holm([p for p in raw if p is not None])
-        view = forest(found, table, base)
+        raw = [one.paired.p for one in shown if one.paired is not None]
+        assert [one.p_seeds for one in shown] == holm([p for p in raw if p is not None])
+        view = forest(shown, table, base)
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.shown for mark in view.marks] == [False, True]
-        drawn = forest_chart(view, {"ner": "#009E73"})
-        assert list(drawn.data[0].marker.symbol) == ["circle-open", "circle"]
+        assert list(forest_chart(view, {}).data[0].marker.symbol) == ["circle-open", "circle"]
         assert "MRN λ 0.003, ner: +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].told
+        # With STL as the baseline the step from MTL to MRN is no row of the table, but it counts.
+        stl = table.rows[0].key
+        assert (len(corrected(table, stl)), len(differences(table, stl))) == (3, 2)
+
+    def test_without_a_spread_there_is_no_interval(self) -> None:
+        table = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
+        (mark,) = forest(differences(table, table.rows[0].key), table, table.rows[0].key).marks
+        assert (mark.low, mark.high, mark.shown) == (None, None, False)
 
     def test_headline_forest_sharing_and_table_say_the_same(self) -> None:
         """MRN's interval lies above zero, but not so once corrected for two differences."""
-        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.835, 0.865])
+        table = of(stl=STL, mtl=MTL, mrn=[0.83, 0.835, 0.865])
         _, mtl, mrn = table.rows
-        found = differences(table, mtl.key)
-        paired = found[1].paired
-        assert paired is not None
-        assert paired.low is not None
-        assert paired.low > 0
-        assert paired.p is not None
-        assert found[1].p_seeds == pytest.approx(2 * paired.p)
-        assert [one.verdict for one in found] == ["not shown", "not shown"]
-        assert [mark.shown for mark in forest(found, table, mtl.key).marks] == [False, False]
+        shown = differences(table, mtl.key)
+        assert shown[1].interval is not None
+        assert shown[1].interval[0] > 0
+        assert shown[1].paired is not None
+        assert shown[1].paired.p is not None
+        assert shown[1].p_seeds == pytest.approx(2 * shown[1].paired.p)
+        assert [one.verdict for one in shown] == ["not shown", "not shown"]
+        assert [mark.shown for mark in forest(shown, table, mtl.key).marks] == [False, False]
         told = answers(table, mrn.key, mtl.key)
         assert headline("MRN", "MTL", told) == "No difference between MRN and MTL is shown on ner."
-        assert told[0].sentence.endswith(f"p {found[1].p_seeds:.3f}")
+        assert told[0].sentence.endswith(f"p {shown[1].p_seeds:.3f}")
         assert sharing_sentence(sharing(table, mtl.key)[0]).endswith("MRN − MTL shows no difference.")
-        assert "**" not in markdown(difference_sheet(found, table, mtl.key, "demo"))
-
-    def test_every_difference_on_the_page_is_in_the_family(self) -> None:
-        """With STL as the baseline the step from MTL to MRN is no row of the table, but it counts."""
-        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        stl = table.rows[0].key
-        assert len(corrected(table, stl)) == 3
-        assert len(differences(table, stl)) == 2
+        assert "**" not in markdown(difference_sheet(shown, table, mtl.key, "demo"))
 
     def test_what_loses_is_not_bold_in_the_differences(self) -> None:
-        table = of(mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        mtl, mrn = (row.key for row in table.rows)
-        above, below = (differences(table, key) for key in (mtl, mrn))
-        assert [one.verdict for one in (*above, *below)] == ["above", "below"]
-        assert "**" in markdown(difference_sheet(above, table, mtl, "demo"))
-        assert "**" not in markdown(difference_sheet(below, table, mrn, "demo"))
+        table = of(mtl=MTL, mrn=MRN)
+        for row, verdict in zip(table.rows, ("above", "below"), strict=True):
+            shown = differences(table, row.key)
+            assert [one.verdict for one in shown] == [verdict]
+            assert ("**" in markdown(difference_sheet(shown, table, row.key, "demo"))) is (verdict == "above")
 
     def test_tests_over_sentences_find_their_place(self) -> None:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
-        base = table.rows[1]
-        found = differences(table, base.key)
-        assert run_pairs(found[1]) == tuple(
-            (table.rows[2].cells["ner"].run_ids[seed], base.cells["ner"].run_ids[seed]) for seed in (1, 2)
-        )
-        tests = {
-            (table.rows[0].key, "ner"): "different sentences",
-            (table.rows[2].key, "ner"): Randomised(0.03, 0.01, 2, 100),
-        }
-        told = with_sentences(found, tests)
+        stl, base, mrn = table.rows
+        shown = differences(table, base.key)
+        own, other = mrn.cells["ner"].run_ids, base.cells["ner"].run_ids
+        assert run_pairs(shown[1]) == tuple((own[seed], other[seed]) for seed in (1, 2))
+        tests = {(stl.key, "ner"): "different sentences", (mrn.key, "ner"): Randomised(0.03, 0.01, 2, 100)}
+        told = with_sentences(shown, tests)
         assert [(one.p_sentences, one.untested) for one in told] == [
             (None, "different sentences"),
             (0.01, ""),
@@ -301,31 +283,26 @@ class TestDifferences:
         assert over_sentences([]) == "no common seed"
         assert over_sentences([(None, one), (one, None)]) == "no predictions stored"
         assert over_sentences([(one, elsewhere)]) == "different sentences"
-        found = over_sentences([(one, other), (None, one)])
-        assert isinstance(found, Randomised)
-        assert (found.difference, found.seeds, found.sentences) == (1.0, 1, 2)
+        test = over_sentences([(one, other), (None, one)])
+        assert isinstance(test, Randomised)
+        assert (test.difference, test.seeds, test.sentences) == (1.0, 1, 2)
 
 
 class TestSharing:
-    def test_each_step_per_task(self) -> None:
-        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        (found,) = sharing(table, table.rows[1].key)
-        assert [(step.title, [one.verdict for one in step.deltas]) for step in found.steps] == [
-            ("MTL − STL", ["not shown"]),
-            ("MRN − MTL", ["above"]),
-        ]
-        assert found.shares_nothing
-        assert sharing_sentence(found) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
-
-    def test_grey_where_nothing_is_shown(self) -> None:
-        table = of(stl=[0.78, 0.80, 0.79], mtl=[0.80, 0.81, 0.82], mrn=[0.83, 0.84, 0.86])
-        chart = sharing_chart(sharing(table, table.rows[1].key), table.tasks, colours(["pos", "ner"]))
+    def test_each_step_per_task_is_grey_where_nothing_is_shown(self) -> None:
+        table = of(stl=STL, mtl=MTL, mrn=MRN)
+        (shared,) = sharing(table, table.rows[1].key)
+        assert shared.shares_nothing
+        assert sharing_sentence(shared) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
+        chart = sharing_chart([shared], table.tasks, colours(TASKS))
         assert [(dot.marker.color, dot.marker.symbol, dot.xaxis) for dot in chart.data] == [
             (MUTED, "circle-open", "x"),
-            (colours(["pos", "ner"])["ner"], "circle", "x2"),
+            (colours(TASKS)["ner"], "circle", "x2"),
         ]
         assert chart.layout.xaxis.range == chart.layout.xaxis2.range
         assert chart.layout.xaxis.range[0] <= 0 <= chart.layout.xaxis.range[1]
+        alone = of(mtl=[0.8, 0.81])
+        assert sharing(alone, alone.rows[0].key) == []
 
     def test_each_encoder_stands_above_its_tasks(self) -> None:
         made = {
@@ -335,21 +312,16 @@ class TestSharing:
             for seed in (1, 2, 3)
         }
         _, table = tabled(made, TASKS)
-        found = sharing(table, table.rows[0].key)
-        chart = sharing_chart(found, table.tasks, {})
+        shared = sharing(table, table.rows[0].key)
+        chart = sharing_chart(shared, table.tasks, {})
         assert chart.layout.yaxis.ticktext == ("", "pos", "ner", "", "pos", "ner")
         assert [dot.y for dot in chart.data] == [(1,), (2,), (4,), (5,)]
-        names = [one.block for one in found]
+        names = [one.block for one in shared]
         assert [text for note in chart.layout.annotations if (text := note.text) in names] == names
-
-    def test_one_paradigm_shares_nothing_yet(self) -> None:
-        table = of(mtl=[0.8, 0.81])
-        assert sharing(table, table.rows[0].key) == []
 
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:
-    table = of(mtl=[0.80, 0.81], mrn=[0.83, 0.85])
-    chart = seeds_chart(table, "ner", "#009E73")
+    chart = seeds_chart(of(mtl=[0.80, 0.81], mrn=[0.83, 0.85]), "ner", "#009E73")
     assert [(line.line.width, list(line.y)) for line in chart.data] == [
         (1, pytest.approx([80, 83])), (1, pytest.approx([81, 85])), (3, pytest.approx([80.5, 84])),
     ]  # fmt: skip

@@ -135,11 +135,6 @@ def test_agreement_is_of_ranks(learned: tuple[float, ...], agreement: float | No
     assert seen.agreement == (agreement if agreement is None else pytest.approx(agreement))
 
 
-def test_nothing_planted_nothing_shown(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.mrn[0]))
-    assert not [one for one in app.dataframe if "Planted AMI" in one.value.columns]
-
-
 def test_what_was_not_learned_is_said_in_every_mode(open_page: Open) -> None:
     store = Store.open()
     run_id = claimed(store, learn=("task",))

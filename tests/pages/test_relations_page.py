@@ -148,12 +148,6 @@ def test_a_seed_that_still_waits_does_not_cut_the_mean_short(open_page: Open, fi
     assert str(waiting) not in shown(app).frame["filename"].split("-")
 
 
-def test_a_run_without_other_seeds_says_so(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.disjoint[0]), view="Mean over seeds")
-    assert "the only one of its configuration" in words(app)
-    assert len(shown(app).panels) == 1
-
-
 def test_clustered_labels_keep_their_tasks_in_colour(open_page: Open, finished: Filled) -> None:
     plain, clustered = (
         shown(open_page("relations", run=str(finished.mrn[0]), mode="Labels", order=order)).frame

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dashboard.theme import STATES, TASK_COLOURS
+from core.store import RunState
+from dashboard.theme import STATES, TASK_COLOURS, colours, faint, order_tasks
 
 SETTINGS = Path(__file__).resolve().parents[2] / "dashboard" / ".streamlit" / "config.toml"
 THEMES: dict[str, dict[str, Any]] = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["theme"]
@@ -128,3 +129,11 @@ def test_tasks_are_told_apart(sight: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_charts_of_streamlit_have_the_tasks_colours(mode: str) -> None:
     assert tuple(THEMES[mode]["chartCategoricalColors"]) == TASK_COLOURS
+
+
+def test_every_state_task_and_paradigm_has_a_look() -> None:
+    assert set(STATES) == set(RunState)
+    assert len({look.mark for look in STATES.values()}) == len({look.word for look in STATES.values()}) == 7
+    assert list(colours(f"t{i}" for i in range(12)).values())[7:] == [TASK_COLOURS[-1]] * 5
+    assert faint("#0072B2", 0.5) == "rgba(0,114,178,0.5)"
+    assert order_tasks([("b", "a"), ("a", "c")]) == ["b", "a", "c"]
