@@ -29,21 +29,16 @@ function read(line, look) {
 }
 
 function ticks(low, high, log, most) {
-  if (log) {
-    const decades = []
-    const factors = high - low < 1.5 ? [1, 2, 5] : [1]
-    const step = Math.max(1, Math.ceil((high - low) / most))
-    for (let power = Math.floor(low); power <= high; power += step) {
-      for (const factor of factors) decades.push(power + Math.log10(factor))
-    }
-    return decades.filter((at) => at >= low && at <= high)
-  }
   const rough = (high - low) / most
+  const between = (start, step) => Array.from({ length: Math.floor((high - start) / step) + 1 }, (_, i) => start + i * step)
+  if (log) {
+    const factors = high - low < 1.5 ? [1, 2, 5] : [1]
+    const powers = between(Math.floor(low), Math.max(1, Math.ceil(rough)))
+    return powers.flatMap((power) => factors.map((factor) => power + Math.log10(factor))).filter((at) => at >= low && at <= high)
+  }
   const base = 10 ** Math.floor(Math.log10(rough))
   const step = base * [1, 2, 5, 10].find((factor) => factor * base >= rough)
-  const found = []
-  for (let at = Math.ceil(low / step) * step; at <= high; at += step) found.push(Math.abs(at) < step / 1e6 ? 0 : at)
-  return found
+  return between(Math.ceil(low / step) * step, step).map((at) => (Math.abs(at) < step / 1e6 ? 0 : at))
 }
 
 function written(value) {
@@ -120,31 +115,18 @@ function draw(grid, panel) {
   const frame = shape("clipPath", { id: panel.clip })
   const wide = Math.max(0, width - EDGE.left - EDGE.right)
   frame.append(shape("rect", { x: EDGE.left, y: 0, width: wide, height: HEIGHT - EDGE.bottom + 2 }))
-  for (const line of panel.lines) {
-    if (line.band) {
-      inside.append(shape("path", { d: area(line, scale.x, scale.y, HEIGHT), fill: line.colour, opacity: 0.16 }))
-    }
-    if (line.raw) {
-      const d = path(line.raw[0], line.raw[1], scale.x, scale.y)
-      inside.append(shape("path", { class: "curve", d, stroke: line.colour, opacity: 0.25, "stroke-width": 1 }))
-    }
+  const add = (d, look) => inside.append(shape("path", { d, ...look }))
+  for (const { colour, band, raw, ...line } of panel.lines) {
+    if (band) add(area({ ...line, band }, scale.x, scale.y, HEIGHT), { fill: colour, opacity: 0.16 })
+    const faint = { class: "curve", stroke: colour, opacity: 0.25, "stroke-width": 1 }
+    if (raw) add(path(raw[0], raw[1], scale.x, scale.y), faint)
   }
-  for (const line of panel.lines) {
-    inside.append(
-      shape("path", {
-        class: "curve",
-        d: path(line.x, line.y, scale.x, scale.y),
-        stroke: line.colour,
-        opacity: line.opacity,
-        "stroke-width": line.width,
-        "stroke-dasharray": DASHES[line.dash] ?? "none",
-      }),
-    )
-    if (line.chosen) {
-      const [left, top] = [scale.x(line.chosen[0]), scale.y(line.chosen[1])]
-      const d = `M${left - 4.5},${top}L${left},${top - 4.5}L${left + 4.5},${top}L${left},${top + 4.5}Z`
-      if (Number.isFinite(top)) inside.append(shape("path", { class: "chosen", d, fill: line.colour }))
-    }
+  for (const { x, y, colour, opacity, width, dash, chosen } of panel.lines) {
+    const look = { "stroke-width": width, "stroke-dasharray": DASHES[dash] ?? "none" }
+    add(path(x, y, scale.x, scale.y), { class: "curve", stroke: colour, opacity, ...look })
+    const [left, top] = chosen ? [scale.x(chosen[0]), scale.y(chosen[1])] : []
+    const diamond = `M${left - 4.5},${top}l4.5,-4.5l4.5,4.5l-4.5,4.5Z`
+    if (Number.isFinite(top)) add(diamond, { class: "chosen", fill: colour })
   }
   panel.cursor = shape("line", { class: "cursor", y1: EDGE.top, y2: HEIGHT - EDGE.bottom, visibility: "hidden" })
   svg.replaceChildren(frame, ...parts, inside, panel.cursor)
@@ -176,31 +158,27 @@ function point(grid, panel) {
 let clips = 0
 
 function made(grid, task) {
-  const section = document.createElement("section")
-  const header = document.createElement("header")
-  const button = document.createElement("button")
-  const dot = document.createElement("span")
-  const name = document.createElement("span")
+  const [section, header, button] = ["section", "header", "button"].map((tag) => document.createElement(tag))
+  const [dot, name, readout] = ["dot", "name", "readout"].map((className) =>
+    Object.assign(document.createElement("span"), { className }),
+  )
   const icon = shape("svg", { class: "enlarge", viewBox: "0 0 12 12", "aria-hidden": "true" })
-  const readout = document.createElement("span")
   const svg = shape("svg", { class: "plot", role: "img" })
-  dot.className = "dot"
-  readout.className = "readout"
   icon.append(shape("path", { d: "M7 1h4v4M11 1L7 5M5 11H1V7M1 11l4-4" }))
   button.append(dot, name, icon)
   header.append(button, readout)
   section.append(header, svg)
   const panel = { section, button, dot, name, readout, svg, clip: `clip-${clips++}`, pointer: null, lines: [] }
   button.onclick = () => grid.trigger("enlarged", task)
+  const follow = (pointer) => {
+    panel.pointer = pointer
+    point(grid, panel)
+  }
   svg.onpointermove = (event) => {
     const box = svg.getBoundingClientRect()
-    panel.pointer = { x: event.clientX - box.left, y: event.clientY - box.top }
-    point(grid, panel)
+    follow({ x: event.clientX - box.left, y: event.clientY - box.top })
   }
-  svg.onpointerleave = () => {
-    panel.pointer = null
-    point(grid, panel)
-  }
+  svg.onpointerleave = () => follow(null)
   return panel
 }
 
