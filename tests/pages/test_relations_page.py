@@ -148,20 +148,6 @@ def test_a_seed_that_still_waits_does_not_cut_the_mean_short(open_page: Open, fi
     assert str(waiting) not in shown(app).frame["filename"].split("-")
 
 
-def test_clustered_labels_keep_their_tasks_in_colour(open_page: Open, finished: Filled) -> None:
-    plain, clustered = (
-        shown(open_page("relations", run=str(finished.mrn[0]), mode="Labels", order=order)).frame
-        for order in ("By task", "Clustered")
-    )
-    assert sorted(plain["rows"]["names"]) == sorted(clustered["rows"]["names"])
-    assert plain["rows"]["names"] != clustered["rows"]["names"]
-    assert plain["edges"] == [33, 48]
-    assert clustered["edges"] == []
-    colour = dict(zip(plain["rows"]["names"], plain["rows"]["colours"], strict=True))
-    assert [colour[name] for name in clustered["rows"]["names"]] == clustered["rows"]["colours"]
-    assert plain["rows"]["legend"] == clustered["rows"]["legend"]
-
-
 def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
     app = open_page("relations", run=str(finished.mrn[0]), mode="Labels", gold="true")
     seen = shown(app)
@@ -172,12 +158,6 @@ def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
     by_rest = open_page("relations", run=str(finished.mrn[0]), mode="Labels", gold="true", beyond="true")
     sizes = table(by_rest, "Gold")["Beyond"].abs().tolist()
     assert sizes == sorted(sizes, reverse=True)
-
-
-def test_a_run_without_gold_labels_says_why(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.disjoint[0]), mode="Labels", gold="true")
-    assert any("not annotated on the same words" in one.value for one in app.info)
-    assert len(shown(app).panels) == 1
 
 
 def test_what_is_impossible_is_hatched_and_said(open_page: Open, finished: Filled) -> None:

@@ -75,8 +75,7 @@ class TestViews:
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
         assert mean.told.endswith("; helps")
-
-    def test_of_one_target_there_is_no_mean_beside(self) -> None:
+        # Of one target there is no mean beside.
         assert study_forest(result(toy(), 1)).targets == ("ner",)
         assert list(study_rows(result(toy(), 1))[0].scores) == ["ner"]
 
@@ -167,13 +166,10 @@ class TestPage:
         assert "λ" in str(app.table[0].value)
         assert not app.warning
 
-    def test_a_link_opens_a_setting(self, page: Open) -> None:
+    def test_a_link_opens_a_setting_and_another_part_is_empty(self, page: Open) -> None:
         app = page(setting="half")
         assert app.multiselect(key="setting").value == ["half"]
         assert len(app.table) == 1
-
-    def test_another_part(self, page: Open) -> None:
-        app = page(setting="half")
         app.segmented_control(key="part").set_value("fine-tuned").run()
         assert not app.exception
         assert "Not run yet" in words(app)

@@ -74,6 +74,7 @@ def test_a_link_tags_its_text(open_page: Open, trained: Path) -> None:
 
 
 def test_typing_and_splitting(open_page: Open, trained: Path) -> None:
+    assert "A file, please" in words(open_page("tag", run="1", input="File"))
     app = open_page("tag", run="1")
     assert "A sentence, please" in words(app)
     app.text_area(key="tag_text").set_value("EU's lamb.").run()
@@ -219,11 +220,6 @@ def test_words_are_only_ever_text(open_page: Open, trained: Path) -> None:
     assert drawn(app)[0]["tokens"] == evil.split()
     for one in (*app.markdown, *app.caption):
         assert "<script>" not in str(one.value)
-
-
-def test_a_file_is_asked_for(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="1", input="File")
-    assert "A file, please" in words(app)
 
 
 def test_the_address_says_what_is_shown(open_page: Open, trained: Path) -> None:
