@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import PurePath
 
 import pandas as pd
@@ -87,28 +86,21 @@ def _encoder(name: str) -> tuple[str | None, str]:
 def _paper(view: TableView, study: Study) -> None:
     """The published table: our figures beside the published ones, the rows it quotes in grey, the cost."""
     st.subheader(view.title, anchor=False)
-    head = [
-        "Chosen on dev",
-        *(f"{escape(task)}{part}" for task in view.tasks for part in ("", ", published")),
-    ]
-    quoted = {
-        f":gray[{escape(row.model)}]": [
-            ":gray[reported]",
-            *chain.from_iterable(
-                ["", f":gray[{row.scores[task]:.2f}]" if task in row.scores else ""] for task in view.tasks
-            ),
-        ]
-        for row in view.reported
-    }
-    ours = {
-        escape(row.model): [
-            escape(row.chosen),
-            *chain.from_iterable((_score(cell.ours), _published(cell)) for cell in row.cells.values()),
-        ]
-        for row in view.rows
-    }
+    lines: dict[str, dict[str, str]] = {}
+    for quoted in view.reported:
+        line = lines[f":gray[{escape(quoted.model)}]"] = {"Chosen on dev": ":gray[reported]"}
+        for task in view.tasks:
+            line[escape(task)] = ""
+            line[f"{escape(task)}, published"] = (
+                f":gray[{quoted.scores[task]:.2f}]" if task in quoted.scores else ""
+            )
+    for row in view.rows:
+        line = lines[escape(row.model)] = {"Chosen on dev": escape(row.chosen)}
+        for task, cell in row.cells.items():
+            line[escape(task)] = _score(cell.ours)
+            line[f"{escape(task)}, published"] = _published(cell)
     st.table(
-        pd.DataFrame([*quoted.values(), *ours.values()], index=[*quoted, *ours], columns=head),
+        pd.DataFrame.from_dict(lines, orient="index"),
         border="horizontal",
         alt="Our scores beside the published ones",
     )
@@ -124,12 +116,10 @@ def _paper(view: TableView, study: Study) -> None:
     st.caption(escape(study.protocol))
     if any(row.cost is not None for row in view.rows):
         with st.expander("What each model costs"):
+            costs = {escape(row.model): cost_told(row.cost) for row in view.rows}
+            head = [name.capitalize() for name in COST_HEAD]
             st.table(
-                pd.DataFrame(
-                    [cost_told(row.cost) for row in view.rows],
-                    index=[escape(row.model) for row in view.rows],
-                    columns=[name.capitalize() for name in COST_HEAD],
-                ),
+                pd.DataFrame.from_dict(costs, orient="index", columns=head),
                 border="horizontal",
                 alt="Parameters, peak memory and time by model",
             )
@@ -221,26 +211,24 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 def _table(result: Result) -> None:
     shown = study_rows(result)
-    lines = {escape(row.family): _line(row, study_reference=not row.difference) for row in shown}
-    if any(row.learned for row in shown):
-        for row in shown:
-            lines[escape(row.family)]["Task correlation"] = _whole(row.learned)
+    learned = any(row.learned for row in shown)
     st.table(
-        pd.DataFrame.from_dict(lines, orient="index"),
+        pd.DataFrame.from_dict({escape(row.family): _line(row, learned=learned) for row in shown}, "index"),
         border="horizontal",
         alt="Scores, chosen candidates and differences by method",
     )
 
 
-def _line(row: StudyRow, *, study_reference: bool) -> dict[str, str]:
+def _line(row: StudyRow, *, learned: bool) -> dict[str, str]:
     weight = "**" if row.verdict == HELPS else ""
     return {
-        "Difference": "reference" if study_reference else f"{weight}{_whole(row.difference)}{weight}",
+        "Difference": f"{weight}{_whole(row.difference)}{weight}" if row.difference else "reference",
         "p": _whole(row.p),
         "Verdict": _whole(row.verdict),
         **{escape(target): _score(scores) for target, scores in row.scores.items()},
         "Dev": row.dev,
         "Chosen on dev": escape(row.chosen),
+        **({"Task correlation": _whole(row.learned)} if learned else {}),
     }
 
 
