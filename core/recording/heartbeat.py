@@ -1,4 +1,4 @@
-"""The worker's sign of life, from a thread of its own, so that a long step is not taken for a death."""
+"""The heartbeat of a training, and the signal that ends it early."""
 
 from __future__ import annotations
 
@@ -10,52 +10,50 @@ from types import TracebackType
 from core.errors import NotOwner, RunNotFound, StoreError
 from core.store import Owner, RunState, Store
 
-# Why a training shall end before its time: one flag, set by whoever learns of it first.
+BEAT_S = 5.0
+DUE_IN_S = 15.0
+"""Each beat promises the next within this time: two may be missed before a worker counts as silent."""
+
+_log = logging.getLogger(__name__)
 
 
 class StopReason(StrEnum):
-    """Who wants the training to end."""
+    """Why a training has to end."""
 
     ASKED = "asked"  # a stop was requested in the store
-    TERMINATED = "terminated"  # the worker's process was told to end
-    EVICTED = "evicted"  # its machine shall be empty: the run goes on elsewhere, or later
+    TERMINATED = "terminated"  # the worker's process received a signal
+    EVICTED = "evicted"  # its machine is drained: the run goes on elsewhere, or later
     DISOWNED = "disowned"  # the run is no longer this worker's
-    UNRECORDED = "unrecorded"  # what it tells cannot be written any more
+    UNRECORDED = "unrecorded"  # the store cannot be written any more
 
 
 class StopSignal:
-    """Set once; the first reason stays. Called it says whether to stop: `should_stop` of a training.
+    """`should_stop` of a training. The first reason stays.
 
-    A training asks at every step and between batches, so the count of its questions shows that it moves.
+    A training calls it at every step and between batches, so the number of calls shows that it moves.
     """
 
     def __init__(self) -> None:
         self._event = threading.Event()
         self.reason: StopReason | None = None
-        self.asked = 0
+        self.calls = 0
 
     def set(self, reason: StopReason) -> None:
-        """Asks the training to end at its next step."""
+        """Ask the training to end at its next step."""
         if self.reason is None:
             self.reason = reason
         self._event.set()
 
     def __call__(self) -> bool:
-        self.asked += 1
+        self.calls += 1
         return self._event.is_set()
-
-
-BEAT_S = 5.0
-DUE_IN_S = 15.0
-"""Each beat promises the next within this time: two may be missed before anyone wonders."""
-
-_log = logging.getLogger(__name__)
 
 
 class Heartbeat:
     """Beats while the block runs, and sets the stop signal where the store asks the run to end.
 
-    A beat tells whether the training has moved since the last one: a process can live and be stuck.
+    It has its own thread, so that a long step is not taken for a death. A beat says whether the training has
+    moved since the last one: a process can live and be stuck.
     """
 
     def __init__(
@@ -76,12 +74,14 @@ class Heartbeat:
         self._thread.join()
 
     def _beat(self) -> None:
-        told = 0
+        calls_before = 0
         while not self._ended.wait(self._beat_s):
-            asked = self._stop.asked
+            calls = self._stop.calls
             try:
-                state = self._store.heartbeat(self._run_id, self._owner, DUE_IN_S, moved=asked != told)
-                told = asked
+                state = self._store.heartbeat(
+                    self._run_id, self._owner, DUE_IN_S, moved=calls != calls_before
+                )
+                calls_before = calls
                 evicted = self._store.evicted(self._owner.host)
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s Training ends here.", error)

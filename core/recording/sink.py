@@ -30,8 +30,6 @@ _FLUSH_S = 0.5
 _RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0)
 _PATIENCE_S = 60.0  # no further try is begun so long after the first: a server restarts, a disk is tidied
 
-_Told = tuple[float, Event]  # with the moment
-
 _log = logging.getLogger(__name__)
 
 
@@ -40,10 +38,9 @@ class StoreSink:
     at once.
 
     Used as a context: leaving it writes what is left. Where a batch cannot be written after bounded
-    retries, the next event (or leaving) raises StoreError, so that the run fails loudly instead of going on
-    unrecorded. The training is never held up meanwhile, and the buffer holds at most what it tells in that
-    time: 60 s, and the last try (of 30 s where the store is locked). Each flush also reads whether the run
-    shall stop.
+    retries, the next event (or leaving) raises StoreError, so that the run fails instead of going on
+    unrecorded. The training never waits for the store, and the buffer holds at most the events of that time:
+    60 s, and the last try (30 s where the store is locked). Each flush also reads whether to stop.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class StoreSink:
     ) -> None:
         self._store, self._run_id, self._owner, self._stop = store, run_id, owner, stop
         self._flush_s = flush_s
-        self._buffer: list[_Told] = []
+        self._buffer: list[tuple[float, Event]] = []
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._ended = threading.Event()
@@ -72,7 +69,7 @@ class StoreSink:
         self._thread = threading.Thread(target=self._work, name=f"sink-{run_id}", daemon=True)
 
     def __call__(self, event: Event) -> None:
-        """Takes an event from the training. Raises what made writing impossible, if something did."""
+        """Take an event from the training. Raises the error that made writing impossible, if any."""
         if self._failure is not None:
             raise self._failure
         with self._lock:
@@ -82,7 +79,7 @@ class StoreSink:
             self._hurry.set()  # somebody waits for the first loss
 
     def settle(self) -> None:
-        """Returns once all that was told is on record. Raises what makes that impossible."""
+        """Return once all events are on record. Raises the error that makes that impossible."""
         self._flush()
         if self._failure is not None:
             raise self._failure
@@ -112,7 +109,7 @@ class StoreSink:
 
     def _flush(self) -> None:
         """Writes what is buffered, with bounded retries. Sets `_failure` where that is in vain."""
-        with self._writing:  # batch after batch: what was told first is on record first
+        with self._writing:  # events are recorded in order
             self._write_buffered()
 
     def _write_buffered(self) -> None:
@@ -124,27 +121,21 @@ class StoreSink:
         for wait_s in chain(_RETRY_WAITS_S, repeat(_RETRY_WAITS_S[-1])):
             try:
                 state = self._write(batch) if batch else self._store.state(self._run_id, self._owner)
-            except (NotOwner, RunNotFound) as error:
-                self._failure = error
-                self._stop.set(StopReason.DISOWNED)
-                return
-            except StoreError as error:
-                if isinstance(error, StoreReplaced) or self._clock() >= end:
-                    self._failure = error
-                    self._stop.set(StopReason.UNRECORDED)
-                    return
-                _log.warning("%s Trying again in %g s.", error, wait_s)
-                self._sleep(wait_s)
             except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
+                may_come_back = isinstance(error, StoreError) and not isinstance(error, StoreReplaced)
+                if may_come_back and self._clock() < end:
+                    _log.warning("%s Trying again in %g s.", error, wait_s)
+                    self._sleep(wait_s)
+                    continue
                 self._failure = error
-                self._stop.set(StopReason.UNRECORDED)
+                disowned = isinstance(error, (NotOwner, RunNotFound))
+                self._stop.set(StopReason.DISOWNED if disowned else StopReason.UNRECORDED)
                 return
-            else:
-                if state is RunState.CANCELLING:
-                    self._stop.set(StopReason.ASKED)
-                return
+            if state is RunState.CANCELLING:
+                self._stop.set(StopReason.ASKED)
+            return
 
-    def _write(self, batch: Sequence[_Told]) -> RunState:
+    def _write(self, batch: Sequence[tuple[float, Event]]) -> RunState:
         """Writes the whole batch in one transaction, all of it or none. Returns the run's state."""
         store, run_id, owner = self._store, self._run_id, self._owner
         with store.transaction():
@@ -163,7 +154,7 @@ class StoreSink:
                         store.add_snapshot(run_id, event, owner)
                     case SplitResult():
                         store.add_result(run_id, event, owner)
-                    case Note() if event.step is None or not self._is_told(event):
+                    case Note() if event.step is None or not self._is_recorded(event):
                         store.add_event(run_id, "note", event.message, at=moment)
                     case Saved():
                         store.set_saved_step(run_id, event.step, owner)
@@ -173,6 +164,6 @@ class StoreSink:
             last = metrics[-1]
             return store.set_progress(run_id, last.step, float(last.epoch), self._total_steps, owner)
 
-    def _is_told(self, note: Note) -> bool:
-        """Whether the attempt that is resumed told the same."""
+    def _is_recorded(self, note: Note) -> bool:
+        """Whether the attempt that is resumed has recorded this note."""
         return any(event.message == note.message for event in self._store.events(self._run_id))

@@ -13,7 +13,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +31,6 @@ from jobs.worker.logs import set_up_logging
 
 # How long the dispatcher waits between two looks at the store.
 _LOOK_S = 1.0
-# So many tasks more than can run now are given to Ray, so that no processor waits for our next look.
-_AHEAD = 2
 _MAINTAIN_EVERY_S = 5.0
 # A task that could not reach the store says nothing about its run: others may try after this time.
 _HOLD_S = 10.0
@@ -121,7 +119,6 @@ def sqlite_problem(url: str, nodes: Mapping[str, str]) -> str | None:
 class _Task:
     ref: Any
     kind: str
-    number: int
     given_up: bool = False
 
     @property
@@ -167,7 +164,6 @@ class Dispatcher:
         self._store = Store.open(url)
         self._store.note_scheduler(SCHEDULER)
         self._tasks: dict[int, _Task] = {}
-        self._task_count = 0
         # What a former dispatcher had started ends without it.
         self._orphans = {run.id for run in self._trained() if (run.engine_job or "").startswith(JOB)}
         self._tracker = LivenessTracker()
@@ -203,11 +199,8 @@ class Dispatcher:
         queue = self._store.runs(states={RunState.QUEUED}, archived=None, with_facts=False)
         queue.sort(key=lambda run: (-run.priority, run.id))
         held = self._held(cluster)
-        wanted = [] if held is not None else list(self._wanted(queue, cluster))
-        trained = {run.id for run in self._trained()}
-        for run_id in self._tasks.keys() - trained - {run.id for run in wanted}:
-            self._withdraw(run_id)
-        self._hand_over(wanted, cluster)
+        if held is None:
+            self._hand_over(queue, cluster)
         self._tell(queue, cluster, held)
 
     def _trained(self) -> list[Run]:
@@ -321,42 +314,21 @@ class Dispatcher:
             return "Every machine of the cluster is set to take no runs."
         return sqlite_problem(self._url, cluster.nodes)
 
-    def _wanted(self, queue: list[Run], cluster: _Cluster) -> Iterator[Run]:
-        """The runs whose tasks Ray shall have now: those that can run, and a few more."""
-        room = self._room(queue, cluster)
-        for run in queue:
-            kind = cluster.kind(run)
-            if room[kind] > -_AHEAD:
-                room[kind] -= 1
-                yield run
+    def _hand_over(self, queue: list[Run], cluster: _Cluster) -> None:
+        """Make tasks of the first runs, as many as the cluster has place for: Ray knows no priorities.
 
-    def _room(self, queue: list[Run], cluster: _Cluster) -> dict[str, int]:
-        """How many more runs of each kind the cluster has place for beside those that its tasks train."""
-        room = {kind: int(has / cluster.each[kind]) for kind, has in cluster.has.items()}
-        waiting = {run.id for run in queue}
-        for run in self._trained():
-            if run.id in self._tasks and run.id not in waiting:
-                room[cluster.kind(run)] -= 1
-        return room
-
-    def _hand_over(self, wanted: list[Run], cluster: _Cluster) -> None:
-        """Make tasks of these runs. Ray takes them as they come: one that is to go later is withdrawn, and
-        made anew at the next look; so is one that asks for a GPU where the cluster has none any more.
+        A task whose run was stopped, or whose queue was paused, claims nothing when it starts, and ends.
         """
-        newest = {"GPU": 0, "CPU": 0}
-        for run in wanted:
-            task = self._tasks.get(run.id)
-            kind = cluster.kind(run)
-            if task is None:
-                self._task_count += 1
-                task = self._tasks[run.id] = _Task(self._submit(run, kind, cluster), kind, self._task_count)
-            elif task.number < newest[kind] or task.kind != kind:
-                self._withdraw(run.id)
-            newest[kind] = max(newest[kind], task.number)
-
-    def _withdraw(self, run_id: int) -> None:
-        """Take a task back. One that starts at this moment is ended, and its run resumed in its turn."""
-        ray.cancel(self._tasks[run_id].ref)
+        room = {kind: int(has / cluster.each[kind]) for kind, has in cluster.has.items()}
+        for task in self._tasks.values():
+            room[task.kind] -= 1
+        for run in queue:
+            kind, waiting = cluster.kind(run), self._tasks.get(run.id)
+            if waiting is not None and waiting.kind != kind:
+                ray.cancel(waiting.ref)  # it asks for a GPU, and the cluster has none any more
+            elif waiting is None and room[kind] > 0:
+                room[kind] -= 1
+                self._tasks[run.id] = _Task(self._submit(run, kind, cluster), kind)
 
     def _submit(self, run: Run, kind: str, cluster: _Cluster) -> Any:
         drained = self._store.drained()
@@ -373,13 +345,11 @@ class Dispatcher:
     def _tell(self, queue: list[Run], cluster: _Cluster, held: str | None) -> None:
         """Write to the store why runs wait."""
         reasons: dict[int, str | None] = {}
-        room = self._room(queue, cluster)
         for run in queue:
             kind = cluster.kind(run)
             if held is not None:
                 reason = held or None
-            elif run.id in self._tasks and room[kind] > 0:
-                room[kind] -= 1
+            elif run.id in self._tasks and cluster.has[kind]:
                 reason = "The cluster has it and starts it."
             else:
                 reason = cluster.why_waiting(kind, run.waiting_for)

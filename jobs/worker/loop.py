@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
@@ -36,24 +36,12 @@ from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.narration import narrated
 from jobs.worker.supervisor import SupervisorWatchdog
 
+if TYPE_CHECKING:
+    from core.training.trainer import Outcome  # which imports torch
+
 _POLL_S = 0.2
 
 _log = logging.getLogger(__name__)
-
-
-class Outcome(Protocol):
-    """What a training returns (`core.training.trainer.Outcome`)."""
-
-    @property
-    def stopped(self) -> bool: ...
-    @property
-    def best_epoch(self) -> int | None: ...
-    @property
-    def steps(self) -> int: ...
-
-
-Train = Callable[..., Outcome]
-"""`core.training.trainer.train`."""
 
 
 def _prepare(config: RunConfig) -> Corpus:
@@ -63,7 +51,7 @@ def _prepare(config: RunConfig) -> Corpus:
 
 
 def _train(*args: Any, **options: Any) -> Outcome:
-    from core.training.trainer import train  # imports torch
+    from core.training.trainer import train
 
     return train(*args, **options)
 
@@ -83,7 +71,7 @@ class Worker:
         device: str = "auto",
         engine_job: str | None = None,
         prepare: Callable[[RunConfig], Corpus] = _prepare,
-        train: Train = _train,
+        train: Callable[..., Any] = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
         beat_s: float = BEAT_S,
         idle: Callable[[], bool] = lambda: True,
@@ -206,9 +194,10 @@ class Worker:
                 settle=sink.settle,
                 shared=shared_artefacts(),
             )
-            return self._train(
+            outcome: Outcome = self._train(
                 config, corpus, sink=narrated(sink), should_stop=should_stop, checkpoint=checkpoint
             )
+            return outcome
 
 
 _UNASKED: dict[StopReason | None, str] = {
