@@ -1,4 +1,4 @@
-"""Where a worker's words go: to the log file of the run it trains, those of C code included."""
+"""Logs: a worker's output goes to the log file of the run it trains, that of C code included."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class _Shown(logging.Formatter):
 
 @contextlib.contextmanager
 def to_log_file(path: str | Path) -> Iterator[None]:
-    """Sends standard output and error to the end of that file while the block runs.
+    """Send standard output and error to the end of that file while the block runs.
 
-    Done on the file descriptors, so that a crash in C code is told there too.
+    Done on the file descriptors, so that a crash in C code is logged there too.
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(1), os.dup(2)
+    saved = os.dup(1), os.dup(2)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         os.dup2(file, 1)
@@ -45,7 +45,7 @@ def to_log_file(path: str | Path) -> Iterator[None]:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        for descriptor, former in zip((1, 2), kept, strict=True):
+        for descriptor, former in zip((1, 2), saved, strict=True):
             os.dup2(former, descriptor)
             os.close(former)
         os.close(file)

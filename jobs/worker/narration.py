@@ -11,14 +11,14 @@ _log = logging.getLogger("mrnlab.run")
 
 
 def narrated(sink: Sink) -> Sink:
-    """A sink that logs what is worth a line, and passes every event on."""
+    """A sink that logs the events worth a line, and passes every event on."""
 
-    def tell(event: Event) -> None:
+    def log_and_pass_on(event: Event) -> None:
         for line in _lines(event):
             _log.info("%s", line)
         sink(event)
 
-    return tell
+    return log_and_pass_on
 
 
 def _lines(event: Event) -> list[str]:
@@ -35,17 +35,19 @@ def _lines(event: Event) -> list[str]:
         case EpochMetrics():
             scores = {task: value for (task, name), value in event.values.items() if name == "score"}
             mean = scores.pop(TOTAL, None)
-            told = ", ".join(f"{task} {percent(value)}%" for task, value in scores.items())
+            listed = ", ".join(f"{task} {percent(value)}%" for task, value in scores.items())
             return [
-                f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): dev scores {told}"
+                f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): dev scores {listed}"
                 + ("." if mean is None else f", mean {percent(mean)}%.")
             ]
         case SplitResult():
-            told = ", ".join(f"{one.task} {one.score_name} {percent(one.score)}%" for one in event.scores)
-            return [f"Best epoch {event.epoch} on {event.split}: {told}."]
+            listed = ", ".join(
+                f"{score.task} {score.score_name} {percent(score.score)}%" for score in event.scores
+            )
+            return [f"Best epoch {event.epoch} on {event.split}: {listed}."]
         case Saved():
-            told = f"{event.size / 1e6:,.1f} MB in {event.seconds:.1f} s"
-            return [f"Saved the training state of step {event.step:,} ({told})."]
+            cost = f"{event.size / 1e6:,.1f} MB in {event.seconds:.1f} s"
+            return [f"Saved the training state of step {event.step:,} ({cost})."]
         case Note():
             return [event.message]
         case _:

@@ -253,11 +253,6 @@ class TestStopping:
         assert store.state(run_id) is RunState.CANCELLED
         assert "40 s" in store.events(run_id)[-2].message
 
-    def test_a_stop_of_a_dead_worker_is_a_loss(self, store: Store) -> None:
-        run_id = claimed(store, RunState.CANCELLING)
-        assert look(store, ProcessStatus.GONE) == [run_id]
-        assert store.state(run_id) is RunState.LOST
-
 
 @cache
 def a_run() -> Run:
