@@ -68,7 +68,7 @@ def watchers(pid: int) -> list[psutil.Process]:
 
 
 def end_all(store: Store) -> None:
-    """Ends the workers of that store on this machine, and those who would start others."""
+    """End the workers of that store on this machine that hold a slot, and their supervisors."""
     store.pause_queue()
     while owners := taken_slots(store.url).values():
         above = [watcher for owner in owners for watcher in watchers(owner.pid)]
@@ -84,9 +84,13 @@ def supervised(
 ) -> Iterator[tuple[Store, LocalEngine]]:
     """The laboratory's own store, which workers open too, and their engine; all are ended with the block."""
     store, engine = Store.open(), small_engine(module, clock)
+
+    def ended() -> bool:
+        end_all(store)  # again and again: one that has just been started takes its slot later
+        return engine.live_workers(store) == 0
+
     try:
         yield store, engine
     finally:
-        end_all(store)
-        wait_for(lambda: engine.live_workers(store) == 0)
+        wait_for(ended)
         store.close()

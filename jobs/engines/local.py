@@ -186,10 +186,21 @@ class LocalEngine:
         """
         with self._lock:
             hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
+            if not store.claimable(hostname()):
+                self._waiting_since = None
+                return 0
+            # Read before the queue is read again: a run that is claimed in between is counted nowhere.
+            states = {RunState.RUNNING, RunState.CANCELLING}
+            busy = {run.owner for run in store.runs(states=states, archived=None, with_facts=False)}
             # A child that has not taken its slot yet counts too; one that has is counted once.
             live = len(self._live(store))
+            idle = live - sum(owner in busy for owner in taken_slots(store.url).values())
             waiting = store.claimable(hostname())
-            started = max(0, min(waiting - self._idle(store, live, waiting), slot_count() - live))
+            if self._waiting_since is None:
+                self._waiting_since = self._clock()
+            elif self._clock() - self._waiting_since > _START_PATIENCE_S:
+                idle = 0  # those that could have taken a run by now are not relied on
+            started = max(0, min(waiting - idle, slot_count() - live))
             for _ in range(started):
                 self._children.append(start(self._command, store))
             return started
@@ -204,19 +215,6 @@ class LocalEngine:
         """How many workers of this store are alive on this machine."""
         with self._lock:
             return len(self._live(store))
-
-    def _idle(self, store: Store, live: int, waiting: int) -> int:
-        """How many living workers will take a waiting run; none where one has waited for a minute."""
-        if not waiting:
-            self._waiting_since = None
-            return live
-        if self._waiting_since is None:
-            self._waiting_since = self._clock()
-        if self._clock() - self._waiting_since > _START_PATIENCE_S:
-            return 0
-        states = {RunState.RUNNING, RunState.CANCELLING}
-        owners = {run.owner for run in store.runs(states=states, archived=None, with_facts=False)}
-        return live - sum(owner in owners for owner in taken_slots(store.url).values())
 
     def _live(self, store: Store) -> set[int]:
         # Polling also reaps: a finished child that nobody asks for stays a zombie.
