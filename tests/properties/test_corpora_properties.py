@@ -41,19 +41,21 @@ def test_columns_are_read_back(apart: str, line_end: str, rows: list[list[tuple[
 
 
 _PIECES = [
-    "a",
-    "b\u00a0",
-    "x-DOCSTART-",
-    "-DOCSTART-",
-    " ",
-    "  ",
-    "\t",
-    "\n",
-    "\n",
-    "\n\n",
-    "\r\n",
-    "\u2028",
-    "\0",
+    *(
+        "a",
+        "b\u00a0",
+        "x-DOCSTART-",
+        "-DOCSTART-",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\u2028",
+        "\0",
+    ),
 ]
 
 

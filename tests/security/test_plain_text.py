@@ -24,7 +24,7 @@ FORMULAS = (
     "-2+3+cmd|' /C calc'!A0", "\t=1+cmd|'x'!A0", " =IMPORTXML(A1)", "＝cmd|'x'!A0",
     "a;=HYPERLINK(A1)", "a\t=HYPERLINK(A1)", "=http://evil.example/a", r"='\\evil\share\[book]x'!A1",
 )  # fmt: skip
-LABELS = (
+LABELS = [
     "-LRB-",
     "-",
     "+",
@@ -41,7 +41,7 @@ LABELS = (
     "-1.5",
     "1e-05",
     "-1e+05",
-)
+]
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -30,10 +30,12 @@ def test_defaults_are_the_dissertations_but_where_measured_otherwise() -> None:
 def test_the_encoders_own_rate_is_proposed() -> None:
     config = RunConfig.build(**BASE, encoder="bert-base-cased")
     assert (config.lr_encoder, config.lr_heads) == (5e-5, pytest.approx(5e-4))
+    frozen = config.with_(encoder_training="frozen", lr_heads=None)
+    assert (frozen.lr_encoder, frozen.lr_heads) == (None, 2e-2)
 
 
 @pytest.mark.parametrize(
-    ("prior", "training", "strength", "learn"),
+    ("prior", "training", "lambda_", "learn"),
     [
         ("relational", "full", 1e-2, ("task", "label", "feature")),
         ("relational", "frozen", 3e-3, ("task",)),
@@ -42,16 +44,11 @@ def test_the_encoders_own_rate_is_proposed() -> None:
     ],
 )
 def test_each_prior_has_its_own_defaults(
-    prior: str, training: str, strength: float, learn: tuple[str, ...]
+    prior: str, training: str, lambda_: float, learn: tuple[str, ...]
 ) -> None:
     config = RunConfig.build(**BASE, prior=prior, encoder_training=training)
-    assert (config.lambda_, config.learn) == (strength, learn)
+    assert (config.lambda_, config.learn) == (lambda_, learn)
     assert config.shrinkage == (None if prior == "paper" else 1.0)
-
-
-def test_frozen_runs_have_no_encoder_rate() -> None:
-    config = RunConfig.build(**BASE, encoder_training="frozen")
-    assert (config.lr_encoder, config.lr_heads, config.lambda_) == (None, 2e-2, 3e-3)
 
 
 @pytest.mark.parametrize(

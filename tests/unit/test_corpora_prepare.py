@@ -42,6 +42,7 @@ def test_only_the_tasks_of_the_run_in_its_order() -> None:
     assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (1200, 300, 300)
     assert corpus.notes == ()
     assert not corpus.dev_from_train
+    assert prepare(config(dev_sentences=0)).dev == prepare(config()).dev
 
 
 def test_an_unknown_task_is_refused_with_the_known_ones() -> None:
@@ -69,17 +70,7 @@ def test_the_same_seed_gives_the_same_sentences_in_every_paradigm() -> None:
     assert prepare(many) == prepare(many)
 
 
-def test_a_tiny_fraction_keeps_one_sentence() -> None:
-    assert len(prepare(config(fraction=1e-6)).train) == 1
-
-
 class TestJoined:
-    def test_each_part_gives_its_share(self) -> None:
-        corpus = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1))
-        parts = [sentence.part for sentence in corpus.train]
-        assert (parts.count("demo-pos-a"), parts.count("demo-pos-b")) == (60, 60)
-        assert all(len(sentence.labels) == 1 for sentence in corpus.train)
-
     def test_one_task_alone_sees_the_same_sentences_of_its_part(self) -> None:
         both = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1, seed=3))
         alone = prepare(stl("pos-b", corpus="demo-both-pos", fraction=0.1, seed=3))
@@ -134,16 +125,9 @@ class TestWithoutDev:
         with pytest.raises(CorpusError, match="20 of its 20 training sentences cannot be held out"):
             prepare(config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=20))
 
-    def test_a_corpus_with_a_dev_split_keeps_it(self) -> None:
-        assert prepare(config(dev_sentences=0)).dev == prepare(config()).dev
-
     def test_the_tenth_is_of_the_fraction(self, mine: Path) -> None:
         corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.5))
         assert (len(corpus.train), len(corpus.dev)) == (9, 1)
-
-    def test_one_sentence_is_too_few(self, mine: Path) -> None:
-        with pytest.raises(CorpusError, match="mine has no dev split, and 1 of its 1 training"):
-            prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.01))
 
 
 @pytest.mark.parametrize(
@@ -166,12 +150,6 @@ def test_the_inventory_of_a_derived_corpus_is_that_of_its_base() -> None:
         assert set(sample) < set(prepare(config()).task(task).labels)
     made = prepare(config(corpus="simulated:demo?task=ner&tokens=60&tasks=1", tasks="ner,sim-1"))
     assert set(made.task("sim-1").labels) == set(made.task("ner").labels)
-
-
-def test_unseen_labels_are_told(mine: Path) -> None:
-    corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner"))
-    assert corpus.task("ner").unseen["test"] == ("B-LOC",)
-    assert any("ner: the test split has 1 label that training never shows (B-LOC)" in n for n in corpus.notes)
 
 
 def test_a_task_without_sentences_in_a_split_is_refused(tmp_path: Path) -> None:

@@ -71,39 +71,38 @@ class TestColumns:
         plain, _ = read_columns(written(tmp_path, TWO_SENTENCES, "plain.conll"), COLUMNS)
         assert read_columns(written(tmp_path, content), COLUMNS)[0] == plain
 
-    def test_document_marks_are_counted(self, tmp_path: Path) -> None:
-        mark = "-DOCSTART- -X- -X- O\n\n"
-        _, notes = read_columns(written(tmp_path, mark + TWO_SENTENCES + "\n" + mark), COLUMNS)
-        assert notes == ("train.conll: 2 -DOCSTART- lines left out.",)
-
     def test_a_column_too_few_at_line_17(self, tmp_path: Path) -> None:
         lines = ["word NN B-NP O"] * 16 + ["word NN B-NP"] + ["word NN B-NP O"]
         assert refusal(path := written(tmp_path, "\n".join(lines))) == (
             f"{path}, line 17: expected 4 columns (tokens, pos, chunk, ner) set apart by spaces, but found 3."
         )
 
-    def test_a_column_too_many(self, tmp_path: Path) -> None:
-        assert "line 2: expected 4 columns" in refusal(written(tmp_path, "a NN B-NP O\nb NN B-NP O O\n"))
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            ("a NN B-NP O\nb NN B-NP O O\n", "line 2: expected 4 columns"),
+            ("a\tNN\tB-NP\tO\n   \nb\tNN\tB-NP\tO\n", "line 2: holds nothing but spaces or tabs"),
+            ("a\tNN\tB-NP\tO\n\t\t\t\n", "line 2: holds nothing but"),
+            ("a\tNN\t\tO\n", "line 1: column 3 is empty."),
+            ("a\tNN\tB-NP\tO\nb NN B-NP O\n", "set apart by tabs, but found 1"),
+            ("\n\n", "must hold at least one"),
+            ("-DOCSTART- -X- -X- O\n\n", "must hold at least one"),
+        ],
+    )
+    def test_refusals(self, tmp_path: Path, content: str, expected: str) -> None:
+        assert expected in refusal(written(tmp_path, content))
+
+    def test_what_is_a_word_and_what_is_left_out(self, tmp_path: Path) -> None:
+        content = "-DOCSTART- -X- -X- O\n\n10\u00a0000 CD B-NP O\n\u2028 SYM O O\n# # B-NP O\n"
+        (sentence,), notes = read_columns(written(tmp_path, content), ("tokens", "_lemma", "_", "ner"))
+        assert sentence.tokens == ("10\u00a0000", "\u2028", "#")
+        assert sentence.labels == {"ner": ("O", "O", "O")}
+        assert notes == ("train.conll: 1 -DOCSTART- line left out.",)
 
     def test_unnamed_columns_must_all_be_as_many_as_the_first(self, tmp_path: Path) -> None:
         path = written(tmp_path, "\na NN\nb NN O\n")
         with pytest.raises(CorpusError, match=r"line 3: expected 2 columns as on line 2 .* found 3"):
             read_table(path)
-
-    def test_spaces_on_a_blank_line_of_a_tab_file_are_refused(self, tmp_path: Path) -> None:
-        content = TWO_SENTENCES.replace(" ", "\t").replace("\n\n", "\n   \n")
-        message = refusal(written(tmp_path, content))
-        assert "line 3: holds nothing but spaces or tabs" in message
-        assert "empty the line to end the sentence there, or delete it" in message
-
-    def test_tabs_alone_on_a_line_are_refused(self, tmp_path: Path) -> None:
-        assert "line 2: holds nothing but" in refusal(written(tmp_path, "a\tNN\tB-NP\tO\n\t\t\t\n"))
-
-    def test_an_empty_column_is_refused(self, tmp_path: Path) -> None:
-        assert refusal(written(tmp_path, "a\tNN\t\tO\n")).endswith("line 1: column 3 is empty.")
-
-    def test_spaces_after_tabs_are_refused_as_missing_columns(self, tmp_path: Path) -> None:
-        assert "set apart by tabs, but found 1" in refusal(written(tmp_path, "a\tNN\tB-NP\tO\nb NN B-NP O\n"))
 
     def test_latin_1_is_refused_with_line_byte_and_position(self, tmp_path: Path) -> None:
         content = TWO_SENTENCES.encode() + "\nZoé NNP B-NP B-PER\n".encode("latin-1")
@@ -115,24 +114,8 @@ class TestColumns:
         assert "is UTF-16, not UTF-8" in refusal(written(tmp_path, TWO_SENTENCES.encode("utf-16")))
         assert "holds a zero byte" in refusal(written(tmp_path, TWO_SENTENCES.encode("utf-16-le")))
 
-    @pytest.mark.parametrize("content", ["", "\n\n", "-DOCSTART- -X- -X- O\n\n"])
-    def test_a_file_without_sentences_is_refused(self, tmp_path: Path, content: str) -> None:
-        assert "must hold at least one" in refusal(written(tmp_path, content))
-
     def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
         assert refusal(path := tmp_path / "gone.conll") == f"There is no file {path}; check the name."
-
-    def test_no_break_spaces_belong_to_the_word(self, tmp_path: Path) -> None:
-        sentences, _ = read_columns(written(tmp_path, "10\u00a0000 CD B-NP O\n\u2028 SYM O O\n"), COLUMNS)
-        assert sentences[0].tokens == ("10\u00a0000", "\u2028")
-
-    def test_a_hash_is_a_word(self, tmp_path: Path) -> None:
-        sentences, _ = read_columns(written(tmp_path, "# # B-NP O\n5 CD I-NP O\n"), COLUMNS)
-        assert sentences[0].tokens == ("#", "5")
-
-    def test_columns_named_with_an_underscore_are_read_over(self, tmp_path: Path) -> None:
-        sentences, _ = read_columns(written(tmp_path, TWO_SENTENCES), ("tokens", "_lemma", "_", "ner"))
-        assert sentences[0].labels == {"ner": ("B-ORG", "O")}
 
 
 def conllu_row(number: str, form: str, upos: str = "NOUN", xpos: str = "NN") -> str:

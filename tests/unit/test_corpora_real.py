@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.config import RunConfig
-from core.corpora import detect_columns, load, prepare
+from core.corpora import load, prepare
 
 pytestmark = pytest.mark.realdata
 
@@ -40,11 +40,6 @@ def test_conll2000_and_both_pos() -> None:
     assert (parts.count("conll2003"), parts.count("conll2000")) == (140, 80)
     assert len(both.dev) == 3250 + 9
     assert len(both.test) == 3453 + 2012
-
-
-def test_columns_are_detected(in_mrnlab_data: Path) -> None:
-    assert detect_columns(in_mrnlab_data / "conll2003").columns == ("tokens", "pos", "chunk", "ner")
-    assert detect_columns(in_mrnlab_data / "conll2000").columns == ("tokens", "pos", "chunk")
 
 
 def test_ud_lines() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.corpora.assembly import assemble, findings
-from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
+from core.corpora.schemes import convert, label_order, notation, violations
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 
@@ -63,12 +63,6 @@ def test_one_mistake_in_a_large_iob1_column_does_not_hide_the_scheme() -> None:
 def test_violations_are_i_labels_that_continue_nothing() -> None:
     assert violations(column("I-PER I-PER O", "B-PER I-LOC", "O I-LOC I-LOC B-LOC I-LOC")) == 3
     assert violations(column("B-PER I-PER O B-LOC")) == 0
-
-
-def test_scheme_needs_a_span() -> None:
-    assert scheme_of({"O", "B-X"}) == "iob2"
-    assert scheme_of({"O"}) == "plain"
-    assert scheme_of({"O", "B-X", "NN"}) == "plain"
 
 
 def test_labels_stand_outside_first_then_by_type_and_prefix() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.encoding.batches import IGNORED, Batches
 from core.encoding.encoded import EncodedText, cut, encode, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
-from tests.tiny import tiny_bert, tiny_roberta
+from tests.tiny import tiny_bert
 
 
 @pytest.fixture(scope="session")
@@ -31,11 +31,6 @@ def test_every_word_belongs_to_one_window_that_reads_it(lengths: list[int], budg
         assert size <= budget or window.stop - window.start == 1
 
 
-def test_a_short_sentence_is_one_window() -> None:
-    (window,) = cut([1, 2, 3], 6)
-    assert (window.start, window.stop, window.own_start, window.own_stop) == (0, 3, 0, 3)
-
-
 def test_windows_overlap_and_split_their_overlap() -> None:
     first, second = cut([1] * 12, 8)
     assert second.start == first.stop - 2
@@ -49,25 +44,6 @@ def test_first_subword_is_where_it_says(bert: SubwordTokenizer) -> None:
     assert names == ["[CLS]", "EU", "un", "##want", "##ed", "call", "[SEP]"]
     assert text.firsts.tolist() == [1, 2, 5, 1]
     assert text.sentences.tolist() == [0, 3, 4]
-
-
-def test_a_word_that_the_tokenizer_drops_keeps_a_place(bert: SubwordTokenizer) -> None:
-    text = encode([["EU", "\u200b", "call", "\u200b"]], bert, 16)
-    assert text.firsts.tolist() == [1, 2, 3, 4]
-    assert text.ids[text.firsts].tolist()[1] == bert.unknown
-
-
-def test_a_word_longer_than_a_window_is_cut_not_lost(bert: SubwordTokenizer) -> None:
-    text = encode([["EU", "unwantedwantedwantedwanted", "call"]], bert, 5)
-    assert text.lengths.max() <= 5
-    assert len(text.firsts) == 3
-
-
-def test_roberta_reads_every_word_with_a_space_before_it(tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(str(tiny_roberta(tmp_path)))
-    pieces = tokenizer.split(["EU", "EU"])
-    assert pieces.counts.tolist() == [1, 1]
-    assert tokenizer.inner.convert_ids_to_tokens(pieces.ids.tolist()) == ["ĠEU", "ĠEU"]
 
 
 def test_cache_returns_what_was_encoded(bert: SubwordTokenizer, tmp_path: Path) -> None:

@@ -71,12 +71,9 @@ def test_every_seed_and_fraction_of_a_configuration_resolves_alike(tmp_path: Pat
     ("corpus", "tasks", "expected"),
     [
         ("demo", ("pos", "chunk", "ner"), "cooccurrence"),
-        ("demo?train=20", ("pos", "ner"), "cooccurrence"),
         ("demo-both-pos", ("pos-a", "pos-b"), "exact"),
         ("apart:demo?tokens=300", ("pos", "chunk", "ner"), "disjoint"),
         ("simulated:demo?task=ner&tasks=2&samples=300&tokens=200", ("ner", "sim-1", "sim-2"), "exact"),
-        ("simulated:demo?task=ner&tasks=2&sentences=same", ("ner", "sim-1", "sim-2"), "exact"),
-        ("joined:demo+demo-pos-b", ("pos@demo", "ner", "pos@demo-pos-b"), "cooccurrence"),
         ("joined:demo+demo-pos-b", ("pos@demo", "pos@demo-pos-b"), "exact"),
     ],
 )
@@ -92,10 +89,7 @@ def test_derived_corpora_are_measured_as_they_are_made(
     ("corpus", "tasks", "expected"),
     [
         ("ud-lines", ("upos", "xpos"), "cooccurrence"),
-        ("apart:ud-lines", ("upos", "xpos"), "disjoint"),
         ("conll2003", ("pos", "chunk", "ner"), "cooccurrence"),
-        ("conll2000", ("pos", "chunk"), "cooccurrence"),
-        ("both-pos", ("pos-2003", "pos-2000"), "exact"),
     ],
 )
 def test_real_corpora(

@@ -15,20 +15,7 @@ from core.errors import EncoderError
 from core.models.sources import locate, tokenizer_file
 from tests.tiny import tiny_bert, tiny_roberta
 
-WORDS = [
-    "The",
-    "CAPTAIN",
-    "of",
-    "EU",
-    "reckons",
-    "unwanted",
-    "Hezbollah",
-    "U.S.",
-    "café",
-    "'",
-    ".",
-    "a",
-]
+WORDS = ["The", "CAPTAIN", "of", "EU", "reckons", "unwanted", "Hezbollah", "U.S.", "café", "'", ".", "a"]
 
 
 def _minilm(folder: Path) -> Path:
@@ -58,14 +45,6 @@ def test_the_same_subwords_as_in_training(
     assert firsts == (pieces.starts + len(trained_with.prefix)).tolist()
     assert [read[place].word for place in firsts] == list(range(len(words)))
     assert all(one.word is not None for one in read[len(trained_with.prefix) : -len(trained_with.suffix)])
-
-
-def test_pieces_of_a_word() -> None:
-    read = load_subword_reader(tokenizer_file("minilm")).read(["He", "reckons"])
-    assert [(one.text, one.is_first) for one in read] == [
-        ("[CLS]", False), ("he", True), ("reckon", True), ("##s", False), ("[SEP]", False),
-    ]  # fmt: skip
-    assert (read[0].id, read[-1].id) == (101, 102)
 
 
 def test_neither_torch_nor_transformers_is_loaded() -> None:
