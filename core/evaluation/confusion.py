@@ -73,10 +73,10 @@ def _spans(gold: Labels, predicted: Labels) -> Confusion:
     size, words = len(types), sum(map(len, gold))
     counts = np.zeros((size + 1, size + 2), dtype=np.int64)
     # A span's first and last word, without its type: is there one of the same words on the other side?
-    there, found = true.start * (words + 1) + true.end, guess.start * (words + 1) + guess.end
-    _, at_true, at_guess = np.intersect1d(there, found, assume_unique=True, return_indices=True)
+    true_ends, guess_ends = (spans.start * (words + 1) + spans.end for spans in (true, guess))
+    _, at_true, at_guess = np.intersect1d(true_ends, guess_ends, assume_unique=True, return_indices=True)
     np.add.at(counts, (true.type[at_true], guess.type[at_guess]), 1)
-    rest = np.ones(len(there), dtype=bool)
+    rest = np.ones(len(true_ends), dtype=bool)
     rest[at_true] = False
     touched = _covers(guess.start, guess.end, words)
     column = np.where(touched(true.start[rest], true.end[rest]), size, size + 1)
@@ -131,17 +131,17 @@ def mistakes(gold: Sequence[str], predicted: Sequence[str], scheme: str) -> list
         return [Mistake(LABEL, at, at + 1, guess, true) for at, (true, guess) in pairs if true != guess]
     true_spans, guesses = spans(gold), spans(predicted)
     right = set(true_spans)
-    found = [_judged(guess, true_spans) for guess in guesses if guess not in right]
-    found += [
+    wrong = [_judged(guess, true_spans) for guess in guesses if guess not in right]
+    wrong += [
         Mistake(MISSED, true.start, true.end, "", true.type)
         for true in true_spans
         if not any(_touch(true, guess) for guess in guesses)
     ]
-    return sorted(found, key=lambda mistake: mistake.start)
+    return sorted(wrong, key=lambda mistake: mistake.start)
 
 
-def _touch(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _touch(first: Span, second: Span) -> bool:
+    return first.start < second.end and second.start < first.end
 
 
 def _judged(guess: Span, true_spans: Sequence[Span]) -> Mistake:

@@ -187,8 +187,8 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
             seqeval_spans(known, known.numbers), seqeval_spans(known, guess), known.lengths + 1
         )
     notation = Notation.of(known.names)
-    true, found = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
-    return _by_sentence(true, found, known.lengths)
+    true, predicted_spans = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
+    return _by_sentence(true, predicted_spans, known.lengths)
 
 
 def _sentences(lengths: Ints) -> Ints:
@@ -196,11 +196,11 @@ def _sentences(lengths: Ints) -> Ints:
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def _by_sentence(true: FlatSpans, found: FlatSpans, lengths: Ints) -> Counts:
+def _by_sentence(true: FlatSpans, predicted: FlatSpans, lengths: Ints) -> Counts:
     """Annotated, predicted and common spans of each sentence: the one that a span ends in."""
     sentence = _sentences(lengths)
-    ends = (true.end, found.end, found.end[found.among(true)])
-    return np.stack([np.bincount(sentence[one - 1], minlength=len(lengths)) for one in ends], axis=1)
+    ends = (true.end, predicted.end, predicted.end[predicted.among(true)])
+    return np.stack([np.bincount(sentence[end - 1], minlength=len(lengths)) for end in ends], axis=1)
 
 
 def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -243,13 +243,13 @@ def averages(score: Any) -> dict[str, dict[str, float]]:
     is_spans = score.f1_conll is not None
     micro = (score.precision, score.recall, score.f1_conll) if is_spans else (score.accuracy,) * 3
     numbers = (*(math.nan if value is None else value for value in micro), support)
-    found = {"micro": dict(zip(REPORT_NUMBERS, numbers, strict=True))}
+    rows_by_average = {"micro": dict(zip(REPORT_NUMBERS, numbers, strict=True))}
     for name, weights in (("macro", [1.0] * len(rows)), ("weighted", [row["support"] for row in rows])):
         total = sum(weights)
-        found[name] = {
+        rows_by_average[name] = {
             number: math.fsum(row[number] * weight for row, weight in zip(rows, weights, strict=True)) / total
             if total
             else 0.0
             for number in REPORT_NUMBERS[:3]
         } | {"support": support}
-    return found
+    return rows_by_average

@@ -30,18 +30,18 @@ def spans(labels: Sequence[str]) -> list[Span]:
     As conlleval reads them: an I- that continues nothing opens a span, and so does a change of type.
     Raises ValueError for a label that is not O, B- or I- and a type.
     """
-    found: list[Span] = []
+    complete: list[Span] = []
     start, type_ = 0, ""
     for place, label in enumerate((*labels, "O")):
         prefix, _, next_type = label.partition("-")
         if label != "O" and (prefix not in ("B", "I") or not next_type):
             raise ValueError(f"'{label}' (word {place + 1}) is not O, B- or I- and a type")
         if type_ and (prefix != "I" or next_type != type_):
-            found.append(Span(start, place, type_))
+            complete.append(Span(start, place, type_))
             type_ = ""
         if label != "O" and not type_:
             start, type_ = place, next_type
-    return found
+    return complete
 
 
 Labels = Sequence[Sequence[str]]
@@ -162,8 +162,8 @@ class Notation:
         opens = inside & (begins | first | (before != kind))
         starts = np.flatnonzero(opens)
         goes_on = np.append((inside & ~opens)[1:], False)
-        found = FlatSpans(starts, np.flatnonzero(inside & ~goes_on) + 1, kind[starts])
-        return found.only(begins[starts]) if strict else found
+        spans = FlatSpans(starts, np.flatnonzero(inside & ~goes_on) + 1, kind[starts])
+        return spans.only(begins[starts]) if strict else spans
 
 
 def counts_by_type(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> Mapping[str, SpanCounts]:
@@ -173,23 +173,20 @@ def counts_by_type(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> M
     return {type_: SpanCounts(*numbers) for type_, *numbers in zip(types, *counts, strict=True)}
 
 
-def flat_spans(
-    gold: Labels, predicted: Labels, *, strict: bool = False
-) -> tuple[list[str], FlatSpans, FlatSpans]:
+def flat_spans(gold: Labels, predicted: Labels) -> tuple[list[str], FlatSpans, FlatSpans]:
     """The types' names, the annotated spans and the predicted ones. Both must have the same lengths.
 
-    Where `strict`, only spans that begin with B- count.
     Raises ValueError for a label that is not O, B- or I- and a type.
     """
     known, guess = numbered(gold, predicted)
     notation = Notation.of(known.names)
-    true, found = (notation.spans(numbers, known.first, strict=strict) for numbers in (known.numbers, guess))
-    return list(notation.types), true, found
+    true, predicted_spans = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
+    return list(notation.types), true, predicted_spans
 
 
-def span_counts(gold: Labels, predicted: Labels, *, strict: bool = False) -> Mapping[str, SpanCounts]:
+def span_counts(gold: Labels, predicted: Labels) -> Mapping[str, SpanCounts]:
     """Counts by type, in the order of the types' names. Arguments and errors as `flat_spans`."""
-    return counts_by_type(*flat_spans(gold, predicted, strict=strict))
+    return counts_by_type(*flat_spans(gold, predicted))
 
 
 def seqeval_spans(gold: Gold, numbers: Ints) -> FlatSpans:

@@ -186,14 +186,14 @@ def randomisation_test(
     """
     if not len(a) or len(a) != len(b):
         raise ValueError(f"{len(a)} and {len(b)} seeds cannot be paired")
-    one, other = np.stack(a), np.stack(b)
-    if one.shape != other.shape or not np.array_equal(one[..., 0], other[..., 0]):
+    first, second = np.stack(a), np.stack(b)
+    if first.shape != second.shape or not np.array_equal(first[..., 0], second[..., 0]):
         raise ValueError("the systems were not tested on the same sentences")
-    moved = other - one
+    moved = second - first
     differs = moved.any(axis=(0, 2))
     # (sentences that differ, seeds * 3): what a gains where the two are exchanged, small whole numbers.
-    moved = moved[:, differs].transpose(1, 0, 2).reshape(-1, 3 * len(one)).astype(np.float32)
-    totals = one.sum(axis=1), other.sum(axis=1)
+    moved = moved[:, differs].transpose(1, 0, 2).reshape(-1, 3 * len(first)).astype(np.float32)
+    totals = first.sum(axis=1), second.sum(axis=1)
     observed = _difference(*totals)
     random = np.random.default_rng(seed)
     step = max(1, _AT_ONCE // max(1, len(moved)))
@@ -205,7 +205,7 @@ def randomisation_test(
         gained = (coins @ moved).astype(np.float64).reshape(tossed, *totals[0].shape)
         differences = _difference(totals[0] + gained, totals[1] - gained)
         extreme += int(np.sum(np.abs(differences) >= abs(observed) - _ROUNDING))
-    return Randomised(float(observed), (extreme + 1) / (rounds + 1), len(one), one.shape[1])
+    return Randomised(float(observed), (extreme + 1) / (rounds + 1), len(first), first.shape[1])
 
 
 def _difference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:

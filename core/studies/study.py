@@ -248,24 +248,6 @@ def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> 
     return list(wanted)
 
 
-def remaining(
-    layout: Layout, dev: DevScores, failed: Collection[RunConfig]
-) -> tuple[list[RunConfig], list[RunConfig]]:
-    """The runs still to be made in the search and after it. The first arm stands for one yet to be chosen."""
-    search: dict[RunConfig, None] = {}
-    final: dict[RunConfig, None] = {}
-    for family, arms in layout.arms.items():
-        for arm in arms:
-            search |= dict.fromkeys(_open(layout.search_of(arms, arm), dev, failed))
-        chosen = chosen_arm(layout, family, dev, failed)
-        searched = (run for arm in arms for run in layout.search_of(arms, arm))
-        if chosen is None and not search.keys().isdisjoint(searched):
-            chosen = arms[0]
-        if chosen is not None:
-            final |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
-    return list(search), [run for run in final if run not in search]
-
-
 @dataclass(frozen=True)
 class Planned:
     """A run that a study has made or will make. `open` names the fields that dev has yet to choose for it.
@@ -302,6 +284,19 @@ def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> li
             if run not in search
         ]
     return plan
+
+
+def remaining(
+    layout: Layout, dev: DevScores, failed: Collection[RunConfig]
+) -> tuple[list[RunConfig], list[RunConfig]]:
+    """The runs still to be made in the search and after it. The first arm stands for one yet to be chosen."""
+    left = [plan for plan in planned(layout, dev, failed) if _open([plan.run], dev, failed)]
+    search = dict.fromkeys(plan.run for plan in left if plan.stage != "final")
+    searching = {plan.family for plan in left if plan.stage != "final"}
+    final = [
+        plan.run for plan in left if plan.stage == "final" and (not plan.open or plan.family in searching)
+    ]
+    return list(search), [run for run in dict.fromkeys(final) if run not in search]
 
 
 def _open(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:

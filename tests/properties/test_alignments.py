@@ -133,22 +133,6 @@ def test_an_alignment_is_its_definition(name: str, file: Path, case: Case) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40)
-@given(case=cases(), data=st.data())
-def test_the_order_of_tasks_does_not_matter(name: str, file: Path, case: Case, data: st.DataObject) -> None:
-    order = tuple(data.draw(st.permutations(list(case.tasks))))
-    one, other = aligned(name, case, file), aligned(name, case, file, order)
-    first, second = entries(one, case.counts()), entries(other, case.counts(order))
-    assert first.keys() == second.keys()
-    assert list(first.values()) == pytest.approx([second[key] for key in first])
-    places = [order.index(task) for task in case.tasks]
-    np.testing.assert_array_equal(one.meet, other.meet[np.ix_(places, places)])
-    assert one.impossible == other.impossible
-    owners = dict(zip(other.label_names, map(set, other.label_owners), strict=True))
-    assert dict(zip(one.label_names, map(set, one.label_owners), strict=True)) == owners
-
-
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40)
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_relations_arise_within_groups_of_tasks_and_only_there(
     name: str, file: Path, case: Case, seed: int

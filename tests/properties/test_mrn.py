@@ -195,36 +195,6 @@ def test_updates_are_the_shrunk_scatters(case: Case, name: str) -> None:
         torch.testing.assert_close(learned, expected[mode], rtol=1e-7, atol=1e-9)
 
 
-@settings(max_examples=25)
-@given(problems, st.sampled_from(LEARNING), st.randoms(use_true_random=False))
-def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random: object) -> None:
-    """Tasks, labels and features in another order: the same covariances in that order, J as before."""
-    alignment, heads = problem(*case)
-    tasks, labels, _ = alignment.matrix.shape
-    order = {
-        mode: torch.tensor(random.sample(range(size), size))  # type: ignore[attr-defined] # hypothesis' Random
-        for mode, size in zip(MODES, (tasks, labels, heads.shape[1]), strict=True)
-    }
-    moved = Alignment(
-        name="moved",
-        reason="",
-        task_names=alignment.task_names,
-        label_names=alignment.label_names,
-        label_owners=alignment.label_owners,
-        matrix=alignment.matrix[order["task"].numpy()][:, order["label"].numpy()],
-    )
-    first, second = (make(name, one, heads.shape[1]) for one in (alignment, moved))
-    shuffled = heads[:, order["feature"]]
-    for _ in range(2):
-        first.update(heads)
-        second.update(shuffled)
-    there = covariances(second)
-    for mode, here in covariances(first).items():
-        torch.testing.assert_close(there[mode], here[order[mode]][:, order[mode]], rtol=1e-8, atol=1e-10)
-    torch.testing.assert_close(first.objective(heads), second.objective(shuffled), rtol=1e-9, atol=1e-8)
-    torch.testing.assert_close(first.penalty(heads), second.penalty(shuffled), rtol=1e-9, atol=1e-10)
-
-
 @pytest.mark.parametrize("name", LEARNING)
 def test_gradient_of_the_penalty_is_right(name: str) -> None:
     alignment, heads = problem(2, (2, 3), 4)

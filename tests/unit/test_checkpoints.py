@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from core.checkpoints import Checkpoint, Damaged, NoRoom, checkpoint_seconds
+from core.checkpoints import Checkpoint, Damaged, NoRoom
 from core.checkpoints.sealed import seal, verified
-from core.errors import MRNLabError, TrainingError
+from core.errors import TrainingError
 from core.records import Event, Saved
 from tests.making import Clock
 from tests.tiny import tiny_bert
@@ -157,15 +157,3 @@ def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:
         clock.now += pauses[step] - 0.5
         assert not kept.due
         clock.now -= pauses[step] - 0.5
-
-
-def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MRNLAB_CHECKPOINT_S", raising=False)
-    assert checkpoint_seconds() == 60
-    for text, seconds in (("0", 0.0), ("12.5", 12.5), ("", 60.0)):
-        monkeypatch.setenv("MRNLAB_CHECKPOINT_S", text)
-        assert checkpoint_seconds() == seconds
-    for text in ("-1", "often", "nan", "inf"):
-        monkeypatch.setenv("MRNLAB_CHECKPOINT_S", text)
-        with pytest.raises(MRNLabError, match=f"MRNLAB_CHECKPOINT_S is '{text}'; set it to the least number"):
-            checkpoint_seconds()

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
-from core.config import RunConfig, remarks
+from core.config import RunConfig
 from core.corpora import prepare
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
-from tests.tiny import tiny_bert
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
 
 
 def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> TrainingRun:
@@ -25,14 +18,6 @@ def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> TrainingRun:
     run = set_up(config, prepare(config))
     assert run.compute_features(lambda _: None, lambda: False)
     return run
-
-
-def test_tasks_on_sentences_of_their_own_take_more_steps_together(encoder: str) -> None:
-    corpus = "demo-both-pos?train=40"
-    together, alone = (
-        made(encoder, corpus, tasks).facts.steps_per_epoch for tasks in (("pos-a", "pos-b"), ("pos-a",))
-    )
-    assert together > 1.5 * alone
 
 
 def test_the_mean_over_tasks_scales_each_head_s_gradient(encoder: str) -> None:
@@ -46,10 +31,3 @@ def test_the_mean_over_tasks_scales_each_head_s_gradient(encoder: str) -> None:
         gradients[tasks] = gradient[run.model.heads.slices[0]]
     together, alone = gradients.values()
     torch.testing.assert_close(3 * together, alone)
-
-
-def test_the_remark_claims_no_equality() -> None:
-    frozen = RunConfig.build(corpus="demo", tasks=("pos", "ner"), paradigm="mtl", encoder_training="frozen")
-    (remark,) = remarks(frozen)
-    assert "shares no trained weights" in remark
-    assert "exactly" not in remark

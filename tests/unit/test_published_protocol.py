@@ -174,11 +174,6 @@ class TestEpochs:
         assert rest == _words(batches, 3)[4:]
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
-
-
 def _train(config: RunConfig, data: Corpus, folder: Path) -> tuple[list[Event], Any]:
     events: list[Event] = []
     return events, train(config, data, sink=events.append, checkpoint=Checkpoint(folder / "run"))
@@ -195,13 +190,6 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
         assert [event.split for event in events if isinstance(event, SplitResult)] == ["test"]
         assert not [event for event in events if isinstance(event, EpochMetrics)]
         assert not [event for event in events if isinstance(event, Note) and "scored" in event.message]
-
-
-def test_the_last_epoch_beside_a_dev_split_still_shows_its_curve(encoder: str, tmp_path: Path) -> None:
-    config = toy_config(encoder, select_by="last", lr_heads=0.5, seed=4)
-    events, outcome = _train(config, toy_corpus(), tmp_path)
-    assert outcome.best_epoch == 3
-    assert len([event for event in events if isinstance(event, EpochMetrics)]) == 3
 
 
 def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:

@@ -145,11 +145,6 @@ def assert_same(found: Laboratory, expected: Laboratory) -> None:
     assert files(found.folder) == files(expected.folder)
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
-
-
 def toy(encoder: str, **changes: Any) -> RunConfig:
     return toy_config(encoder, **{"paradigm": "mtl"} | changes)
 

@@ -91,18 +91,6 @@ class TestAnalysis:
         assert result.outcome("stl").differences["pos"].verdict == HURTS
         assert result.outcome("stl").differences["ner"].verdict == NOT_SHOWN
 
-    def test_p_values_are_corrected_over_the_families(self) -> None:
-        result = analysed()
-        stl, mrn = (result.outcome(name).differences["ner"] for name in ("stl", "mrn"))
-        assert stl.paired.p is not None
-        assert mrn.paired.p is not None
-        assert mrn.p_holm == pytest.approx(2 * mrn.paired.p)  # the smaller of two
-        assert stl.p_holm == pytest.approx(stl.paired.p)
-        # On pos MRN is better by exactly one point each time: no spread, no test, nothing to correct for.
-        alike, other = (result.outcome(name).differences["pos"] for name in ("mrn", "stl"))
-        assert (alike.paired.p, alike.p_holm, alike.verdict) == (None, None, NOT_SHOWN)
-        assert other.p_holm == other.paired.p
-
     def test_what_is_missing(self) -> None:
         made = study()
         layout = lay_out(made, made.settings[0])

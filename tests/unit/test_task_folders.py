@@ -12,8 +12,6 @@ import torch
 from transformers import (
     AutoModelForTokenClassification,
     AutoTokenizer,
-    DistilBertConfig,
-    DistilBertModel,
     ModernBertConfig,
     ModernBertModel,
 )
@@ -58,16 +56,6 @@ def tagger(encoder: str, *, frozen: bool = False, bilstm: int | None = None, **v
     return SavedTagger(config, tasks, model.eval(), load_tokenizer(locate(encoder)))
 
 
-def tiny_distilbert(folder: Path) -> Path:
-    tiny_bert(folder)
-    torch.manual_seed(1)
-    config = DistilBertConfig(
-        vocab_size=5 + len(WORDS), dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64
-    )
-    DistilBertModel(config).save_pretrained(folder)
-    return folder
-
-
 def tiny_modernbert(folder: Path) -> Path:
     tiny_bert(folder)
     config = ModernBertConfig(
@@ -103,7 +91,7 @@ def ours(tagger: SavedTagger, task: str, words: list[str]) -> torch.Tensor:
     return torch.tensor([[row[label] for label in labels] for row in rows])
 
 
-@pytest.mark.parametrize("make", [tiny_bert, tiny_roberta, tiny_distilbert])
+@pytest.mark.parametrize("make", [tiny_bert, tiny_roberta])
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_task_folder_answers_as_the_run(make: Callable[[Path], Path], frozen: bool, tmp_path: Path) -> None:
     one = tagger(str(make(tmp_path / "encoder")), frozen=frozen)

@@ -14,16 +14,10 @@ from core.errors import ConfigError
 from core.mrn.relations import Relations, task_groups
 from core.records import Event, RunFacts, Snapshot
 from core.training.trainer import train
-from tests.tiny import tiny_bert
 
 # The first corpus annotates parts of speech and entities, the second parts of speech only.
 CORPUS = "joined:demo+demo-pos-b?train=40&dev=10&test=10"
 TASKS = ("pos@demo", "ner", "pos@demo-pos-b")
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny_bert(tmp_path_factory.mktemp("encoder")))
 
 
 def trained(encoder: str, alignment: str, folder: Path) -> tuple[RunFacts, Relations]:

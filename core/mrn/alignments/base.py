@@ -45,7 +45,7 @@ class LabelCounts:
 
         Raises ValueError where the number of columns is not the number of tasks.
         """
-        sizes = [len(own) for own in labels]
+        sizes = [len(names) for names in labels]
         if word_labels.ndim != 2 or word_labels.shape[1] != len(sizes):
             raise ValueError(f"word_labels must have shape (N, {len(sizes)}), not {word_labels.shape}")
         starts = np.cumsum([0, *sizes])
@@ -56,25 +56,27 @@ class LabelCounts:
                 rows = starts[t] + word_labels[both, t]
                 columns = starts[u] + word_labels[both, u]
                 np.add.at(together, (rows, columns), 1.0)
-        return cls(tuple(names), tuple(tuple(own) for own in labels), together)
+        return cls(tuple(names), tuple(map(tuple, labels)), together)
 
     @property
     def slices(self) -> tuple[slice, ...]:
         """Where each task's labels stand among the r stacked rows."""
-        starts = np.cumsum([0, *(len(own) for own in self.labels)])
+        starts = np.cumsum([0, *map(len, self.labels)])
         return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(starts))
 
     @property
     def row_names(self) -> tuple[str, ...]:
         """`task:label` for each of the r stacked rows: names where every label keeps a row of its own."""
         return tuple(
-            f"{task}:{label}" for task, own in zip(self.names, self.labels, strict=True) for label in own
+            f"{task}:{label}"
+            for task, labels in zip(self.names, self.labels, strict=True)
+            for label in labels
         )
 
     @property
     def row_owners(self) -> tuple[tuple[str, ...], ...]:
         """The one task of each of the r stacked rows."""
-        return tuple((task,) for task, own in zip(self.names, self.labels, strict=True) for _ in own)
+        return tuple((task,) for task, labels in zip(self.names, self.labels, strict=True) for _ in labels)
 
     @property
     def shared(self) -> NDArray[np.bool_]:
@@ -136,7 +138,7 @@ class Alignment:
         """Whether row i of the general space is label i of the stacked heads, as in `counts.row_names`."""
         rows = self.matrix.sum(axis=0)
         return self.label_owners == counts.row_owners and all(
-            np.array_equal(rows[own, own], np.eye(own.stop - own.start)) for own in counts.slices
+            np.array_equal(rows[part, part], np.eye(part.stop - part.start)) for part in counts.slices
         )
 
 

@@ -214,8 +214,8 @@ def align_mapping(counts: LabelCounts, reason: str, file: str) -> Alignment:
 def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[str]]) -> FittedMapping:
     """The mapping over tasks of these names and labels.
 
-    Rows of other tasks are left out and told, and so are rows of labels that training does not show: a small
-    share of the sentences may lack some. Raises ConfigError where no row is left.
+    Rows of other tasks are left out and noted, and so are rows of labels that training does not show: a small
+    fraction of the sentences may lack some. Raises ConfigError where no row is left.
     """
     known = dict(zip(names, labels, strict=True))
     weights = {
@@ -237,10 +237,10 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
     owners = {general: tuple(task for task in names if (task, general) in pairs) for _, _, general in weights}
     notes = [*_left_out(mapping, known)]
     if alone:
-        labels_told = first_of([f"{task}:{label}" for task, label in alone])
+        kept_labels = first_of([f"{task}:{label}" for task, label in alone])
         notes.append(
             f"{mapping.name} does not name {plural(len(alone), 'label')} of this run, which keep general "
-            f"rows of their own: {labels_told}."
+            f"rows of their own: {kept_labels}."
         )
     if all(len(tasks) == 1 for tasks in owners.values()):
         notes.append(

@@ -39,7 +39,7 @@ MAX_TRACE = 3000.0
 
 
 class PaperPrior:
-    """The published MRN: penalty λ · <W, P_t ×1 P_l ×2 P_f ×3 W>, all precisions updated at once."""
+    """The program's penalty λ · <W, P_t ×1 P_l ×2 P_f ×3 W>, all precisions updated at once."""
 
     def __init__(self, alignment: Alignment, settings: PriorSettings, device: torch.device) -> None:
         self._settings = settings
