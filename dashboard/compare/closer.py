@@ -106,10 +106,8 @@ def _class_table(rows: Sequence[ClassRow]) -> None:
                 line[f"{letter} {name}"] = 100 * side[number].mean if side else None
             sd = side["f1"].sd if side else None
             line[f"{letter} ±"] = None if sd is None else 100 * sd
-        paired = row.difference
-        line["A − B"] = None if paired is None else points(paired.mean)
-        known = paired is not None and paired.low is not None and paired.high is not None
-        line["± 95%"] = 50 * (paired.high - paired.low) if known else None  # type: ignore[union-attr,operator]
+        line["A − B"] = None if row.difference is None else points(row.difference.mean)
+        line["± 95%"] = None if row.half_interval is None else 100 * row.half_interval
         line["p"] = p_text(row.p)
         lines.append(line)
     number_column = st.column_config.NumberColumn

@@ -39,6 +39,14 @@ class ClassRow:
     difference: PairedDifference | None
     p: float | None
 
+    @property
+    def half_interval(self) -> float | None:
+        """Half of the 95% interval of the difference, where there is one."""
+        paired = self.difference
+        if paired is None or paired.low is None or paired.high is None:
+            return None
+        return (paired.high - paired.low) / 2
+
 
 def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[int, Report]:
     """Each seed's report on that task."""

@@ -62,15 +62,6 @@ def test_every_mode_is_told_in_numbers(mode: str, size: int, open_page: Open, fi
     assert f"from 1 to {size}" in words(app)
 
 
-def test_numbers_follow_the_step(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.mrn[0]))
-    last = table(app, "At this step")
-    steps = [key.step for key in Store.open().snapshots(finished.mrn[0])]
-    earlier = table(open_page("relations", run=str(finished.mrn[0]), step=str(steps[2])), "At this step")
-    assert list(map(list, earlier["Over training"])) == list(map(list, last["Over training"]))
-    assert (earlier["At this step"] != last["At this step"]).sum() >= 4
-
-
 def test_a_run_that_logged_no_numbers_is_measured(open_page: Open) -> None:
     store = Store.open()
     run_id = claimed(store)

@@ -166,29 +166,24 @@ def keys(*steps: int) -> list[SnapshotKey]:
     return [SnapshotKey(step, step / 10) for step in steps]
 
 
-def test_runs_of_the_same_steps_are_aligned_exactly() -> None:
-    a, b = run_with(1, 100), run_with(2, 100)
-    steps = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 50, 100)})
-    assert steps.exact
-    assert not steps.cut
-    assert steps.steps == (1, 50, 100)
-    assert steps.at(None) == 2
-    assert steps.at(60) == 1
-    assert steps.only(1).steps == (50,)
-
-
-def test_runs_of_other_lengths_are_aligned_by_share() -> None:
-    a, b = run_with(1, 100), run_with(2, 1000)
-    steps = aligned([a, b], {1: keys(1, 50, 100), 2: keys(1, 260, 510, 760, 1000)})
-    assert not steps.exact
-    assert [key.step for key in steps.keys[1]] == [1, 510, 1000]
-
-
-def test_no_run_is_shown_beyond_what_all_have_reached() -> None:
-    a, live = run_with(1, 100), run_with(2, 100)
-    steps = aligned([a, live], {1: keys(1, 25, 50, 75, 100), 2: keys(1, 25, 50)})
-    assert steps.cut
-    assert steps.steps == (1, 25, 50)
+@pytest.mark.parametrize(
+    ("first", "second", "total", "shown", "beside", "exact", "cut"),
+    [
+        ((1, 50, 100), (1, 50, 100), 100, (1, 50, 100), [1, 50, 100], True, False),
+        ((1, 50, 100), (1, 260, 510, 760, 1000), 1000, (1, 50, 100), [1, 510, 1000], False, False),
+        # No run is shown beyond what all have reached.
+        ((1, 25, 50, 75, 100), (1, 25, 50), 100, (1, 25, 50), [1, 25, 50], True, True),
+    ],
+)
+def test_runs_are_aligned_by_share_of_training(
+    first: tuple[int, ...], second: tuple[int, ...], total: int, shown: tuple[int, ...], beside: list[int],
+    exact: bool, cut: bool,
+) -> None:  # fmt: skip
+    runs = [run_with(1, 100), run_with(2, total)]
+    steps = aligned(runs, {1: keys(*first), 2: keys(*second)})
+    assert (steps.steps, [key.step for key in steps.keys[1]]) == (shown, beside)
+    assert (steps.exact, steps.cut) == (exact, cut)
+    assert (steps.at(None), steps.at(60), steps.only(1).steps) == (2, 2 if cut else 1, shown[1:2])
 
 
 # Pictures
