@@ -167,13 +167,13 @@ def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
 
 def _versions() -> dict[str, str]:
     """Python and the packages that matter most, `missing` where one is not installed."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            found[package] = "missing"
-    return found
+            versions[package] = "missing"
+    return versions
 
 
 def _store_facts(store: Store) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def open_to_all(address: str | None) -> str:
 
 def reachable_dashboards() -> dict[int, list[str]]:
     """The dashboards of this user that other machines can reach: process number and where each listens."""
-    found = {}
+    dashboards = {}
     for process in psutil.process_iter():
         try:
             if any(part.replace("\\", "/").endswith(_DASHBOARD) for part in process.cmdline()):
@@ -313,10 +313,10 @@ def reachable_dashboards() -> dict[int, list[str]]:
                     if connection.status == psutil.CONN_LISTEN and not is_local(connection.laddr.ip)
                 ]
                 if open_:
-                    found[process.pid] = open_
+                    dashboards[process.pid] = open_
         except (psutil.AccessDenied, psutil.NoSuchProcess):
             continue  # another user's, or just ended
-    return found
+    return dashboards
 
 
 def check_exposure() -> Iterator[Finding]:
