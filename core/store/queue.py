@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, case, delete, exists, func, or_, select, update
 
 from core.paths import log_path
 from core.store.database import Database
@@ -20,6 +20,13 @@ _SCHEDULER = "scheduler "
 _NOW = "now"
 _IS_QUEUED = runs.c.state == RunState.QUEUED.value
 _CLAIM_ORDER = (runs.c.priority.desc(), runs.c.id)
+# Built once, as it is long; the other columns that it sets come with its parameters.
+_TAKE = (
+    update(runs)
+    .where(runs.c.id == bindparam("queued_id"), _IS_QUEUED)
+    .values(revision=runs.c.revision + 1)
+    .returning(runs)
+)
 
 
 class Queue(Database):
@@ -60,10 +67,8 @@ class Queue(Database):
                 "log": str(log_path(run_id)),
                 "waiting_for": None,
                 "engine_job": engine_job,
-                "revision": runs.c.revision + 1,
             }
-            take = update(runs).where(runs.c.id == run_id, _IS_QUEUED).values(**values).returning(runs)
-            row = connection.execute(take).one_or_none()
+            row = connection.execute(_TAKE, {"queued_id": run_id, **values}).one_or_none()
             if row is None:
                 return None  # another worker was faster, on a database that locks no rows
             message = f"Started by process {owner.pid} on {owner.host}."

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 from sqlalchemy import (
     JSON,
     ColumnElement,
@@ -42,6 +43,7 @@ _FACTS = TypeAdapter(RunFacts)
 _NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
 _LONGEST_TAG = 50
+_COLUMNS = tuple(runs.c.keys())
 
 
 def datetime_of(seconds: float | None) -> datetime | None:
@@ -330,7 +332,7 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
     A run that cannot be read must not hide all others: what can be read of it is then shown unchecked.
     """
     try:
-        stored = json.loads(text)
+        stored = from_json(text)  # several times as fast as the json module's
     except (TypeError, ValueError):
         return _checked(text if isinstance(text, str) else "")
     seed = stored.get("seed") if isinstance(stored, dict) else None
@@ -338,7 +340,7 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
         return _checked(text)
     # Checking a description costs far more than parsing it, and the seeds of a configuration differ in
     # nothing else.
-    config, problem = _checked(json.dumps(stored | {"seed": 0}))
+    config, problem = _checked(to_json(stored | {"seed": 0}, inf_nan_mode="constants").decode())
     return config.model_copy(update={"seed": seed}), problem
 
 
@@ -375,6 +377,7 @@ def _has_type_of(field: str, value: Any) -> bool:
     return isinstance(value, bool if "bool" in annotation else str)
 
 
+@lru_cache(maxsize=1000)
 def _tags_of(text: str) -> tuple[str, ...]:
     try:
         stored = json.loads(text)
@@ -389,44 +392,47 @@ def _int(value: Any) -> int | None:
 
 def run_of(row: Row[Any]) -> Run:
     """The Run of a row of `runs`, without its facts. SQLite keeps any type in any column."""
-    config, problem = parse_config(row.config)
+    column = dict(zip(_COLUMNS, row, strict=True))  # a Row's attributes are ten times as slow
+    config, problem = parse_config(column["config"])
     error = None
-    if row.error_type is not None:
-        message, traceback = row.error_message or "", row.error_traceback or ""
-        error = ErrorInfo(row.error_type, message, traceback, row.error_exit_code)
+    if column["error_type"] is not None:
+        message, traceback = column["error_message"] or "", column["error_traceback"] or ""
+        error = ErrorInfo(column["error_type"], message, traceback, column["error_exit_code"])
     owner = None
-    if row.owner_pid is not None:
-        owner = Owner(row.owner_host, row.owner_pid, row.owner_started, row.owner_boot)
+    if column["owner_pid"] is not None:
+        owner = Owner(
+            column["owner_host"], column["owner_pid"], column["owner_started"], column["owner_boot"]
+        )
     return Run(
-        id=row.id,
+        id=column["id"],
         config=config,
-        configuration_id=row.configuration_id,
-        sweep=row.sweep,
-        state=RunState(row.state),
-        created_at=datetime_of(row.created_at) or NO_TIME,
-        started_at=datetime_of(row.started_at),
-        finished_at=datetime_of(row.finished_at),
+        configuration_id=column["configuration_id"],
+        sweep=column["sweep"],
+        state=RunState(column["state"]),
+        created_at=datetime_of(column["created_at"]) or NO_TIME,
+        started_at=datetime_of(column["started_at"]),
+        finished_at=datetime_of(column["finished_at"]),
         owner=owner,
-        heartbeat_at=datetime_of(row.heartbeat_at),
-        heartbeat_due=datetime_of(row.heartbeat_due),
-        step=_int(row.step) or 0,
-        total_steps=_int(row.total_steps),
-        epoch=row.epoch if type(row.epoch) is float and math.isfinite(row.epoch) else 0.0,
-        progress_at=datetime_of(row.progress_at),
-        best_epoch=_int(row.best_epoch),
-        checkpoint=row.checkpoint,
-        log=row.log,
+        heartbeat_at=datetime_of(column["heartbeat_at"]),
+        heartbeat_due=datetime_of(column["heartbeat_due"]),
+        step=_int(column["step"]) or 0,
+        total_steps=_int(column["total_steps"]),
+        epoch=column["epoch"] if type(column["epoch"]) is float and math.isfinite(column["epoch"]) else 0.0,
+        progress_at=datetime_of(column["progress_at"]),
+        best_epoch=_int(column["best_epoch"]),
+        checkpoint=column["checkpoint"],
+        log=column["log"],
         error=error,
         facts=_NO_FACTS,
-        attempt=row.attempt,
-        stop_requested_at=datetime_of(row.stop_requested_at),
-        archived_at=datetime_of(row.archived_at),
-        note=row.note,
-        tags=_tags_of(row.tags),
+        attempt=column["attempt"],
+        stop_requested_at=datetime_of(column["stop_requested_at"]),
+        archived_at=datetime_of(column["archived_at"]),
+        note=column["note"],
+        tags=_tags_of(column["tags"]),
         config_problem=problem,
-        priority=row.priority,
-        retries=row.retries,
-        waiting_for=row.waiting_for,
-        engine_job=row.engine_job,
-        saved_step=_int(row.saved_step),
+        priority=column["priority"],
+        retries=column["retries"],
+        waiting_for=column["waiting_for"],
+        engine_job=column["engine_job"],
+        saved_step=_int(column["saved_step"]),
     )

@@ -125,23 +125,21 @@ def _write_on(url: str, run_id: int, acknowledged: Path, stop: Path) -> None:
     store.close()
 
 
-def test_four_writers_keep_writing(url: str, tmp_path: Path) -> None:
+def test_writers_keep_writing(url: str, tmp_path: Path) -> None:
     """All that was acknowledged before a backup began is in it, in whole batches; nothing stops meanwhile."""
     store = Store.open(url)
-    ids = [claimed(store) for _ in range(4)]
+    ids = [claimed(store) for _ in range(2)]
     told, stop = {run_id: tmp_path / f"acknowledged-{run_id}" for run_id in ids}, tmp_path / "stop"
     with started(_write_on, [(url, run_id, told[run_id], stop) for run_id in ids], stop=stop.touch) as wait:
         wait(lambda: all(path.exists() for path in told.values()))
-        for number in range(2):
-            before = {run_id: int(path.read_text()) for run_id, path in told.items()}
-            wait(lambda before=before: all(int(told[i].read_text()) > before[i] for i in ids))
-            before = {run_id: int(path.read_text()) for run_id, path in told.items()}
-            back_up(store, str(tmp_path / f"{number}.db"))
-            copy = Store.open(f"sqlite:///{tmp_path / f'{number}.db'}")
-            for curve in copy.metrics(ids, LOSS):
-                assert len(curve.step) >= before[curve.run_id]
-                assert curve.step.tolist() == list(range(len(curve.step)))
-                assert len(curve.step) % 20 == 0, "half of a batch was copied"
-            assert copy.health().problems == ()
-            copy.close()
+        before = {run_id: int(path.read_text()) for run_id, path in told.items()}
+        back_up(store, str(tmp_path / "copy.db"))
+        wait(lambda: all(int(told[run_id].read_text()) > before[run_id] for run_id in ids))
+    copy = Store.open(f"sqlite:///{tmp_path / 'copy.db'}")
+    for curve in copy.metrics(ids, LOSS):
+        assert len(curve.step) >= before[curve.run_id]
+        assert curve.step.tolist() == list(range(len(curve.step)))
+        assert len(curve.step) % 20 == 0, "half of a batch was copied"
+    assert copy.health().problems == ()
+    copy.close()
     store.close()

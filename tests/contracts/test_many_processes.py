@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from core.store import MetricKey, Owner, RunState, Store
-from tests.making import OWNER, claimed, config, step_metrics
+from tests.making import claimed, config, step_metrics
 from tests.patience import PATIENCE_S
 from tests.several import PROCESSES, started, together
 
@@ -58,27 +58,27 @@ def test_processes_race_on_a_new_store(url: str) -> None:
     store.close()
 
 
-def test_eight_writers_lose_no_row(url: str) -> None:
+def test_four_writers_lose_no_row(url: str) -> None:
     store = Store.open(url)
-    ids = [claimed(store) for _ in range(8)]
+    ids = [claimed(store) for _ in range(4)]
     together(_write, [(url, run_id, 10, 20) for run_id in ids])
     with store.transaction(write=False) as connection:
-        assert connection.execute(text("SELECT count(*) FROM metrics")).scalar_one() == 8 * 10 * 20 * 4
+        assert connection.execute(text("SELECT count(*) FROM metrics")).scalar_one() == 4 * 10 * 20 * 4
     for series in store.metrics(ids, MetricKey("", "train", "loss")):
         assert series.step.tolist() == list(range(200))
         assert set(series.value.tolist()) == {float(series.run_id)}
     store.close()
 
 
-def test_sixteen_processes_claim_every_run_exactly_once(quick_url: str) -> None:
+def test_eight_processes_claim_every_run_exactly_once(quick_url: str) -> None:
     store = Store.open(quick_url)
-    ids = store.add_runs([config(seed=seed) for seed in range(2000)])
-    urgent = ids[1000:1100]
+    ids = store.add_runs([config(seed=seed) for seed in range(400)])
+    urgent = ids[200:250]
     store.set_priority(urgent, 5)
     taken = PROCESSES.Queue()
     claims: dict[int, list[int]] = {}
-    with started(_claim_all, [(quick_url, number, taken) for number in range(16)]):
-        for _ in range(16):  # before they are waited for: a full queue holds its process back
+    with started(_claim_all, [(quick_url, number, taken) for number in range(8)]):
+        for _ in range(8):  # before they are waited for: a full queue holds its process back
             number, mine = taken.get(timeout=PATIENCE_S)
             claims[number] = mine
     counted = Counter(run_id for mine in claims.values() for run_id in mine)
@@ -91,8 +91,8 @@ def test_sixteen_processes_claim_every_run_exactly_once(quick_url: str) -> None:
     }
     last_urgent = max(run.started_at for run in runs if run.id in urgent and run.started_at is not None)
     before = [run for run in runs if run.started_at is not None and run.started_at < last_urgent]
-    assert len(before) <= len(urgent) + 16, "runs of lower priority were claimed first"
-    assert store.counts()[RunState.RUNNING] == 2000
+    assert len(before) <= len(urgent) + 8, "runs of lower priority were claimed first"
+    assert store.counts()[RunState.RUNNING] == 400
     store.close()
 
 
@@ -104,11 +104,7 @@ def test_a_pause_holds_all_of_them_back(url: str) -> None:
     together(_claim_all, [(url, number, taken) for number in range(3)])
     assert [taken.get(timeout=PATIENCE_S)[1] for _ in range(3)] == [[], [], []]
     store.unpause_queue()
-    store.drain("here")
     together(_claim_all, [(url, 4, taken)])
-    assert taken.get(timeout=PATIENCE_S) == (4, [])
-    store.undrain("here")
-    together(_claim_all, [(url, 5, taken)])
     assert len(taken.get(timeout=PATIENCE_S)[1]) == 10
     store.close()
 
@@ -153,16 +149,5 @@ def test_a_read_sees_one_moment(url: str) -> None:
         assert first.counts()[RunState.QUEUED] == 1
     thread.join()
     assert [run.id for run in first.runs()] == [run_id]
-    first.close()
-    second.close()
-
-
-def test_a_worker_of_another_store_object_is_seen_at_once(url: str) -> None:
-    first, second = Store.open(url), Store.open(url)
-    (run_id,) = first.add_runs([config()])
-    assert [run.state for run in first.runs()] == [RunState.QUEUED]
-    assert second.claim(OWNER, 15) is not None
-    assert [run.state for run in first.runs()] == [RunState.RUNNING]
-    assert first.run(run_id) == second.run(run_id)
     first.close()
     second.close()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import NotOwner, RunNotFound
-from core.store import RESTARTABLE, RunState, SnapshotKey, Store
+from core.store import RESTARTABLE, Owner, RunState, SnapshotKey, Store
 from tests.making import (
     OTHER,
     OWNER,
@@ -50,15 +50,6 @@ class TestOrder:
         store.set_priority([first], -1)
         assert claim_all(store) == [third, second, first]
         store.set_priority([], 4)
-
-    def test_one_run_may_be_asked_for(self, store: Store) -> None:
-        first, second = store.add_runs([config(), config(seed=2)], priority=2)
-        run = store.claim(OWNER, due_in=15, run_id=second)
-        assert run is not None
-        assert run.id == second
-        assert store.claim(OTHER, due_in=15, run_id=second) is None
-        assert store.claim(OTHER, due_in=15, run_id=999) is None
-        assert store.state(first) is RunState.QUEUED
 
 
 class TestHeldBack:
@@ -178,13 +169,6 @@ class TestAgain:
         assert run.note == "Keep an eye on it."
         assert "to be resumed" in store.events(run_id)[-1].message
 
-    def test_a_resumed_run_without_a_saved_state_is_at_its_beginning(self, store: Store) -> None:
-        run_id = claimed(store)
-        store.set_progress(run_id, 12, 1.2, 40, OWNER)
-        store.finish(run_id, RunState.LOST)
-        store.requeue(run_id, resume=True)
-        assert (store.run(run_id).step, store.run(run_id).epoch) == (0, 0.0)
-
     def test_steps_made_again_are_on_record_already(self, store: Store) -> None:
         run_id = claimed(store, RunState.RUNNING)
         store.add_metrics(run_id, [step_metrics(step, loss=step) for step in (1, 2, 3)], OWNER)
@@ -215,3 +199,61 @@ class TestAgain:
         assert store.run(run_id).progress_at is None
         store.heartbeat(run_id, OWNER, due_in=15, moved=True)
         assert store.run(run_id).progress_at == datetime.fromtimestamp(clock.now, UTC)
+
+
+ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
+
+
+def test_machines_that_train(store: Store, clock: Clock) -> None:
+    assert store.machines() == []
+    began = clock.now
+    claimed(store)
+    clock.now += 60
+    second = claimed(store)
+    store.request_stop(second)
+    clock.now += 5
+    store.add_runs([config(seed=5)])
+    assert store.claim(ELSEWHERE, due_in=15)
+    clock.now += 5
+    store.heartbeat(second, OWNER, due_in=15)
+    here, there = store.machines()
+    assert (here.host, here.training, there.host, there.training) == ("here", 2, "there", 1)
+    assert (here.since, here.heard) == tuple(datetime.fromtimestamp(began + after, UTC) for after in (0, 70))
+    store.finish(second, RunState.CANCELLED)
+    assert [one.training for one in store.machines()] == [1, 1]
+
+
+def test_launches_under_way(store: Store) -> None:
+    old = store.add_runs([config(seed=seed) for seed in range(3)], "old")
+    new = store.add_runs([config(seed=seed) for seed in range(4)], "new", priority=2)
+    store.add_runs([config()])
+    for run in new[:2]:
+        assert store.claim(OWNER, due_in=15, run_id=run)
+    store.mark_lost(new[0], "It went away.")
+    first, second = store.launches()
+    assert (first.name, first.newest, first.priority) == ("new", new[-1], 2)
+    counted = {state: count for state, count in first.counts.items() if count}
+    assert counted == {RunState.QUEUED: 2, RunState.RUNNING: 1, RunState.LOST: 1}
+    assert (second.name, second.counts[RunState.QUEUED], second.priority) == ("old", 3, 0)
+    assert store.launched("new", {RunState.LOST, RunState.RUNNING}) == new[:2]
+    for run in old:
+        store.request_stop(run)
+    assert [one.name for one in store.launches()] == ["new"]
+    for run in new[1:]:
+        store.request_stop(run)
+    store.finish(new[1], RunState.CANCELLED)
+    assert [one.name for one in store.launches()] == ["new"]  # one of its runs is lost, and to be resumed
+    store.archive(new)
+    assert store.launches() == []
+
+
+def test_what_goes_before_a_run(store: Store) -> None:
+    ids = store.add_runs([config(seed=seed) for seed in range(4)])
+    assert [store.ahead_of(run) for run in ids] == [0, 1, 2, 3]
+    store.set_priority([ids[2]], 1)
+    assert [store.ahead_of(run) for run in ids] == [1, 2, 0, 3]
+    assert store.next_queued(2) == [ids[2], ids[0]]
+    store.set_priority([ids[0]], -1)
+    assert [store.ahead_of(run) for run in ids] == [3, 1, 0, 2]
+    assert store.claim(OWNER, due_in=15)
+    assert store.ahead_of(ids[2]) == 0

@@ -100,11 +100,6 @@ def test_a_lock_held_too_long_is_told(url: str, monkeypatch: pytest.MonkeyPatch)
     store.close()
 
 
-def test_passwords_are_not_shown() -> None:
-    parsed = engine.parse_url("postgresql://lab:secret@host/runs")
-    assert "secret" not in parsed.render_as_string(hide_password=True)
-
-
 def test_relative_paths_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = Store.open("sqlite:///here.db")

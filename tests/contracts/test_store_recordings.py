@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from core.records import Snapshot, StepMetrics
 from core.store import MetricKey, SnapshotKey, Store
 from tests.making import claimed, epoch_metrics, relations, snapshot, split_result, step_metrics
 
-LOSS = MetricKey("", "train", "loss")
+LOSS, OF_NER = MetricKey("", "train", "loss"), MetricKey("ner", "train", "loss")
 
 
 class TestMetrics:
@@ -54,6 +53,8 @@ class TestMetrics:
         store.add_metrics(run_id, [step_metrics(step, value) for step, value in enumerate(values)])
         (curve,) = store.metrics([run_id], LOSS)
         np.testing.assert_array_equal(curve.value, values)
+        (since,) = store.metrics_since({(run_id, LOSS): -1})
+        np.testing.assert_array_equal(since.value, values)
         store.add_metrics(run_id, [step_metrics(9, math.nan)])
         assert math.isnan(store.latest_metrics([run_id], LOSS)[run_id])
         assert store.best_metrics([run_id], LOSS) == {run_id: 2.0}
@@ -77,6 +78,25 @@ class TestMetrics:
         store.add_metrics(run_id, [step_metrics(1)])
         assert store.last_metric_steps([run_id]) == {run_id: 1}
 
+    def test_each_curve_from_its_own_step(self, store: Store) -> None:
+        first, second = claimed(store), claimed(store)
+        for run_id in (first, second):
+            store.add_metrics(run_id, [step_metrics(step, loss=run_id + step) for step in range(1, 6)])
+        steps = {(second, OF_NER): 4, (first, LOSS): 2, (second, LOSS): 5, (first, OF_NER): -1}
+        found = {(one.run_id, one.key): one for one in store.metrics_since(steps)}
+        assert {curve: one.step.tolist() for curve, one in found.items()} == {
+            (first, LOSS): [3, 4, 5],
+            (first, OF_NER): [1, 2, 3, 4, 5],
+            (second, OF_NER): [5],
+        }
+        assert found[second, OF_NER].value.tolist() == [(second + 5) / 2]
+        assert found[first, LOSS].seconds.tolist() == [1.5, 2, 2.5]
+
+    def test_what_nobody_has_logged_is_left_out(self, store: Store) -> None:
+        run_id = claimed(store)
+        assert store.metrics_since({}) == []
+        assert store.metrics_since({(run_id, MetricKey("pos", "train", "height")): -1, (99, LOSS): -1}) == []
+
     def test_last_and_best(self, store: Store) -> None:
         first, second, third = claimed(store), claimed(store), claimed(store)
         store.add_metrics(first, [epoch_metrics(10 * epoch, epoch, 0.9 - epoch / 10) for epoch in (1, 2)])
@@ -93,27 +113,6 @@ class TestMetrics:
     def test_orphans_are_refused(self, store: Store) -> None:
         with pytest.raises(IntegrityError, match=r"(?i)foreign key"), store.transaction() as connection:
             connection.execute(text("INSERT INTO facts (run_id, facts) VALUES (777, '{}')"))
-
-    def test_threads_share_a_store(self, store: Store) -> None:
-        ids = [claimed(store) for _ in range(4)]
-        failures: list[BaseException] = []
-
-        def write(run_id: int) -> None:
-            try:
-                for start in range(0, 60, 10):
-                    store.add_metrics(run_id, [step_metrics(step) for step in range(start, start + 10)])
-                    store.runs()
-            except BaseException as error:  # noqa: BLE001 - handed to the test's own thread below
-                failures.append(error)
-
-        threads = [threading.Thread(target=write, args=(run_id,)) for run_id in ids]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
-        assert store.last_metric_steps(ids) == dict.fromkeys(ids, 59)
-        assert [len(one.step) for one in store.metrics(ids, LOSS)] == [60] * 4
 
 
 class TestArtefacts:
@@ -171,17 +170,6 @@ class TestArtefacts:
         assert store.relations(run_id)[0] == SnapshotKey(20, 2.0)
         with pytest.raises(StoreError, match="step 15"):
             store.relations(run_id, 15)
-
-    def test_features_of_any_scale(self, store: Store) -> None:
-        run_id = claimed(store)
-        plain = relations(features=64)
-        factor = np.array(plain.feature_factor)
-        factor[0] *= 1e8
-        wild = type(plain)(1e-90 * plain.task, 1e90 * plain.label, factor, 0.0)
-        store.add_snapshot(run_id, Snapshot(1, 0.1, wild))
-        _, stored = store.relations(run_id, 1)
-        for mode in ("task", "label", "feature"):
-            np.testing.assert_allclose(stored.correlation(mode), wild.correlation(mode), atol=1e-3)
 
     def test_what_is_no_number_is_kept(self, store: Store) -> None:
         run_id = claimed(store)
