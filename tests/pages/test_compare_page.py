@@ -229,7 +229,7 @@ def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> 
     assert not app.exception
     shown = app.table[0].value[["Parameters", "Trained", "Peak memory", "Time per seed"]]
     assert [[text.replace("\u00a0", " ") for text in row] for row in shown.to_numpy().tolist()] == [
-        ["108.3M", "7,800", "1.50 GB (cuda)", "95 s"],
+        ["108.3M", "7,800", "1.50 GB (cuda)", "2 min"],
         ["–"] * 4,
     ]
     assert "summed over tasks" in captions(app)
