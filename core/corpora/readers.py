@@ -147,12 +147,12 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
     Raises CorpusError with file, line and what was expected.
     """
     lines = read_lines(path)
-    apart = _apart(lines)
+    separator = _separator(lines)
     rows: list[str] = []
     bounds = [0]
     docstarts = 0
     for line in lines:
-        if line and not (_DOCSTART in line and _is_docstart(line, apart)):
+        if line and not (_DOCSTART in line and _is_docstart(line, separator)):
             rows.append(line)
             continue
         docstarts += bool(line)
@@ -162,10 +162,10 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
         raise CorpusError(f"{path} holds no sentence; it must hold at least one.")
     if len(rows) > bounds[-1]:
         bounds.append(len(rows))
-    width = len(columns) if columns else len(_fields(rows[0], apart))
-    fields = _all_fields(rows, apart, width)
+    width = len(columns) if columns else len(_fields(rows[0], separator))
+    fields = _all_fields(rows, separator, width)
     if fields is None:
-        raise CorpusError(f"{path}, line {next(_problems(lines, apart, columns))}")
+        raise CorpusError(f"{path}, line {next(_problems(lines, separator, columns))}")
     return Table(tuple(fields[place::width] for place in range(width)), bounds, docstarts)
 
 
@@ -176,8 +176,8 @@ def usual_rows(path: Path) -> Table | None:
     mistakes still counts: this tells whether it is a table, `read_table` what is wrong with it.
     """
     lines = read_lines(path)
-    apart = _apart(lines)
-    rows = [_fields(line, apart) for line in lines if line.strip()]
+    separator = _separator(lines)
+    rows = [_fields(line, separator) for line in lines if line.strip()]
     rows = [row for row in rows if row and row[0] != _DOCSTART]
     width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     if not 2 <= width <= _MOST_COLUMNS or count < max(_LEAST_ROWS, _USUAL * len(rows)):
@@ -186,36 +186,36 @@ def usual_rows(path: Path) -> Table | None:
     return Table(tuple(list(column) for column in zip(*usual, strict=True)), (0, count), 0)
 
 
-def _apart(lines: list[str]) -> str:
-    """What sets the columns of these lines apart. Takes away the spaces around lines that mean nothing."""
+def _separator(lines: list[str]) -> str:
+    """What separates the columns of these lines. Takes away the spaces around lines that mean nothing."""
     first = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
-    apart = "\t" if first < len(lines) and "\t" in lines[first] else " "
-    end = first if apart == "\t" else len(lines)
+    separator = "\t" if first < len(lines) and "\t" in lines[first] else " "
+    end = first if separator == "\t" else len(lines)
     lines[:end] = [line.strip(" ") for line in lines[:end]]
-    return apart
+    return separator
 
 
-def _is_docstart(line: str, apart: str) -> bool:
+def _is_docstart(line: str, separator: str) -> bool:
     """Whether a line is left out; one with a zero byte is not, so that it is told of."""
-    return _fields(line, apart)[0] == _DOCSTART and "\0" not in line
+    return _fields(line, separator)[0] == _DOCSTART and "\0" not in line
 
 
-def _fields(line: str, apart: str) -> list[str]:
-    if apart == "\t":
+def _fields(line: str, separator: str) -> list[str]:
+    if separator == "\t":
         return [field.strip(" ") for field in line.split("\t")]
     return [field for field in line.split(" ") if field]
 
 
-def _all_fields(rows: Sequence[str], apart: str, width: int) -> list[str] | None:
+def _all_fields(rows: Sequence[str], separator: str, width: int) -> list[str] | None:
     """The fields of all rows, one after the other; None where a row has not so many, or one with nothing."""
     text = "\n".join(rows)
-    if apart == " " and "  " in text:
+    if separator == " " and "  " in text:
         text = _SPACES.sub(" ", text)
         rows = text.split("\n")
-    fields = text.replace("\n", apart).split(apart)
-    if apart == "\t" and " " in text:
+    fields = text.replace("\n", separator).split(separator)
+    if separator == "\t" and " " in text:
         fields = [field.strip(" ") for field in fields]
-    widths = set(map(methodcaller("count", apart), rows))
+    widths = set(map(methodcaller("count", separator), rows))
     is_regular = widths == {width - 1} and width <= _MOST_COLUMNS
     if not is_regular or "" in fields or "\0" in text or not all(map(str.strip, rows)):
         return None
@@ -223,9 +223,9 @@ def _all_fields(rows: Sequence[str], apart: str, width: int) -> list[str] | None
     return list(map(intern, fields))
 
 
-def _problems(lines: Sequence[str], apart: str, columns: Sequence[str] | None) -> Iterator[str]:
+def _problems(lines: Sequence[str], separator: str, columns: Sequence[str] | None) -> Iterator[str]:
     """What is wrong with a file's lines, from the first on, each with its number."""
-    name = "tabs" if apart == "\t" else "spaces"
+    name = "tabs" if separator == "\t" else "spaces"
     expected, expectation = (len(columns), f"({', '.join(columns)})") if columns else (0, "")
     for number, line in enumerate(lines, start=1):
         if line and not line.strip():
@@ -235,7 +235,7 @@ def _problems(lines: Sequence[str], apart: str, columns: Sequence[str] | None) -
             )
         if "\0" in line:
             yield f"{number}: holds a zero byte; save the file as UTF-8 text."
-        fields = _fields(line, apart)
+        fields = _fields(line, separator)
         if not line or fields[0] == _DOCSTART:
             continue
         if not expected:

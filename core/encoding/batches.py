@@ -23,8 +23,8 @@ IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
 
 AT_ONCE = {"cpu": 2048, "cuda": 16_384}
-"""Subwords to predict at once, by the kind of device. On a processor larger batches are slower, for memory of
-that size goes back to the system after every layer; a GPU wants much to do at once."""
+"""Subwords to predict at once, by kind of device. On a CPU larger batches are slower: memory of that size
+goes back to the system after every layer."""
 
 _POOL = 50
 """Batches whose windows are sorted by length together: enough to pad little, few enough to stay random."""
@@ -53,11 +53,7 @@ class Batch:
     labels: Tensor
 
     def to(self, device: torch.device) -> Batch:
-        """This batch on a device.
-
-        From memory that its system does not move about: the copy would else wait for all that the device
-        was given to do before.
-        """
+        """This batch on a device, from pinned memory: the copy does not wait for the device's queued work."""
         if device.type == "cpu":
             return self
         moved = {
@@ -145,7 +141,7 @@ class Batches:
     def by_length(self, tokens: int | None = None) -> Iterator[Batch]:
         """One pass, longest windows first: for prediction, where order does not matter.
 
-        In batches of the size for training, or of at most so many subwords, padded, but at least one window.
+        In batches of the training size, or of at most `tokens` subwords with padding, at least one window.
         """
         order = self._by_length(np.arange(self._text.windows))
         if tokens is None:

@@ -16,15 +16,6 @@ from numpy.typing import NDArray
 
 from core.encoding.tokenizer import Pieces, SubwordTokenizer, offsets, places
 
-# Sentences longer than the encoder's limit, read in overlapping windows.
-#
-# Every word lies in at least one window and *belongs* to exactly one: the one where it has more context on
-# its
-# shorter side. Labels are learned and predicted where a word belongs, so joining windows again is nothing
-# but
-# reading words in order, and no word is ever without a prediction.
-
-
 OVERLAP = 0.25
 """Share of a window that the next one reads again, as context."""
 
@@ -40,11 +31,12 @@ class Window:
 
 
 def cut(lengths: Sequence[int], budget: int) -> list[Window]:
-    """Windows over words of these lengths in subwords, each at most `budget` subwords long.
+    """Overlapping windows over words of these lengths in subwords, each at most `budget` subwords long.
 
-    A word longer than the budget gets a window of its own (the caller cuts its tail off). The words that
-    belong to the windows are the words of the sentence, each once, in order. Raises ValueError for a
-    budget below 1.
+    Every word lies in at least one window and *belongs* to exactly one: the one where it has more context on
+    its shorter side. Labels are learned and predicted where a word belongs, so reading the words in order
+    joins the windows again. A word longer than the budget gets a window of its own (the caller cuts
+    its tail off). Raises ValueError for a budget below 1.
     """
     if budget < 1:
         raise ValueError(f"budget must be at least 1 subword, not {budget}")
@@ -61,12 +53,10 @@ def cut(lengths: Sequence[int], budget: int) -> list[Window]:
         # The next window begins `OVERLAP` of the budget before this one's end, but always further on.
         back = int(np.searchsorted(starts, ends[stop - 1] - int(budget * OVERLAP), side="left"))
         start = min(max(back, start + 1), stop)
-    borders = [0]
-    for (_, stop), (after, _) in itertools.pairwise(spans):
-        borders.append((after + stop) // 2)
-    borders.append(total)
+    borders = [0, *((after + stop) // 2 for (_, stop), (after, _) in itertools.pairwise(spans)), total]
     return [
-        Window(start, stop, borders[index], borders[index + 1]) for index, (start, stop) in enumerate(spans)
+        Window(start, stop, first, end)
+        for (start, stop), first, end in zip(spans, borders, borders[1:], strict=False)
     ]
 
 
@@ -146,7 +136,7 @@ def _windows(
     for long in np.flatnonzero(sentences[:, 2] - sentences[:, 1] > budget):
         count, first = sentences[long, 0], sentences[long, 3]
         windows = cut(pieces.counts[first : first + count].tolist(), budget)
-        cuts = [(one.own_stop - one.own_start, first + one.start, first + one.stop) for one in windows]
+        cuts = [(w.own_stop - w.own_start, first + w.start, first + w.stop) for w in windows]
         own, start, stop = np.asarray(cuts).T
         parts += [sentences[done:long, :3], np.stack([own, ends[start], ends[stop]], axis=1)]
         done = long + 1

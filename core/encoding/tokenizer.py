@@ -1,4 +1,8 @@
-"""A Transformers tokenizer as this project needs it: words in, subwords of each word out."""
+"""Tokenizers as this project needs them: words in, subwords of each word out.
+
+Training reads through Transformers, whose import takes seconds; pages read one sentence through `tokenizers`
+and `tokenizer.json`, without torch. A test holds both to the same subwords.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import EncoderError
-
-# Places in flat arrays: stretches of them, one after the other, without a loop over stretches.
 
 
 def offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -87,11 +90,11 @@ class SubwordTokenizer:
                 return_token_type_ids=False,
                 verbose=False,
             )
-            own = np.asarray(encoded["input_ids"][0], dtype=np.int32)
+            pieces = np.asarray(encoded["input_ids"][0], dtype=np.int32)
             of_word = np.asarray(encoded.word_ids(0), dtype=np.int64)
             count = np.bincount(of_word, minlength=len(some))
             dropped = np.flatnonzero(count == 0)
-            ids.append(np.insert(own, np.searchsorted(of_word, dropped), self.unknown).astype(np.int32))
+            ids.append(np.insert(pieces, np.searchsorted(of_word, dropped), self.unknown).astype(np.int32))
             counts.append(np.maximum(count, 1))
         return Pieces(np.concatenate(ids), np.concatenate(counts))
 
@@ -145,19 +148,11 @@ def _reads_words_alike(tokenizer: Any) -> bool:
     """Whether a pre-split word gives the same subwords alone, beside another, and within a text."""
 
     def split(*words: str) -> list[int]:
-        read: list[int] = tokenizer([words], is_split_into_words=True, add_special_tokens=False)["input_ids"][
-            0
-        ]
-        return read
+        read = tokenizer([words], is_split_into_words=True, add_special_tokens=False)
+        return list(read["input_ids"][0])
 
     within = tokenizer(" EU EU", add_special_tokens=False)["input_ids"]
     return bool(split("EU", "EU") == within == split("EU") * 2)
-
-
-# One sentence as an encoder's tokenizer reads it, from its `tokenizer.json`: without torch or Transformers.
-#
-# Training uses `core.encoding.tokenizer`, whose import takes seconds; a test holds both to the same
-# subwords.
 
 
 @dataclass(frozen=True)
@@ -187,15 +182,15 @@ class SubwordReader:
         """
         framed = self.inner.encode(["a"], is_pretokenized=True)
         frame = list(zip(framed.tokens, framed.ids, framed.special_tokens_mask, strict=True))
-        prefix = list(takewhile(lambda one: one[2], frame))
-        suffix = list(takewhile(lambda one: one[2], reversed(frame)))[::-1]
-        found = [Subword(text, id_, None, is_first=False) for text, id_, _ in prefix]
+        prefix = list(takewhile(itemgetter(2), frame))
+        suffix = list(takewhile(itemgetter(2), reversed(frame)))[::-1]
+        subwords = [Subword(text, id_, None, is_first=False) for text, id_, _ in prefix]
         for number, word in enumerate(words):
             read = self.inner.encode([word], is_pretokenized=True, add_special_tokens=False)
             pieces = list(zip(read.tokens, read.ids, strict=True))
             pieces = pieces or [(self.unknown, self.inner.token_to_id(self.unknown))]
-            found += [Subword(text, id_, number, place == 0) for place, (text, id_) in enumerate(pieces)]
-        return found + [Subword(text, id_, None, is_first=False) for text, id_, _ in suffix]
+            subwords += [Subword(text, id_, number, place == 0) for place, (text, id_) in enumerate(pieces)]
+        return subwords + [Subword(text, id_, None, is_first=False) for text, id_, _ in suffix]
 
 
 def load_subword_reader(file: Path) -> SubwordReader:
@@ -225,20 +220,19 @@ def _read_words_alike(description: dict[str, Any], settings: dict[str, Any]) -> 
     """Sets what training sets through Transformers: lower case as in tokenizer_config.json, and every
     word read as one that follows a space.
     """
-    for part in _parts(description):
+    for part in _steps(description):
         if part.get("type") == "BertNormalizer" and "do_lower_case" in settings:
             part["lowercase"] = bool(settings["do_lower_case"])
         if part.get("type") in ("ByteLevel", "RobertaProcessing") and "add_prefix_space" in part:
             part["add_prefix_space"] = True
 
 
-def _parts(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _steps(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of a tokenizer, those inside of sequences included."""
     steps = [description.get(name) for name in ("normalizer", "pre_tokenizer", "post_processor")]
     while steps:
         step = steps.pop()
         if isinstance(step, dict):
             yield step
-            steps += [
-                one for name in ("normalizers", "pretokenizers", "processors") for one in step.get(name, ())
-            ]
+            for name in ("normalizers", "pretokenizers", "processors"):
+                steps += step.get(name, ())

@@ -59,13 +59,8 @@ def _is_formula(part: str) -> bool:
     return part.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
 
 
-@pytest.mark.parametrize("text", LABELS)
-def test_labels_of_corpora_and_numbers_stay_as_they_are(text: str) -> None:
-    assert spreadsheet_cell(text) == text
-
-
-@pytest.mark.parametrize("value", [-1.5, 3, None, True])
-def test_what_is_no_text_stays_as_it_is(value: object) -> None:
+@pytest.mark.parametrize("value", [*LABELS, -1.5, 3, None, True])
+def test_labels_of_corpora_and_numbers_stay_as_they_are(value: object) -> None:
     assert spreadsheet_cell(value) is value
 
 
