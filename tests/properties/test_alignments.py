@@ -160,3 +160,19 @@ def _groups(alignment: Alignment) -> NDArray[np.int64]:
     facts = {"tasks": [{"name": task} for task in alignment.task_names], "meet": alignment.meet.tolist()}
     number = {task: index for index, tasks in enumerate(task_groups(facts)) for task in tasks}
     return np.array([number[task] for task in alignment.task_names])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40)
+@given(case=cases(), data=st.data())
+def test_the_order_of_tasks_does_not_matter(name: str, file: Path, case: Case, data: st.DataObject) -> None:
+    order = tuple(data.draw(st.permutations(list(case.tasks))))
+    one, other = aligned(name, case, file), aligned(name, case, file, order)
+    first, second = entries(one, case.counts()), entries(other, case.counts(order))
+    assert first.keys() == second.keys()
+    assert list(first.values()) == pytest.approx([second[key] for key in first])
+    places = [order.index(task) for task in case.tasks]
+    np.testing.assert_array_equal(one.meet, other.meet[np.ix_(places, places)])
+    assert one.impossible == other.impossible
+    owners = dict(zip(other.label_names, map(set, other.label_owners), strict=True))
+    assert dict(zip(one.label_names, map(set, one.label_owners), strict=True)) == owners

@@ -328,3 +328,48 @@ def test_correlation_of_a_zero_diagonal_is_zero_not_nan() -> None:
     covariance = np.array([[4.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 1.0]])
     expected = np.array([[1.0, 0, 1.0], [0, 0, 0], [1.0, 0, 1.0]])
     np.testing.assert_allclose(correlation(covariance), expected)
+
+
+@settings(max_examples=25)
+@given(problems, st.sampled_from(LEARNING), st.randoms(use_true_random=False))
+def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random: object) -> None:
+    """Tasks, labels and features in another order: the same covariances in that order, J as before."""
+    alignment, heads = problem(*case)
+    tasks, labels, _ = alignment.matrix.shape
+    order = {
+        mode: torch.tensor(random.sample(range(size), size))  # type: ignore[attr-defined] # hypothesis' Random
+        for mode, size in zip(MODES, (tasks, labels, heads.shape[1]), strict=True)
+    }
+    moved = Alignment(
+        name="moved",
+        reason="",
+        task_names=alignment.task_names,
+        label_names=alignment.label_names,
+        label_owners=alignment.label_owners,
+        matrix=alignment.matrix[order["task"].numpy()][:, order["label"].numpy()],
+    )
+    first, second = (make(name, one, heads.shape[1]) for one in (alignment, moved))
+    shuffled = heads[:, order["feature"]]
+    for _ in range(2):
+        first.update(heads)
+        second.update(shuffled)
+    there = covariances(second)
+    for mode, here in covariances(first).items():
+        torch.testing.assert_close(there[mode], here[order[mode]][:, order[mode]], rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(first.objective(heads), second.objective(shuffled), rtol=1e-9, atol=1e-8)
+    torch.testing.assert_close(first.penalty(heads), second.penalty(shuffled), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["relational", "map", "paper"])
+def test_disjoint_rows_never_relate_tasks(name: str) -> None:
+    alignment, heads = problem(5, (3, 2, 4), 6, "disjoint")
+    heads = heads.float() if name == "paper" else heads
+    prior = make(name, alignment, 6)
+    for _ in range(5):
+        prior.update(heads)
+    relations = prior.relations()
+    assert relations is not None
+    np.testing.assert_allclose(relations.correlation("task"), np.eye(3), atol=1e-6)
+    owner = np.repeat([0, 1, 2], [3, 2, 4])
+    between = owner[:, None] != owner[None, :]
+    np.testing.assert_allclose(relations.correlation("label")[between], 0, atol=1e-6)

@@ -20,8 +20,9 @@ from core.corpora import load, prepare
 from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batches
 from core.models.tagger import Heads
+from core.mrn.priors import paper
 from core.records import EpochMetrics, Event, Note, SplitResult
-from core.training.setup import set_up, snapshot_steps, update_steps
+from core.training.setup import make_optimiser, set_up, snapshot_steps, update_steps
 from core.training.trainer import train
 from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
@@ -207,3 +208,18 @@ def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None
             if (counts > 0).sum() == 1:
                 expected = share * losses[counts > 0].sum() + penalty
                 torch.testing.assert_close(total, expected)
+
+
+def test_the_table_has_every_field_of_a_run() -> None:
+    named = {field for field, _, _ in PUBLISHED}
+    assert named | OF_NO_PAPER | NOT_BEFORE_TABLE_3 == set(_run().values())
+    assert set(PRESETS["dissertation"]) <= named
+
+
+def test_what_is_fixed_in_the_program_is_fixed_here() -> None:
+    """AdamW's values and the linear schedule (6.1), and the constants of the procedure (A.5)."""
+    assert (paper.EPSILON, paper.INVERT_ABOVE, paper.MAX_TRACE) == (1e-5, 0.1, 3000.0)
+    optimiser, schedule = make_optimiser(torch.nn.ModuleDict({"heads": torch.nn.Linear(2, 2)}), _run(), 100)
+    (group,) = optimiser.param_groups
+    assert (group["betas"], group["eps"]) == ((0.9, 0.999), 1e-8)
+    assert [schedule.lr_lambdas[0](step) for step in (0, 25, 100)] == pytest.approx([1.0, 0.75, 0.0])
