@@ -25,6 +25,8 @@ _FEW_POINTS = 60
 # With more lines than this, all values at one place are a wall of text: the nearest one is shown.
 _MOST_UNIFIED = 8
 _DIMMED = 0.25
+# Of marks beside a line: nothing under the pointer, nothing in a legend.
+_SILENT = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
 
 
 def line_colour(line: Line | Entry, colours: Mapping[str, str]) -> str:
@@ -55,9 +57,7 @@ def curve_chart(
                 x=_typed(line.raw_x),
                 y=line.raw.astype(np.float32),
                 line={"color": faint(look[line.key], 0.22), "width": 1, "simplify": False},
-                hoverinfo="skip",
-                hovertemplate=None,
-                showlegend=False,
+                **_SILENT,
             )
         for place, piece in enumerate(_pieces(line)):
             trace = _line(piece, look[line.key], dimmed, line.key == marked, view, unified)
@@ -140,12 +140,11 @@ def _typed(x: Floats) -> NDArray[Any]:
 
 def _defaults(view: CurvesView, unified: bool) -> dict[str, Any]:
     """What all lines share travels once."""
-    number = _number_format(view)
-    where = "" if unified else f"%{{fullData.name}}<br>{AXES[view.reading.axis].lower()} %{{x:,.3~f}}: "
-    line = {"mode": "lines", "hovertemplate": f"{where}%{{y:{number}}}<extra></extra>"}
-    if unified:
-        line["hovertemplate"] = f"%{{y:{number}}}"
-    return {"data": {"scatter": [line]}}
+    hover = f"%{{y:{_number_format(view)}}}"
+    if not unified:
+        axis_name = AXES[view.reading.axis].lower()
+        hover = f"%{{fullData.name}}<br>{axis_name} %{{x:,.3~f}}: {hover}<extra></extra>"
+    return {"data": {"scatter": [{"mode": "lines", "hovertemplate": hover}]}}
 
 
 def _number_format(view: CurvesView) -> str:
@@ -179,10 +178,8 @@ def _line(
 
 def _pieces(line: Line) -> list[Line]:
     """A mean where it has a spread, and where it is of one seed: they tell different things on hover."""
-    if line.n is None or line.low is None:
-        return [line]
-    single = ~np.isfinite(line.low)
-    if not single.any():
+    single = np.zeros(0) if line.n is None or line.low is None else ~np.isfinite(line.low)
+    if line.n is None or not single.any():
         return [line]
     alone = dataclasses.replace(line, low=None, high=None)
     if single.all():
@@ -201,15 +198,13 @@ def _pieces(line: Line) -> list[Line]:
 def _hover_of_mean(line: Line, view: CurvesView, unified: bool) -> dict[str, Any]:
     assert line.n is not None
     number = _number_format(view)
-    if line.low is None or line.high is None:
-        numbers, words = [], ""
-    elif view.reading.seeds == "sd":
+    numbers: list[Floats] = []
+    words = ""
+    if line.low is not None and line.high is not None and view.reading.seeds == "sd":
         numbers, words = [line.y - line.low], f" ± %{{customdata[1]:{number}}}"
-    else:
-        numbers, words = (
-            [line.low, line.high],
-            f", 95% from %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}}",
-        )
+    elif line.low is not None and line.high is not None:
+        numbers = [line.low, line.high]
+        words = f", 95% from %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}}"
     name = "" if unified else "%{fullData.name}<br>"
     tail = "" if unified else "<extra></extra>"
     return {
@@ -240,9 +235,7 @@ def _band(
         "fill": "toself",
         "fillcolor": faint(colour, 0.05 if dimmed else 0.18),
         "line": {"width": 0},
-        "hoverinfo": "skip",
-        "hovertemplate": None,
-        "showlegend": False,
+        **_SILENT,
     }
 
 
@@ -259,9 +252,7 @@ def _checkpoint(line: Line, colour: str) -> dict[str, Any]:
             "color": colour,
             "line": {"color": BACKGROUND, "width": 1.5},
         },
-        "hoverinfo": "skip",
-        "hovertemplate": None,
-        "showlegend": False,
+        **_SILENT,
     }
 
 

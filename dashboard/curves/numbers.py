@@ -1,4 +1,4 @@
-"""Which curves there are: what is known of each kind, and what the chosen runs have stored."""
+"""Which curves there are, and their arithmetic: smoothing, seeds side by side, thinning, tables."""
 
 from __future__ import annotations
 
@@ -100,9 +100,6 @@ def tasks_of(metric: Metric, keys: Iterable[MetricKey], order: Iterable[str]) ->
     return [task for task in dict.fromkeys((TOTAL, *order, *sorted(stored))) if task in stored]
 
 
-# The arithmetic of curves, on all their points: smoothing, seeds side by side, thinning for the screen.
-
-
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Window = tuple[float, float]
@@ -198,17 +195,10 @@ def _extremes(y: Floats, starts: Places) -> Places:
     stretch[starts[1:]] = 1
     stretch = np.cumsum(stretch)
     low, high = np.where(missing, np.inf, y), np.where(missing, -np.inf, y)
-    marks = [
-        low == np.minimum.reduceat(low, starts)[stretch],
-        high == np.maximum.reduceat(high, starts)[stretch],
-    ]
-    if missing.any():
-        marks.append(missing)
-    firsts = []
-    for mark in marks:
-        places = np.flatnonzero(mark)
-        firsts.append(places[np.diff(stretch[places], prepend=-1) > 0])
-    return np.concatenate(firsts)
+    lowest = low == np.minimum.reduceat(low, starts)[stretch]
+    highest = high == np.maximum.reduceat(high, starts)[stretch]
+    marked = map(np.flatnonzero, (lowest, highest, missing))
+    return np.concatenate([places[np.diff(stretch[places], prepend=-1) > 0] for places in marked])
 
 
 def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats) -> Floats:
@@ -219,30 +209,25 @@ def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats
     return np.maximum.accumulate(x) if len(x) else x
 
 
-# Curves as tables, with all their points: for a file, and for what must be said in words.
-
-
 def point_table(runs: Sequence[Run], series: Iterable[MetricSeries]) -> pd.DataFrame:
-    """Every point as it is stored (scores as shares): run, configuration, seed, task, metric, step, epoch,
-    minutes, value. The whole's task is empty.
-    """
+    """Every point as stored (scores as shares); the task of a total is empty."""
     by_id = {run.id: run for run in runs}
-    names = _names(runs)
+    names = mean_names(runs)
     parts = [
         pd.DataFrame(
             {
-                "run": one.run_id,
-                "configuration": names[one.run_id],
-                "seed": by_id[one.run_id].config.seed,
-                "task": one.key.task,
-                "metric": f"{one.key.split} {one.key.name}",
-                "step": one.step,
-                "epoch": one.epoch,
-                "minutes": one.seconds / 60,
-                "value": one.value,
+                "run": curve.run_id,
+                "configuration": names[curve.run_id],
+                "seed": by_id[curve.run_id].config.seed,
+                "task": curve.key.task,
+                "metric": f"{curve.key.split} {curve.key.name}",
+                "step": curve.step,
+                "epoch": curve.epoch,
+                "minutes": curve.seconds / 60,
+                "value": curve.value,
             }
         )
-        for one in series
+        for curve in series
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -257,7 +242,7 @@ def band_table(
     the runs that `jobs.results.one_per_seed` counts.
     """
     by_id = {run.id: run for run in runs}
-    names = _names(runs)
+    names = mean_names(runs)
     groups: dict[tuple[str, str, str], list[MetricSeries]] = {}
     for one in series:
         name = f"{one.key.split} {one.key.name}"
@@ -287,7 +272,8 @@ def band_table(
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def _names(runs: Sequence[Run]) -> Mapping[int, str]:
+def mean_names(runs: Sequence[Run]) -> Mapping[int, str]:
+    """What sets each run's configuration apart, by run id; STL's also by its task."""
     named = zip(runs, differing([run.config for run in runs]), strict=True) if runs else ()
     return {
         run.id: f"{name} {run.config.tasks[0]}" if run.config.paradigm == "stl" else name
@@ -297,16 +283,15 @@ def _names(runs: Sequence[Run]) -> Mapping[int, str]:
 
 def missing(metric: Metric, series: Iterable[MetricSeries]) -> list[str]:
     """A sentence for each curve with points that are no numbers: a diverged loss is nan or infinite."""
-    said = []
-    for one in series:
-        wrong = np.flatnonzero(~np.isfinite(one.value))
+    sentences = []
+    for curve in series:
+        wrong = np.flatnonzero(~np.isfinite(curve.value))
         if not len(wrong):
             continue
-        what = f"{metric.title.lower()} of {one.key.task}" if one.key.task else metric.title.lower()
-        first = int(one.step[wrong[0]])
-        if wrong[-1] == len(one.value) - 1 and len(wrong) == len(one.value) - wrong[0]:
+        of_task = f" of {curve.key.task}" if curve.key.task else ""
+        first = int(curve.step[wrong[0]])
+        where = f"at {plural(len(wrong), 'step')}, the first of them {first}"
+        if len(wrong) == len(curve.value) - wrong[0]:
             where = f"from step {first} on"
-        else:
-            where = f"at {plural(len(wrong), 'step')}, the first of them {first}"
-        said.append(f"Run {one.run_id} has no number as its {what} {where}.")
-    return said
+        sentences.append(f"Run {curve.run_id} has no number as its {metric.title.lower()}{of_task} {where}.")
+    return sentences

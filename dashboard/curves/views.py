@@ -1,32 +1,46 @@
-"""Curves as they are shown: lines of runs or means over seeds, a panel for the whole and one per task."""
+"""Curves as they are shown: lines of runs or means over seeds, a panel per task, a legend."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.evaluation.statistics import band
 from core.records import TOTAL
 from core.store.records import Conditions, MetricSeries, Run, RunState
-from dashboard.curves.numbers import Metric, Window, kept, positions, side_by_side, smooth
-from jobs.naming import differing, run_name
+from dashboard.curves.numbers import (
+    Floats,
+    Metric,
+    Window,
+    kept,
+    mean_names,
+    positions,
+    side_by_side,
+    smooth,
+)
+from jobs.naming import run_name
 from jobs.results import one_per_seed
 
-# What the Curves page shows, as frozen values: the lines of each panel and the rows of the legend.
+LARGE_POINTS = 4500
+"""Points that a large chart draws, shared by its lines: a browser redraws them in 50 ms."""
+
+SMALL_POINTS = 1200
+_LEAST_POINTS = 40
+_MOST_POINTS = 2000
+_OUTLIERS = (0.01, 0.99)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the curves are to be read. `seeds`: `lines`, or their mean with `sd` or `interval`.
+    """How the curves are to be read.
 
-    `smoothing` in [0, 1) is the weight of the past. `calm` fits y to the middle 98% of the values.
-    `window` is the part of x that a reader has zoomed into.
+    `seeds` is `lines`, or the mean over seeds with `sd` or `interval`. `smoothing` in [0, 1) is the weight of
+    the past. `calm` fits y to the middle 98% of the values. `window` is the zoomed part of x.
     """
 
     axis: str = "step"
@@ -40,11 +54,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Line:
-    """A run's curve or a configuration's mean, thinned. `key` is the run's number or the configuration's id.
+    """A run's curve or a configuration's mean. `key` is the run's id or the configuration's.
 
-    `apart`: dashes tell all configurations apart. `thin`: one of several seeds. `raw_x`, `raw` hold it
-    unsmoothed where it was smoothed; `low`, `high`, `n` its band (NaN: none there). `chosen` is the point of
-    the run's checkpoint.
+    `rank` is the configuration's place; `apart`: dashes tell all configurations apart; `thin`: one of several
+    seeds. `raw_x` and `raw` are the unsmoothed curve; `low`, `high` and `n` the band of a mean (NaN: none);
+    `chosen` is the point of the kept checkpoint.
     """
 
     key: str
@@ -53,7 +67,6 @@ class Line:
     paradigm: str
     rank: int
     apart: bool
-    thin: bool
     x: Floats
     y: Floats
     raw_x: Floats | None = None
@@ -61,12 +74,15 @@ class Line:
     low: Floats | None = None
     high: Floats | None = None
     n: Floats | None = None
+    thin: bool = False
+    seeds: tuple[int, ...] = ()
+    state: RunState | None = None
     chosen: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the legend, from all points, unsmoothed: last value and best, each with its place on x."""
+    """A row of the legend: last and best value of a line, unsmoothed, each with its place on x."""
 
     key: str
     name: str
@@ -76,11 +92,15 @@ class Entry:
     apart: bool
     seeds: tuple[int, ...]
     state: RunState | None
-    n: int
     last: float | None
     last_x: float | None
     best: float | None
     best_x: float | None
+
+    @property
+    def n(self) -> int:
+        """The number of runs."""
+        return len(self.seeds)
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class CurvesView:
-    """The large panel, the small ones, the legend, and what must be said in words."""
+    """The large panel, the small ones, and the legend. `interpolated`: seeds had points at different x."""
 
     metric: Metric
     reading: Reading
@@ -109,39 +129,6 @@ class CurvesView:
         return not self.entries
 
 
-Floats = NDArray[np.float64]
-
-LARGE_POINTS = 4500
-"""Points that a large chart draws, shared by its lines: what a browser redraws in a twentieth of a second."""
-
-SMALL_POINTS = 1200
-_LEAST_POINTS = 40
-_MOST_POINTS = 2000
-_OUTLIERS = (0.01, 0.99)
-
-
-@dataclass
-class _Whole:
-    """A line with all its points, before anything is left out."""
-
-    key: str
-    name: str
-    task: str
-    run: Run
-    rank: int
-    apart: bool
-    seeds: tuple[int, ...]
-    x: Floats
-    y: Floats
-    raw: Floats
-    low: Floats | None = None
-    high: Floats | None = None
-    n: Floats | None = None
-    thin: bool = False
-    chosen: tuple[float, float] | None = None
-    parts: list[Run] = field(default_factory=list)
-
-
 def curves(
     metric: Metric,
     reading: Reading,
@@ -153,50 +140,52 @@ def curves(
     hidden: Collection[str] = (),
     conditions: Mapping[int, Conditions] = MappingProxyType({}),
 ) -> CurvesView:
-    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large. `conditions`
-    tell which runs of a configuration a mean may be of (`jobs.results.one_per_seed`).
+    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large.
+
+    `conditions` tell which runs of a configuration a mean may include (`jobs.results.one_per_seed`).
     """
-    by_id = {run.id: run for run in runs}
-    looks = _looks(runs)
-    found: dict[str, list[tuple[Run, MetricSeries]]] = {}
+    by_task: dict[str, list[tuple[Run, MetricSeries]]] = {}
     place = {run.id: place for place, run in enumerate(runs)}
-    for one in sorted(series, key=lambda one: place[one.run_id]):
-        found.setdefault(one.key.task, []).append((by_id[one.run_id], one))
-    names = dict(zip(by_id, differing([run.config for run in runs]), strict=True)) if runs else {}
+    for curve in sorted(series, key=lambda curve: place[curve.run_id]):
+        by_task.setdefault(curve.key.task, []).append((runs[place[curve.run_id]], curve))
+    looks = _looks(runs)
+    names = mean_names(runs)
     interpolated = False
-    wholes: dict[str, list[_Whole]] = {}
-    for task in dict.fromkeys((TOTAL, *tasks, *found)):
-        if task not in found:
+    wholes: dict[str, list[Line]] = {}
+    for task in dict.fromkeys((TOTAL, *tasks, *by_task)):
+        if task not in by_task:
             continue
         if reading.seeds == "lines":
-            wholes[task] = _runs(metric, reading, found[task], looks)
+            wholes[task] = _runs(metric, reading, by_task[task], looks)
         else:
-            wholes[task], any_interpolated = _means(metric, reading, found[task], looks, names, conditions)
+            wholes[task], any_interpolated = _means(metric, reading, by_task[task], looks, names, conditions)
             interpolated = interpolated or any_interpolated
-    shown = {task: [one for one in lines if one.key not in hidden] for task, lines in wholes.items()}
+    shown = {task: [line for line in lines if line.key not in hidden] for task, lines in wholes.items()}
     return CurvesView(
         metric,
         reading,
         _panel(reading, large, shown.get(large, []), LARGE_POINTS),
         tuple(_panel(reading, task, lines, SMALL_POINTS) for task, lines in shown.items() if task != large),
         _entries(metric, wholes, large),
-        max((float(one.x[-1]) for lines in shown.values() for one in lines), default=1.0),
+        max((float(line.x[-1]) for lines in shown.values() for line in lines), default=1.0),
         interpolated,
     )
 
 
 def _looks(runs: Sequence[Run]) -> dict[str, tuple[int, bool]]:
-    """Each configuration's rank among those shown, and whether dashes tell them all apart: one configuration
-    per paradigm (for STL, per task).
+    """Rank of each configuration, and whether dashes tell all apart: at most one per paradigm (for STL, per
+    task).
     """
     configs = {run.configuration_id: run.config for run in runs}
-    kinds = [(one.paradigm, one.tasks if one.paradigm == "stl" else ()) for one in configs.values()]
-    apart = len(set(kinds)) == len(kinds)
+    kinds = {
+        (config.paradigm, config.tasks if config.paradigm == "stl" else ()) for config in configs.values()
+    }
+    apart = len(kinds) == len(configs)
     return {key: (rank, apart) for rank, key in enumerate(configs)}
 
 
 def _values(metric: Metric, series: MetricSeries) -> Floats:
-    """The values in the unit shown; what is no number is NaN, which breaks a line."""
+    """The values in the unit shown; infinite ones become NaN, which breaks a line."""
     return np.where(np.isfinite(series.value), series.value * (100 if metric.percent else 1), np.nan)
 
 
@@ -208,29 +197,31 @@ def _colour_task(run: Run, task: str) -> str:
 def _runs(
     metric: Metric,
     reading: Reading,
-    found: Sequence[tuple[Run, MetricSeries]],
-    looks: dict[str, tuple[int, bool]],
-) -> list[_Whole]:
+    members: Sequence[tuple[Run, MetricSeries]],
+    looks: Mapping[str, tuple[int, bool]],
+) -> list[Line]:
+    """A line per run."""
     lines = []
-    seeds = Counter(run.configuration_id for run, _ in found)
-    for run, one in found:
-        x = positions(reading.axis, one.step, one.epoch, one.seconds)
-        raw = _values(metric, one)
+    seeds = Counter(run.configuration_id for run, _ in members)
+    for run, curve in members:
+        x = positions(reading.axis, curve.step, curve.epoch, curve.seconds)
+        raw = _values(metric, curve)
         y = smooth(raw, reading.smoothing)
         lines.append(
-            _Whole(
+            Line(
                 str(run.id),
                 run_name(run),
-                _colour_task(run, one.key.task),
-                run,
+                _colour_task(run, curve.key.task),
+                run.config.paradigm,
                 *looks[run.configuration_id],
-                (run.config.seed,),
                 x,
                 y,
+                x,
                 raw,
+                seeds=(run.config.seed,),
+                state=run.state,
                 thin=seeds[run.configuration_id] > 1,
-                chosen=_chosen(run, one.epoch, x, y),
-                parts=[run],
+                chosen=_chosen(run, curve.epoch, x, y),
             )
         )
     return lines
@@ -249,140 +240,111 @@ def _chosen(run: Run, epoch: Floats, x: Floats, y: Floats) -> tuple[float, float
 def _means(
     metric: Metric,
     reading: Reading,
-    found: Sequence[tuple[Run, MetricSeries]],
-    looks: dict[str, tuple[int, bool]],
-    names: dict[int, str],
+    members: Sequence[tuple[Run, MetricSeries]],
+    looks: Mapping[str, tuple[int, bool]],
+    names: Mapping[int, str],
     conditions: Mapping[int, Conditions],
-) -> tuple[list[_Whole], bool]:
-    """A mean per configuration, with its band; each seed is smoothed by itself first."""
+) -> tuple[list[Line], bool]:
+    """A mean per configuration with its band, each seed smoothed first; and whether any was interpolated."""
     groups: dict[str, list[tuple[Run, MetricSeries]]] = {}
-    for run, one in found:
-        groups.setdefault(run.configuration_id, []).append((run, one))
+    for run, curve in members:
+        groups.setdefault(run.configuration_id, []).append((run, curve))
     lines, any_interpolated = [], False
-    for key, same in groups.items():
-        counted = {run.id for run in one_per_seed([run for run, _ in same], conditions)}
-        members = [(run, one) for run, one in same if run.id in counted]
-        xs = [positions(reading.axis, one.step, one.epoch, one.seconds) for _, one in members]
-        raws = [_values(metric, one) for _, one in members]
+    for key, group in groups.items():
+        counted = {run.id for run in one_per_seed([run for run, _ in group], conditions)}
+        group = [(run, curve) for run, curve in group if run.id in counted]
+        xs = [positions(reading.axis, curve.step, curve.epoch, curve.seconds) for _, curve in group]
+        raws = [_values(metric, curve) for _, curve in group]
         x, values, interpolated = side_by_side(xs, [smooth(raw, reading.smoothing) for raw in raws])
         any_interpolated = any_interpolated or interpolated
         of = band(values)
         low, high = (of.mean - of.sd, of.mean + of.sd) if reading.seeds == "sd" else (of.low, of.high)
         raw = band(side_by_side(xs, raws)[1]).mean if reading.smoothing else of.mean
-        run, one = members[0]
-        name = names[run.id]
-        if run.config.paradigm == "stl":
-            name = f"{name} {run.config.tasks[0]}"
+        run, curve = group[0]
         lines.append(
-            _Whole(
+            Line(
                 key,
-                name,
-                _colour_task(run, one.key.task),
-                run,
+                names[run.id],
+                _colour_task(run, curve.key.task),
+                run.config.paradigm,
                 *looks[key],
-                tuple(sorted(member.config.seed for member, _ in members)),
                 x,
                 of.mean,
+                x,
                 raw,
                 low,
                 high,
                 of.n.astype(float),
-                parts=[member for member, _ in members],
+                seeds=tuple(sorted(run.config.seed for run, _ in group)),
             )
         )
     return lines, any_interpolated
 
 
-def _panel(reading: Reading, task: str, lines: Sequence[_Whole], budget: int) -> Panel:
+def _panel(reading: Reading, task: str, lines: Sequence[Line], budget: int) -> Panel:
     # A smoothed line brings its raw one, a band two edges.
     weight = 2 if reading.smoothing else 1
     each = min(_MOST_POINTS, max(_LEAST_POINTS, budget // max(1, weight * len(lines))))
-    return Panel(task, tuple(_thinned(reading, one, each) for one in lines), _y_range(reading, lines))
+    return Panel(task, tuple(_thinned(reading, line, each) for line in lines), _y_range(reading, lines))
 
 
-def _thinned(reading: Reading, one: _Whole, most: int) -> Line:
-    edges = [edge for edge in (one.low, one.high) if edge is not None]
-    at = kept(one.x, [one.y, *edges], most, reading.window, log=reading.log_x)
-    raw_at = kept(one.x, [one.raw], most, reading.window, log=reading.log_x) if reading.smoothing else None
-    return Line(
-        one.key,
-        one.name,
-        one.task,
-        one.run.config.paradigm,
-        one.rank,
-        one.apart,
-        one.thin,
-        one.x[at],
-        one.y[at],
-        None if raw_at is None else one.x[raw_at],
-        None if raw_at is None else one.raw[raw_at],
-        None if one.low is None else one.low[at],
-        None if one.high is None else one.high[at],
-        None if one.n is None else one.n[at],
-        one.chosen,
+def _thinned(reading: Reading, line: Line, most: int) -> Line:
+    """The line with about `most` points; its raw curve only if it was smoothed."""
+    edges = [edge for edge in (line.low, line.high) if edge is not None]
+    at = kept(line.x, [line.y, *edges], most, reading.window, log=reading.log_x)
+    low, high, n = (None if values is None else values[at] for values in (line.low, line.high, line.n))
+    raw_x = raw = None
+    if reading.smoothing and line.raw is not None:
+        raw_at = kept(line.x, [line.raw], most, reading.window, log=reading.log_x)
+        raw_x, raw = line.x[raw_at], line.raw[raw_at]
+    return dataclasses.replace(
+        line, x=line.x[at], y=line.y[at], raw_x=raw_x, raw=raw, low=low, high=high, n=n
     )
 
 
-def _y_range(reading: Reading, lines: Sequence[_Whole]) -> tuple[float, float] | None:
+def _y_range(reading: Reading, lines: Sequence[Line]) -> tuple[float, float] | None:
     """From the lowest to the highest value in the window; log10 of them on a log axis."""
     parts = []
-    for one in lines:
-        a, b = (0, len(one.x))
+    for line in lines:
+        inside = slice(None)
         if reading.window is not None:
-            a, b = (
-                np.searchsorted(one.x, reading.window[0]),
-                np.searchsorted(one.x, reading.window[1], "right"),
-            )
+            start, end = reading.window
+            inside = slice(np.searchsorted(line.x, start), np.searchsorted(line.x, end, "right"))
         # A band's lower edge may come near zero, which a log axis would follow for decades.
-        low = None if reading.log_y else one.low
-        shown = [one.y] if reading.calm else [one.y, one.raw, low, one.high]
-        parts += [values[a:b] for values in shown if values is not None]
+        low = None if reading.log_y else line.low
+        shown = [line.y] if reading.calm else [line.y, line.raw, low, line.high]
+        parts += [values[inside] for values in shown if values is not None]
     values = np.concatenate(parts) if parts else np.array([])
     values = values[values > 0] if reading.log_y else values[np.isfinite(values)]
     if not len(values):
         return None
-    if reading.calm:
-        low, high = (float(value) for value in np.quantile(values, _OUTLIERS))
-    else:
-        low, high = float(values.min()), float(values.max())
-    if reading.log_y:
-        low, high = float(np.log10(low)), float(np.log10(high))
-    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
-    return low - room, high + room
+    ends = np.quantile(values, _OUTLIERS if reading.calm else (0, 1))
+    bottom, top = map(float, np.log10(ends) if reading.log_y else ends)
+    room = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.5
+    return bottom - room, top + room
 
 
-def _entries(metric: Metric, wholes: dict[str, list[_Whole]], large: str) -> tuple[Entry, ...]:
-    """A row for each line of the large panel, then one for each line that only a small panel has."""
-    rows = {one.key: _entry(metric, one) for one in wholes.get(large, [])}
+def _entries(metric: Metric, wholes: Mapping[str, list[Line]], large: str) -> tuple[Entry, ...]:
+    """A row for each line of the large panel, then one without values for each line of small panels only."""
+    rows = {line.key: _entry(metric, line) for line in wholes.get(large, [])}
     for lines in wholes.values():
-        for one in lines:
-            if one.key not in rows:
-                rows[one.key] = dataclasses.replace(
-                    _entry(metric, one), last=None, last_x=None, best=None, best_x=None
+        for line in lines:
+            if line.key not in rows:
+                rows[line.key] = dataclasses.replace(
+                    _entry(metric, line), last=None, last_x=None, best=None, best_x=None
                 )
     return tuple(rows.values())
 
 
-def _entry(metric: Metric, one: _Whole) -> Entry:
-    known = np.flatnonzero(np.isfinite(one.raw))
-    last = best = None
+def _entry(metric: Metric, line: Line) -> Entry:
+    assert line.raw is not None
+    points: list[float | None] = [None] * 4
+    known = np.flatnonzero(np.isfinite(line.raw))
     if len(known):
-        last = known[-1]
+        points[:2] = float(line.raw[known[-1]]), float(line.x[known[-1]])
         if metric.best:
-            values = one.raw[known]
+            values = line.raw[known]
             best = known[np.argmax(values) if metric.best == "max" else np.argmin(values)]
-    return Entry(
-        one.key,
-        one.name,
-        one.run.config.paradigm,
-        one.task,
-        one.rank,
-        one.apart,
-        one.seeds,
-        one.run.state if one.n is None else None,
-        len(one.parts),
-        None if last is None else float(one.raw[last]),
-        None if last is None else float(one.x[last]),
-        None if best is None else float(one.raw[best]),
-        None if best is None else float(one.x[best]),
-    )
+            points[2:] = float(line.raw[best]), float(line.x[best])
+    look = (line.key, line.name, line.paradigm, line.task, line.rank, line.apart, line.seeds, line.state)
+    return Entry(*look, *points)

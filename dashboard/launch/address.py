@@ -1,7 +1,7 @@
-"""The form in the address of the page, both ways: a link fills it in, and an edit is in the link.
+"""What fills in the form (a preset, past runs, a link), and the form as a link and as a command.
 
-Written by hand instead of `bind="query-params"`: bound widgets would leave a dozen parameters on all other
-pages, and a key per corpus has no place in a link (docs/adr/0013-launch-link.md).
+The link is written by hand instead of by `bind="query-params"`: bound widgets would leave a dozen parameters
+on all other pages, and a key per corpus has no place in a link (docs/adr/0013-launch-link.md).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.config.sweep import seeds_typed
+from core.corpora import CATALOGUE
+from core.corpora.uploads import uploads
 from core.plain_text import shortened
 from core.store import Store
 from dashboard.launch.draft import (
@@ -31,8 +33,14 @@ from dashboard.launch.draft import (
     query_of,
     values_of,
 )
-from dashboard.launch.fields import fill_from
 from dashboard.shared.selection import run_numbers
+
+OWN = "Your own data"
+UPLOAD, FOLDER = "Upload files", "A folder on this machine"
+UPLOADED = "launch_own_path"
+"""The key of the widget that holds the folder of the chosen upload."""
+MAPPING_KEPT = "launch_mapping_kept"
+_SOURCE = "launch_source"
 
 CLONE = "clone"
 _SEEN = "launch_link"
@@ -47,11 +55,88 @@ class _Seen:
     form: dict[str, str] | None
 
 
-def open_link(store: Store) -> None:
-    """Fills the form in as the page's address says, where that has not been done. Before the widgets.
+def key_of(field: str) -> str:
+    """The key of a field's widget."""
+    return f"launch_{field}"
 
-    On later runs, after an edit say, the form stands as it is.
+
+def tasks_key(corpus: str) -> str:
+    """The key of the tasks' widget. One per corpus: the tasks of another one are another question."""
+    return f"launch_tasks_{corpus}"
+
+
+def columns_key(path: str) -> str:
+    """The key of the widget for the names of a corpus's columns."""
+    return f"launch_columns_{path}"
+
+
+def fill(draft: Draft) -> None:
+    """The whole form as `draft` has it; what it leaves out is as in a fresh form."""
+    state = st.session_state
+    for name, start in {**START, **draft.lists, "learn": draft.learn}.items():
+        state[key_of(name)] = start if isinstance(start, str) else list(start)
+    for name in EXECUTION:
+        state[key_of(name)] = getattr(draft, name)
+    _fill_alignment(state)
+    if draft.corpus in CATALOGUE:
+        state[key_of("corpus")] = draft.corpus
+    else:
+        state[key_of("corpus")] = OWN
+        uploaded = draft.corpus in [str(upload.path) for upload in uploads()]
+        state["launch_own_how"] = UPLOAD if uploaded else FOLDER
+        state[UPLOADED if uploaded else "launch_own_folder"] = draft.corpus
+        state[columns_key(draft.corpus)] = ", ".join(draft.columns or ())
+    if draft.tasks:
+        state[tasks_key(draft.corpus)] = list(draft.tasks)
+    else:
+        state.pop(tasks_key(draft.corpus), None)
+    forget_source()
+
+
+def _fill_alignment(state: Any) -> None:
+    """A mapping is the option of that name, and its file apart."""
+    names = []
+    for alignment in state[key_of("alignment")]:
+        name, _, file = alignment.partition(":")
+        if file:
+            state[MAPPING_KEPT] = file
+        names.append(name)
+    state[key_of("alignment")] = names
+
+
+def fresh() -> None:
+    """The form as on the first visit."""
+    fill(Draft(corpus="demo"))
+
+
+def use_own_data() -> None:
+    """The form with the data question open for an upload, the rest as it is."""
+    st.session_state[key_of("corpus")] = OWN
+    st.session_state["launch_own_how"] = UPLOAD
+    forget_source()
+
+
+def fill_from(draft: Draft, runs: tuple[int, ...], sentences: tuple[str, ...]) -> None:
+    """The form as `draft` has it, which came from these runs (none: from a link), with what could not be
+    taken over.
     """
+    fill(draft)
+    st.session_state[_SOURCE] = (runs, sentences)
+
+
+def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The runs that the form was last filled in from, and what could not be taken over of them."""
+    found: tuple[tuple[int, ...], tuple[str, ...]] = st.session_state.get(_SOURCE, ((), ()))
+    return found
+
+
+def forget_source() -> None:
+    """The form is no longer that of any run."""
+    st.session_state.pop(_SOURCE, None)
+
+
+def open_link(store: Store) -> None:
+    """Fill the form in from the page's address, once per link. To be called before the widgets."""
     link = _link()
     seen: _Seen | None = st.session_state.get(_SEEN)
     if seen is not None and (not link or link == seen.link):
@@ -60,19 +145,12 @@ def open_link(store: Store) -> None:
     if CLONE in link:
         clone(store, link[CLONE], {name: link[name] for name in link if name != CLONE})
     elif link:
-        fill_from(*_of_link(link))
-
-
-def _of_link(link: dict[str, str]) -> tuple[Draft, tuple[int, ...], tuple[str, ...]]:
-    draft, sentences = draft_of(link)
-    return draft, (), sentences
+        draft, sentences = draft_of(link)
+        fill_from(draft, (), sentences)
 
 
 def clone(store: Store, numbers: str, changes: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Fills the form in from the runs of these numbers, `12,13`. What cannot be had is said above it.
-
-    `changes` are fields of a link that the form shall have otherwise.
-    """
+    """Fill the form in from the runs with these ids, `12,13`, and the fields of a link in `changes`."""
     ids = run_numbers(numbers)
     odd = [part for part in map(str.strip, numbers.split(",")) if part and not run_numbers(part)]
     known = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
@@ -96,7 +174,7 @@ def clone(store: Store, numbers: str, changes: Mapping[str, str] = MappingProxyT
 
 
 def write_link(draft: Draft) -> None:
-    """Puts the form into the page's address, unless that says the same already. After the widgets."""
+    """Put the form into the page's address if it has changed. To be called after the widgets."""
     form = query_of(draft)
     link = _link()
     seen: _Seen = st.session_state[_SEEN]
@@ -112,11 +190,8 @@ def _link() -> dict[str, str]:
     return {name: st.query_params[name] for name in (*FIELDS, CLONE) if name in st.query_params}
 
 
-# The form as a command: `mrnlab launch` with the options that make the same runs.
-
-
-# What `mrnlab launch` takes when nothing is said: but for the data, the same as the defaults of a run.
-_UNSAID = {**START, "encoder_training": ("full",), "seed": "1"}
+# The defaults of `mrnlab launch`.
+_COMMAND_START = {**START, "encoder_training": ("full",), "seed": "1"}
 
 
 def command(draft: Draft, runs: Sequence[RunConfig], placed: Sequence[RunConfig], *, reuse: bool) -> str:
@@ -135,7 +210,7 @@ def command(draft: Draft, runs: Sequence[RunConfig], placed: Sequence[RunConfig]
         told.append(("--columns", ",".join(draft.columns)))
     told.append(("--tasks", ",".join(draft.tasks)))
     for name, values in lists_of(draft).items():
-        if values != values_of(name, _UNSAID[name]):
+        if values != values_of(name, _COMMAND_START[name]):
             told.append(_option(name, [whole.get((name, value), value) for value in values]))
     if draft.learn:
         told.append(("--set", f"learn={','.join(draft.learn)}"))

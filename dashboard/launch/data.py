@@ -1,4 +1,4 @@
-"""The first question of the form: which annotated text. A name of the catalogue, an upload, or a folder."""
+"""The data question of the form: a corpus of the catalogue, an upload, or a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.corpora import CATALOGUE, CorpusSummary, Sentence, detect_columns, save_upload, summarise
+from core.corpora import CATALOGUE, CorpusSummary, detect_columns, save_upload, summarise
 from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
@@ -20,7 +20,7 @@ from core.store import Store
 from core.store.records import ACTIVE
 from core.wording import all_of, plural, size
 from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
-from dashboard.launch.fields import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, key_of
+from dashboard.launch.address import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, key_of
 from dashboard.shared import actions, resources
 from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
@@ -93,6 +93,7 @@ def _delete_files(_store: Store, path: Path) -> list[Answer]:
 
 
 _SAMPLE_WORDS = 80
+GREY = "#8A939B"
 _SAVED = "launch_own_saved"
 
 
@@ -268,26 +269,15 @@ def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
         for note in summary.notes:
             st.caption(f":material/info: {escape(note)}")
     schemes = {task.name: task.scheme for task in summary.tasks}
-    blocks = [
-        SentenceBlock(
-            one.tokens,
-            tuple(
-                Lane(
-                    task,
-                    colour.get(task, "#8A939B"),
-                    "spans" if schemes[task] == "iob2" else "plain",
-                    marks(labels, schemes[task]),
-                )
-                for task, labels in _in_order(one, list(schemes))
-            ),
-        )
-        for one in summary.samples
-    ]
+    blocks = []
+    for sample in summary.samples:
+        lanes = []
+        for task, scheme in schemes.items():
+            if task in sample.labels:
+                kind = "spans" if scheme == "iob2" else "plain"
+                lanes.append(Lane(task, colour.get(task, GREY), kind, marks(sample.labels[task], scheme)))
+        blocks.append(SentenceBlock(sample.tokens, tuple(lanes)))
     sentence(blocks, key="launch_samples", small=True, most_words=_SAMPLE_WORDS)
-
-
-def _in_order(one: Sentence, tasks: list[str]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(task, one.labels[task]) for task in tasks if task in one.labels]
 
 
 def task_colours(tasks: tuple[str, ...], known: list[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a fresh form holds, and which values it offers."""
+"""The form as data, without Streamlit: its fields, the runs it makes, clones of past runs, links."""
 
 from __future__ import annotations
 
@@ -18,17 +18,8 @@ from core.wording import all_of, plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
-_ASKED = (
-    "encoder",
-    "encoder_training",
-    "paradigm",
-    "prior",
-    "alignment",
-    "lambda",
-    "fraction",
-    "seed",
-    "epochs",
-)
+_FIRST = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "lambda", "fraction")
+_ASKED = (*_FIRST, "seed", "epochs")
 RARE: tuple[str, ...] = tuple(name for name in (*LISTED, "learn") if name not in _ASKED)
 """The fields under *More settings*."""
 NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
@@ -85,11 +76,7 @@ START: Mapping[str, str | tuple[str, ...]] = {
 """By field, what a fresh form holds: what is picked, or the text that is typed."""
 
 
-# What the form holds, and the runs it makes.
-
-
 # The first varies slowest, so that what one compares stands together; seeds vary fastest.
-_FIRST = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "lambda", "fraction")
 _ORDER = (*_FIRST, *(name for name in LISTED if name not in _FIRST))
 
 _ONLY_MRN = ("prior", "alignment")
@@ -157,9 +144,9 @@ def lists_of(draft: Draft) -> dict[str, list[Any]]:
     Raises ConfigError.
     """
     kinds = (draft.lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    asked = applicable(*kinds)
-    told = {name: values_of(name, draft.lists[name]) for name in _ORDER if name in asked & draft.lists.keys()}
-    return {name: values for name, values in told.items() if values}
+    asked = applicable(*kinds) & draft.lists.keys()
+    fields = {name: values_of(name, draft.lists[name]) for name in _ORDER if name in asked}
+    return {name: values for name, values in fields.items() if values}
 
 
 def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
@@ -188,9 +175,6 @@ def _chosen(draft: Draft) -> None:
             raise ConfigError(name, "Write at least one number.")
         if not given:
             raise ConfigError(name, f"Choose at least one {_KINDS.get(name, name)}.")
-
-
-# The configurations of past runs as a form: values in which they differ become lists.
 
 
 _CONDITIONAL = {condition.field for condition in CONDITIONS}
@@ -236,17 +220,14 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
 def _difference(draft: Draft, configs: Sequence[RunConfig]) -> list[str]:
     """How the runs that the form makes differ from those that were asked for."""
     made, asked = set(plan(draft).configs), set(configs)
-    told = []
+    sentences = []
     if missing := asked - made:
-        told.append(
-            f"{plural(len(missing), 'of these runs is', 'of these runs are')} not among those it makes."
-        )
+        are = plural(len(missing), "of these runs is", "of these runs are")
+        sentences.append(f"{are} not among those it makes.")
     if extra := made - asked:
-        told.append(
-            "The form makes every combination of these values, so "
-            f"{plural(len(extra), 'more run')} than these."
-        )
-    return told
+        more = plural(len(extra), "more run")
+        sentences.append(f"The form makes every combination of these values, so {more} than these.")
+    return sentences
 
 
 def _tasks(configs: Sequence[RunConfig]) -> tuple[str, ...]:
@@ -261,8 +242,8 @@ def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
         return seeds_typed(values)
     if name in OPTIONS:
         known = OPTIONS[name]
-        told = map(option_of, values)
-        return tuple(sorted(told, key=lambda one: known.index(one) if one in known else len(known)))
+        places = {option: place for place, option in enumerate(known)}
+        return tuple(sorted(map(option_of, values), key=lambda option: places.get(option, len(known))))
     return ", ".join(map(option_of, sorted(values)))
 
 
@@ -289,9 +270,6 @@ def _has_default(config: RunConfig, attribute: str) -> bool:
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
-
-
-# The form as a link, `?corpus=demo&paradigm=mtl,mrn&seed=1-5`: the fields of a run, lists as typed.
 
 
 FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", *START, *EXECUTION)

@@ -5,6 +5,7 @@ seeds, budget.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,19 +14,9 @@ from core.config import FIELD_HELP, PARADIGMS, RunConfig
 from core.errors import ConfigError
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, base_name, has_bilstm
 from core.wording import number, plural
-from dashboard.launch.address import clone
+from dashboard.launch.address import clone, filled_from, fresh, key_of, tasks_key
 from dashboard.launch.data import choose_data, show_samples, task_colours
-from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, Draft, applicable
-from dashboard.launch.fields import (
-    field_widget,
-    filled_from,
-    fresh,
-    key_of,
-    picks,
-    start_fields,
-    tasks_key,
-    typed,
-)
+from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, START, Draft, applicable
 from dashboard.launch.previews import choose_mapping, show_labels, show_subwords
 from dashboard.shared import resources
 from dashboard.shared.selection import chosen
@@ -33,7 +24,81 @@ from dashboard.text import escape
 from dashboard.theme import PARADIGM_NAMES
 from jobs.naming import run_name
 
-# Beside the form's first question: where its values came from, and ways to fill it in from past runs.
+_WORDS = {
+    "lr_encoder": "Learning rate, encoder",
+    "lr_heads": "Learning rate, heads",
+    "lr_bilstm": "Learning rate, BiLSTM",
+    "bilstm_hidden": "BiLSTM size",
+    "pos_score": "Score of plain labels",
+    "select_by": "Best epoch by",
+    "learn": "Covariances to learn",
+    "head_init": "Heads start from",
+    "update_every": "Update covariances every",
+    "max_length": "Longest piece",
+    "batch_tokens": "Batch budget",
+    "truecase": "Restore case",
+    "fraction_draw": "Draw the share",
+    "dev_sentences": "Held-out dev set",
+    "label_inventory": "Labels of the heads",
+    "update_timing": "When to update",
+    "batching": "Sentences of a batch",
+    "corpus_order": "Several corpora",
+    "dropout_on": "Dropout sets to zero",
+}
+_UNSET = {"batch_tokens": "none", "dev_sentences": "a tenth"}
+_NO_UNIT = ("choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
+
+
+def start_fields() -> None:
+    """Gives every field without a value its start value. To be called before the widgets, on each run."""
+    for field, start in START.items():
+        st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
+
+
+def field_label(field: str) -> str:
+    """A field's name in words, with its unit where it has one."""
+    words = _WORDS.get(field, field.replace("_", " ").capitalize())
+    unit = FIELD_HELP[field].unit
+    return words if unit in _NO_UNIT else f"{words} ({unit})"
+
+
+def field_widget(field: str) -> str | tuple[str, ...]:
+    """The widget of one field; what is picked, or the text that is typed. Empty: the default."""
+    return picks(field) if field in OPTIONS else typed(field)
+
+
+def picks(
+    field: str, label: str | None = None, *, names: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, ...]:
+    """The values picked among a field's options, in the order of these, whatever was clicked first.
+
+    `names` says how options are written where not as they are.
+    """
+    picked = st.pills(
+        label or field_label(field),
+        OPTIONS[field],
+        selection_mode="multi",
+        format_func=lambda option: names.get(option, option),
+        help=escape(FIELD_HELP[field].sentence),
+        key=key_of(field),
+        persist_state="session",
+    )
+    return tuple(option for option in OPTIONS[field] if option in picked)
+
+
+def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", words: str = "") -> str:
+    """A number, a name, or a list of them as one types it.
+
+    Text, since Streamlit's number field has one fixed format for 2e-4 and 256, and takes no list.
+    """
+    default = RunConfig.model_fields["lambda_" if field == "lambda" else field].default
+    return st.text_input(
+        label or field_label(field),
+        placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
+        help=f"{words} {escape(FIELD_HELP[field].sentence)}".strip(),
+        key=key_of(field),
+        persist_state="session",
+    ).strip()
 
 
 _MOST_OFFERED = 200

@@ -4,18 +4,48 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.launch.address import open_link, write_link
+from dashboard.launch.address import fill, open_link, use_own_data, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form, show_error
 from dashboard.launch.plan import launch_plan
-from dashboard.launch.preset_cards import preset_cards
+from dashboard.launch.presets import FINE_TUNE, SCARCE, TABLES, TRY_IT
 from dashboard.shared import resources
-from dashboard.shared.newcomers import what_is_this
+from dashboard.shared.newcomers import launch_button, what_is_this
 from dashboard.shared.queue import held_banner
 from dashboard.shared.run_views import queue_view
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"
+
+
+def preset_cards() -> None:
+    """Five cards of one height."""
+    one, two, three, four, five = st.columns(5, gap="small")
+    for column, preset in ((one, TRY_IT), (two, SCARCE), (three, FINE_TUNE)):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{preset.title}**")
+            st.caption(preset.words)
+            st.space("stretch")
+            launch_button(preset, primary=preset is TRY_IT)
+    with four.container(border=True, height="stretch"):
+        st.markdown("**Tables of the dissertation**")
+        st.caption("Fills in the form: encoders × paradigms × 5 seeds.")
+        st.space("stretch")
+        with st.container(horizontal=True, gap="xsmall"):
+            for table in TABLES:
+                st.button(
+                    table.title,
+                    help=table.words,
+                    on_click=fill,
+                    args=(table.form,),
+                    key=f"fill_{table.title}",
+                )
+    with five.container(border=True, height="stretch"):
+        st.markdown("**Your own data**")
+        st.caption("CoNLL columns or CoNLL-U, uploaded or from a folder. Nothing leaves this machine.")
+        st.space("stretch")
+        st.button("Use my data", icon=":material/upload_file:", on_click=use_own_data)
+
 
 title(
     "Launch",

@@ -1,8 +1,9 @@
-"""Beside the form: the runs it makes, how long they take, what to know before, the button, their list."""
+"""Beside the form: the runs it makes, their time and warnings, the button, their list."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +16,7 @@ from core.store.records import Run, RunState
 from core.wording import duration, plural, size, span
 from dashboard.launch.address import command
 from dashboard.launch.draft import RARE, Draft, Plan
-from dashboard.launch.fields import field_label
+from dashboard.launch.form import field_label
 from dashboard.launch.views import PlanView, plan_view
 from dashboard.shared import actions, resources
 from dashboard.shared.selection import choose
@@ -60,17 +61,13 @@ def launch_warnings(
 def _before_launch(counts: Mapping[RunState, int]) -> str:
     training = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
     waiting = counts[RunState.QUEUED]
-    parts = [f"{plural(training, 'run trains', 'runs train')}"] if training else []
-    parts += [f"{waiting:,} wait" + ("s" if waiting == 1 else "")] if waiting else []
-    return (
-        " and ".join(parts) if training else f"{plural(waiting, 'run waits', 'runs wait')}" if waiting else ""
-    )
+    if not training:
+        return plural(waiting, "run waits", "runs wait") if waiting else ""
+    trains = plural(training, "run trains", "runs train")
+    return f"{trains} and {plural(waiting, 'waits', 'wait')}" if waiting else trains
 
 
-# What Launch asks again and again while one types: looked up once per sweep.
-
-
-_HASHED = {RunConfig: hash}
+_HASHED: dict[str | type[Any], Callable[[Any], Any]] = {RunConfig: hash}
 
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)

@@ -1,4 +1,4 @@
-"""The preview of a corpus's labels: how often each split has each, and those that training never shows."""
+"""Previews in the form: label counts, a sentence in subwords, and the mapping of labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from core.mrn.alignments.mapping import (
 from core.registry import base_name
 from core.wording import all_of, number, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, sentence
-from dashboard.launch.fields import MAPPING_KEPT, key_of
+from dashboard.launch.address import MAPPING_KEPT, key_of
 from dashboard.launch.views import LabelCounts, label_counts
 from dashboard.text import escape, option
 
@@ -46,19 +46,15 @@ def show_labels(summary: CorpusSummary, tasks: Sequence[str], colour: Mapping[st
 
 
 def _told(view: LabelCounts) -> None:
-    number = len(view.rows)
-    if view.spans:
-        said = (
-            f"{plural(number, 'kind')} of spans, which cover {_share(view.labelled)} of the training words."
-        )
-    else:
-        said = f"{plural(number, 'label')} on {_share(view.labelled)} of the training words."
+    count = len(view.rows)
+    what = f"{plural(count, 'kind')} of spans, which cover" if view.spans else f"{plural(count, 'label')} on"
+    words = f"{what} {_share(view.labelled)} of the training words."
     if view.annotated < 0.995:
-        said += f" Annotated on {_share(view.annotated)} of them."
+        words += f" Annotated on {_share(view.annotated)} of them."
     if odd := view.unseen:
         few = all_of([escape(label) for label in odd[:4]] + ([f"{len(odd) - 4} more"] if odd[4:] else []))
-        said += f" :orange[:material/warning: Training never shows {few}.]"
-    st.caption(said)
+        words += f" :orange[:material/warning: Training never shows {few}.]"
+    st.caption(words)
 
 
 def _table(view: LabelCounts) -> None:
@@ -99,9 +95,6 @@ def _table(view: LabelCounts) -> None:
 
 def _share(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
-
-
-# One sentence of the corpus as the chosen encoder's tokenizer reads it: subwords, ids, mask, labels.
 
 
 IGNORED_LABEL = "−100"
@@ -195,9 +188,6 @@ def _label(read: Subword, labels: Sequence[str]) -> Mark:
     return Mark(labels[read.word], labels[read.word])
 
 
-# The mapping of labels in the form: a template to fill in, its upload, and what it says as a table.
-
-
 _MOST_ROWS = 8
 
 
@@ -236,19 +226,14 @@ def choose_mapping(labels: Mapping[str, Sequence[str]]) -> str:
     if kept is None:
         raise ConfigError("alignment", "Upload the CSV file of the mapping; the template is a beginning.")
     mapping = read_mapping(kept)
-    known = labels or _named(mapping)
+    known = labels
+    if not known:  # as the file itself names them
+        by_task: dict[str, dict[str, None]] = {}
+        for row in mapping.rows:
+            by_task.setdefault(row.task, {})[row.label] = None
+        known = {task: list(names) for task, names in by_task.items()}
     _preview(mapping, fit(mapping, tuple(known), tuple(known.values())), tuple(known))
     return f"mapping:{kept}"
-
-
-def _named(mapping: MappingFile) -> dict[str, list[str]]:
-    """Tasks and labels as the file itself names them."""
-    named: dict[str, list[str]] = {}
-    for one in mapping.rows:
-        own = named.setdefault(one.task, [])
-        if one.label not in own:
-            own.append(one.label)
-    return named
 
 
 def _preview(mapping: MappingFile, fitted: FittedMapping, tasks: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The runs that a form makes, as the list beside it shows them."""
+"""What Launch shows, without Streamlit: the list of planned runs, and the label counts of a corpus."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def plan_view(
     """The list of these runs. `same` has for each the run that is used in its place; `new` the place of the
     others in `cost`.
     """
-    fields = [name for name in LISTED if name not in _NAMED and _differs(name, configs)]
+    listed = [name for name in LISTED if name not in _NAMED]
+    fields = [name for name in listed if len({getattr(config, name) for config in configs} - {None}) > 1]
     rows = tuple(
         PlannedRun(
             kind_name(config),
@@ -75,19 +76,12 @@ def _seconds(cost: Cost | None, place: int | None) -> float | None:
     return cost.runs[place].seconds + (cost.first if place == 0 else 0.0)
 
 
-def _differs(name: str, configs: Sequence[RunConfig]) -> bool:
-    return len({getattr(one, name) for one in configs} - {None}) > 1
-
-
 def _text(config: RunConfig, name: str) -> str:
     value = getattr(config, name)
     if value is None:
         return ""
     text = field_text(name, value)
     return text.removeprefix(name.replace("_", " ")).removesuffix("of the data").strip()
-
-
-# How often a corpus has each label, split by split.
 
 
 _OUTSIDE = "O"

@@ -1,36 +1,213 @@
-"""The charts of the Curves page, the table that is their legend, and what is said beside them."""
+"""The controls of the Curves page, its charts, their legend, and notes on what the lines do not show."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from core.store.records import MetricSeries, Run, RunState
+from core.records import TOTAL
+from core.store.records import MetricKey, MetricSeries, Run, RunState
 from core.wording import plural
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.components.charts import small_charts as draw_small_charts
-from dashboard.curves import controls as address
 from dashboard.curves.charts import curve_chart, line_colour, small_charts
-from dashboard.curves.controls import Chosen, enlarge
-from dashboard.curves.numbers import AXES, band_table, metric_keys, missing, point_table
-from dashboard.curves.views import CurvesView, Entry, curves
+from dashboard.curves.numbers import (
+    AXES,
+    METRICS,
+    RELATION_METRICS,
+    Metric,
+    band_table,
+    choices,
+    metric_keys,
+    missing,
+    others,
+    point_table,
+    tasks_of,
+)
+from dashboard.curves.views import CurvesView, Entry, Reading, curves
 from dashboard.runs.table import state_text
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
-from dashboard.shared.resources import curve_series
 from dashboard.shared.states import empty
-from dashboard.text import escape
+from dashboard.text import escape, option
 from dashboard.theme import DASHES, colours
 
-# The curves as files: the large chart as a picture, all points or the means as a table.
-
-
+_LARGE, _WANTED = "of", "curve_enlarge"
+_RELATIONS, _OTHERS = "relations", "others"
+_GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
+_SEEDS = {"lines": "Lines", "sd": "Mean ± SD", "interval": "Mean, 95% interval"}
+_MOST_IN_A_ROW = 6
 _COUNT = "curve_pictures"
 _MOST_NAMED = 6
+_ZOOM = "curves"
+_MOST_SAID = 4
+_PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
+
+
+def set_lines(hide: Sequence[str], mark: str | None) -> None:
+    """Keep in the URL the keys of the lines that are hidden (`hide`) and of the one marked (`mark`)."""
+    _write("hide", ",".join(hide))
+    _write("mark", mark or "")
+
+
+def window() -> tuple[float, float] | None:
+    """The zoomed part of x in the URL; None for all of it, or if the URL has no valid one."""
+    try:
+        start, end = map(float, st.query_params.get("x", "").split("_"))
+    except ValueError:
+        return None
+    return (start, end) if math.isfinite(start) and math.isfinite(end) and start < end else None
+
+
+def set_window(ends: tuple[float, float] | None) -> None:
+    """Zoom into this part of x."""
+    _write("x", "_".join(f"{end:.6g}" for end in ends) if ends else "")
+
+
+def _write(name: str, text: str) -> None:
+    if text:
+        st.query_params[name] = text
+    else:
+        st.query_params.pop(name, None)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the controls say: metric, task shown large, reading, whether small charts share their y."""
+
+    metric: Metric
+    large: str
+    reading: Reading
+    same: bool
+
+
+def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
+    """All that can be chosen for runs with these curves; when it changes, the controls are drawn anew."""
+    return (*choices(keys), *choices(keys, RELATION_METRICS), *others(keys))
+
+
+def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str]) -> Chosen:
+    """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
+    metric = _metric(keys)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        large = _task(tasks_of(metric, keys, tasks))
+        axis = st.segmented_control(
+            "Over",
+            list(AXES),
+            default="step",
+            required=True,
+            key="over",
+            bind="query-params",
+            format_func=AXES.__getitem__,
+            on_change=lambda: set_window(None),
+        )
+        seeds = st.segmented_control(
+            "Seeds",
+            list(_SEEDS),
+            default="lines",
+            required=True,
+            key="seeds",
+            bind="query-params",
+            format_func=_SEEDS.__getitem__,
+            help="A line per run, or the mean over the seeds of each configuration with its standard "
+            "deviation (n − 1) or the 95% interval of the mean (Student's t), at every point.",
+        )
+        with st.popover("Display", icon=":material/tune:"):
+            reading, same = _display(axis, seeds)
+    return Chosen(metric, large, reading, same)
+
+
+def enlarge(task: str) -> None:
+    """Show that task large in the next run of the page."""
+    # Not by the control's own value: what the browser sends meanwhile would overwrite it.
+    st.session_state[_WANTED] = task
+
+
+def _metric(keys: Sequence[MetricKey]) -> Metric:
+    found = choices(keys) or ["loss"]
+    relations = {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)}
+    groups = {_RELATIONS: relations, _OTHERS: others(keys)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.segmented_control(
+            "Curve",
+            [*found, *(group for group, among in groups.items() if among)],
+            default="loss" if "loss" in found else found[0],
+            required=True,
+            key="metric",
+            bind="query-params",
+            format_func=lambda name: _GROUPS[name] if name in _GROUPS else METRICS[name].title,
+        )
+        if name not in _GROUPS:
+            return METRICS[name]
+        among = groups[name]
+        number = st.selectbox(
+            "Number",
+            list(among),
+            key="number",
+            bind="query-params",
+            format_func=lambda name: among[name].title if name in among else str(name),
+            width=300,
+        )
+        return among[number]
+
+
+def _task(tasks: Sequence[str]) -> str:
+    """The task shown large; the others follow small."""
+    wanted = st.session_state.pop(_WANTED, None)
+    if wanted in tasks:
+        st.session_state[_LARGE] = wanted
+    if len(tasks) < 2:
+        return tasks[0] if tasks else TOTAL
+    shared: dict[str, Any] = {"key": _LARGE, "bind": "query-params"}
+    if len(tasks) > _MOST_IN_A_ROW:
+        return str(
+            st.selectbox(
+                "Large chart", list(tasks), format_func=lambda task: task or "Total", width=180, **shared
+            )
+        )
+    # Streamlit warns of a default beside a value that was just set.
+    shared["default"] = None if wanted in tasks else tasks[0]
+    return str(
+        st.segmented_control(
+            "Large chart",
+            list(tasks),
+            format_func=lambda task: option(task or "Total"),
+            required=True,
+            **shared,
+        )
+    )
+
+
+def _display(axis: str, seeds: str) -> tuple[Reading, bool]:
+    log_y = st.toggle("Log scale", key="log", bind="query-params")
+    log_x = st.toggle(f"Log scale of {AXES[axis].lower()}", key="logx", bind="query-params")
+    calm = st.toggle(
+        "Ignore outliers",
+        key="calm",
+        bind="query-params",
+        help="Fits y to the middle 98% of the values shown: the first steps of a loss no longer flatten the "
+        "rest. All points are still drawn.",
+    )
+    same = st.toggle("Small charts share their y", value=True, key="samey", bind="query-params")
+    smoothing = st.slider(
+        "Smoothing",
+        0.0,
+        0.99,
+        0.0,
+        0.01,
+        key="smooth",
+        bind="query-params",
+        help="Weight of the past in a running mean over all points, of each seed before the mean of seeds. "
+        "The raw line stays, faint.",
+    )
+    return Reading(axis, seeds, smoothing, log_x, log_y, calm), same
 
 
 def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeries]) -> Picture | None:
@@ -89,20 +266,17 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words).strip("-")
 
 
-_ZOOM = "curves"
-_MOST_SAID = 4
-
-
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
     metric = chosen.metric
     keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
     tasks = resources.task_order()
     with st.spinner("Reading the curves"):
-        series = curve_series(runs, keys)
+        series = resources.curve_series(runs, keys)
     # Read here, for the controls above are not run again when the reader zooms.
-    reading = dataclasses.replace(chosen.reading, window=address.window())
-    hidden, marked = address.hidden(), address.marked()
+    reading = dataclasses.replace(chosen.reading, window=window())
+    hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
+    marked = st.query_params.get("mark")
     conditions = resources.store().conditions(runs)
     view = curves(
         metric, reading, runs, series, tasks, large=chosen.large, hidden=hidden, conditions=conditions
@@ -123,7 +297,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         key="curve_large",
         alt=f"{metric.title} of {plural(len(view.large.lines), 'line')} over training",
         revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_x} {reading.log_y}",
-        zoom=Zoom(_ZOOM, reading.window, address.set_window),
+        zoom=Zoom(_ZOOM, reading.window, set_window),
         picture=picture,
     )
     _legend(view, colour, hidden, marked)
@@ -178,11 +352,11 @@ def _legend(view: CurvesView, colour: dict[str, str], hidden: Sequence[str], mar
         ],
         columns,
         key="curve_legend",
-        changed=address.set_lines,
+        changed=set_lines,
     )
     st.caption(
         "Tick to show, click a name to make its line stand out. Dotted: STL, dashed: MTL, solid: MRN."
-        + (" ◆ the epoch whose weights were kept." if any(one.chosen for one in view.large.lines) else "")
+        + (" ◆ the epoch whose weights were kept." if any(line.chosen for line in view.large.lines) else "")
     )
 
 
@@ -205,10 +379,9 @@ def _at(view: CurvesView, value: float | None, x: float | None) -> str:
 
 def _said(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     """What a reader would not see from the lines alone."""
-    gaps = missing(view.metric, series)
-    if len(gaps) > _MOST_SAID:
-        gaps = [*gaps[:_MOST_SAID], f"{plural(len(gaps) - _MOST_SAID, 'more curve')} have such gaps."]
-    said = [*gaps]
+    said = missing(view.metric, series)
+    if len(said) > _MOST_SAID:
+        said = [*said[:_MOST_SAID], f"{plural(len(said) - _MOST_SAID, 'more curve')} have such gaps."]
     if view.reading.seeds != "lines":
         if view.interpolated:
             said.append(
@@ -218,7 +391,4 @@ def _said(view: CurvesView, series: Sequence[MetricSeries]) -> None:
         if all(entry.n < 2 for entry in view.entries):
             said.append("One seed has no spread, so there is no band. Choose more seeds of a configuration.")
     if said:
-        st.info("  \n".join(escape(one) for one in said), icon=":material/info:")
-
-
-_PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
+        st.info("  \n".join(escape(sentence) for sentence in said), icon=":material/info:")
