@@ -150,8 +150,6 @@ def _learned(url: str, run_id: int, attempt: int, step: int) -> Relations:
     return _open(url).relations(run_id, step)[1]
 
 
-_MOST_BYTES = 400_000_000
-
 # A retried run writes its curves anew, so the attempt is part of the key: run, attempt, metric.
 _Name = tuple[int, int, MetricKey]
 
@@ -161,7 +159,8 @@ class SeriesCache:
     least recently used go first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = 400_000_000) -> None:
+        self._most_bytes = most_bytes
         self._series: OrderedDict[_Name, MetricSeries | None] = OrderedDict()
         self._final: set[_Name] = set()
         self._lock = threading.Lock()
@@ -190,7 +189,7 @@ class SeriesCache:
 
     def _drop_oldest(self) -> None:
         size = sum(map(_bytes, self._series.values()))
-        while size > _MOST_BYTES and len(self._series) > 1:
+        while size > self._most_bytes and len(self._series) > 1:
             name, series = self._series.popitem(last=False)
             self._final.discard(name)
             size -= _bytes(series)

@@ -355,7 +355,7 @@ def _failed(store: Store, clock: _Clock) -> int:
         run_id,
         RunState.FAILED,
         error=ErrorInfo(
-            "TrainingError", "The loss of chunk is not a number at step 140; lower lr_heads.", trace, 1
+            "NotFinite", "The loss of chunk is not a number at step 140; lower lr_heads.", trace, 1
         ),
     )
     return run_id

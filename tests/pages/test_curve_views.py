@@ -294,11 +294,15 @@ def test_a_second_attempt_is_another_curve(filled: Filled) -> None:
     assert cache.get(store, store.runs(ids=[failed]), [key]) == []
 
 
-def test_what_is_longest_unused_is_forgotten(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_longest_unused_is_read_again(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store.open()
-    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
-    monkeypatch.setattr("dashboard.shared.resources._MOST_BYTES", 600 * 8 * 4)
-    for run_id in filled.finished[:2]:
-        assert len(cache.get(store, store.runs(ids=[run_id]), [key])) == 1
-    assert len(cache._series) == 1
-    assert len(cache.get(store, store.runs(ids=filled.finished[:1]), [key])[0].step) == 600
+    cache, key = SeriesCache(most_bytes=600 * 8 * 4), MetricKey(TOTAL, "train", "loss")
+    asked: list[int] = []
+    since = store.metrics_since
+    monkeypatch.setattr(
+        store, "metrics_since", lambda steps: asked.extend(run_id for run_id, _ in steps) or since(steps)
+    )
+    first, second = filled.finished[:2]
+    for run_id in (first, first, second, first):
+        assert len(cache.get(store, store.runs(ids=[run_id]), [key])[0].step) == 600
+    assert asked == [first, second, first]

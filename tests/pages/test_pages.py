@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.config import RunConfig
 from core.store import RunState, Store
-from tests.pages.conftest import APP, Open, words
+from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
-from tests.patience import PATIENCE_S
 
 PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
@@ -32,22 +30,6 @@ def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
 def table(app: AppTest, column: str) -> Any:
     """The data frame on the page that has this column."""
     return next(one.value for one in app.dataframe if column in one.value.columns)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_empty_store_says_what_to_do(page: str, open_page: Open) -> None:
-    app = open_page(page)
-    assert app.title[0].value.lower() == page
-    labels = [button.label for button in app.button]
-    assert "Try it" in labels
-    assert "Nothing runs." in words(app)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_filled_store_opens_everywhere(page: str, open_page: Open, filled: Filled) -> None:
-    app = open_page(page)
-    assert app.title[0].value.lower() == page
-    assert next(link.label for link in app.get("page_link")) == "1 run in training and 2 waiting"
 
 
 def test_try_it_queues_five_runs_and_asks_for_workers(open_page: Open, workers: list[str]) -> None:
@@ -217,25 +199,6 @@ def test_failed_run_tells_cause_and_next_step(open_page: Open, filled: Filled) -
     assert Store.open().run(filled.failed[0]).state is RunState.QUEUED
 
 
-def test_lost_run_offers_the_next_step(open_page: Open, filled: Filled) -> None:
-    app = open_page("runs", run=str(filled.lost[0]))
-    said = " ".join(one.value for one in app.warning)
-    assert "stopped answering" in said
-    assert "Retry it" in said
-
-
-def test_delete_asks_first_and_removes(open_page: Open, filled: Filled) -> None:
-    run_id = filled.cancelled[0]
-    app = open_page("runs", run=str(run_id))
-    assert "Delete 1 run" not in [button.label for button in app.button]
-    app.session_state["delete_runs"] = True
-    app.run()
-    assert "Delete **1 run** for good" in words(app)
-    next(button for button in app.button if button.label == "Delete 1 run").click().run()
-    assert not app.exception
-    assert run_id not in [run.id for run in Store.open().runs()]
-
-
 @pytest.mark.parametrize("part", ["Configuration", "History", "Log"])
 def test_run_in_full(part: str, open_page: Open, filled: Filled) -> None:
     app = open_page("runs", run=str(filled.finished[0]), run_part=part)
@@ -245,14 +208,6 @@ def test_run_in_full(part: str, open_page: Open, filled: Filled) -> None:
         "Log": lambda: any("read corpus demo" in one.value for one in app.code),
     }
     assert shown[part]()
-
-
-def test_curves_draw_total_and_tasks(open_page: Open, filled: Filled) -> None:
-    live, done = filled.live[0], filled.mrn[0]
-    app = open_page("curves", run=f"{live},{done}")
-    (total,) = figures(app, "curve_large")
-    named = [trace["name"] for trace in total["data"] if "name" in trace]
-    assert [name.split(" ")[0] for name in named] == [str(live), str(done)]
 
 
 def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:
@@ -266,18 +221,6 @@ def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled
     assert figures(open_page("curves", run=run, metric="Objective"), "curve_large")
     mtl = next(run.id for run in Store.open().runs() if run.config.paradigm == "mtl")
     assert "Relations" not in open_page("curves", run=str(mtl)).segmented_control(key="metric").options
-
-
-def test_curves_of_the_newest_launch_by_default(open_page: Open, finished: Filled) -> None:
-    app = open_page("curves")
-    assert len(app.multiselect(key="curves_runs").value) > 0
-    assert figures(app, "curve_large")
-
-
-def test_curves_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
-    app = open_page("curves", run=str(filled.queued[0]))
-    assert "No training loss yet" in words(app)
-    assert "within seconds of its start" in words(app)
 
 
 def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: Filled) -> None:
@@ -300,45 +243,8 @@ def test_tag_with_a_damaged_checkpoint_is_one_sentence(open_page: Open, finished
     assert f"Run {run_id}" in app.warning[0].value
 
 
-def test_tag_asks_for_a_sentence(open_page: Open, finished: Filled) -> None:
-    assert "A sentence, please" in words(open_page("tag"))
-
-
 def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="3,1")
     app.switch_page("curves/page.py").run()
     assert not app.exception
     assert app.multiselect(key="curves_runs").value == [3, 1]
-
-
-def test_unknown_runs_in_a_link_are_left_out(open_page: Open, finished: Filled) -> None:
-    app = open_page("curves", run="9999,1,what")
-    assert app.multiselect(key="curves_runs").value == [1]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_store_that_cannot_be_opened_is_one_sentence(
-    page: str, workers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
-    monkeypatch.setenv("MRNLAB_DB", f"sqlite:///{tmp_path}/none/of/this/runs.db")
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
-    app.switch_page(f"{page}/page.py").run()
-    assert not app.exception
-    assert len(app.warning) == 1
-    assert "runs.db" in words(app)
-
-
-def test_user_text_is_never_markdown(open_page: Open) -> None:
-    """A task, a corpus and an encoder whose names are Markdown and HTML, on every page that shows runs."""
-    evil = "<img src=x onerror=alert(1)> **b** :smile: [a](http://x.y) $x$"
-    config = RunConfig.build(corpus=evil, tasks=(evil, "pos"), encoder=evil, paradigm="mtl")
-    store = Store.open()
-    (run_id,) = store.add_runs([config])
-    for page in ("runs", "curves", "compare", "tag", "relations"):
-        app = open_page(page, run=str(run_id))
-        kinds = (app.markdown, app.caption, app.warning, app.info, app.subheader, app.title)
-        for text in [str(one.value) for kind in kinds for one in kind]:
-            bare = text.replace("\\<", "").replace("\\*", "")
-            assert "<img" not in bare
-            assert "**b**" not in bare
-            assert ":smile:" not in text

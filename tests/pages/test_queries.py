@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.config import RunConfig, kind_key
 from core.store import RunState, Store
 from dashboard.shared import run_views
-from jobs.naming import confounds, differing, kind_name, run_name
+from jobs.naming import confounds, differing
 from tests.pages.filled_store import TASKS, Filled
 
 
@@ -15,12 +15,6 @@ def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
 
 
 # Names
-
-
-def test_names() -> None:
-    assert kind_name(config("mrn", **{"lambda": 0.01})) == "MRN λ 0.01"
-    assert kind_name(config("stl", tasks=("ner",))) == "STL ner"
-    assert kind_name(config("mtl")) == "MTL"
 
 
 def test_stl_runs_of_all_tasks_are_one_row() -> None:
@@ -80,7 +74,3 @@ def test_log_tail_is_the_end(tmp_path: object) -> None:
     assert tail.startswith("line ")
     assert len(tail) <= 16_384
     assert run_views.log_tail(None) == run_views.log_tail(f"{tmp_path}/none") == ""
-
-
-def test_run_name(finished: Filled) -> None:
-    assert run_name(Store.open().run(1)) == "1 · MRN λ 0.01 · demo · seed 1"

@@ -189,6 +189,7 @@ def test_a_link_to_a_deleted_run(open_page: Open, finished: Filled) -> None:
 
 def test_deleting_says_what_goes(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="1,2")
+    assert "Delete 2 runs" not in [button.label for button in app.button]
     app.session_state["delete_runs"] = True
     app.run()
     assert "Delete **2 runs** for good: 12 scores with predictions, 40 moments of relations" in words(app)
