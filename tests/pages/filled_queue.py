@@ -71,7 +71,8 @@ def _fail(store: Store, run: int) -> None:
         "The GPU's 16 GB were not enough for batches of 32 sentences: about 10 would fit. Clone it with "
         "batch_size 8."
     )
-    store.finish(run, RunState.FAILED, error=ErrorInfo("OutOfMemory", message, "Traceback\n  x"))
+    data = {"field": "batch_size", "fits": 8}
+    store.finish(run, RunState.FAILED, error=ErrorInfo("OutOfMemory", message, "Traceback\n  x", data=data))
 
 
 if __name__ == "__main__":

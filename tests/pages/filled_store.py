@@ -350,7 +350,7 @@ def _failed(store: Store, clock: _Clock) -> int:
     config = _build("mrn", TASKS, 6, prior="paper", alignment="exact", **{"lambda": 1.0})
     run_id, _ = _started(store, clock, config)
     _train(store, clock, run_id, config, 140)
-    trace = 'Traceback (most recent call last):\n  File "trainer.py", line 88, in step\nTrainingError: loss'
+    trace = 'Traceback (most recent call last):\n  File "trainer.py", line 88, in step\nNotFinite: loss'
     store.finish(
         run_id,
         RunState.FAILED,
