@@ -32,9 +32,9 @@ SETTINGS: dict[str, Setting] = {
         "A folder with local copies of the known encoders of the Hub, each under its name"
     ),
     "MRNLAB_DATA_ROOTS": Setting(
-        "The folders, set apart by `:`, in which corpora, encoders and mappings may lie (default: anywhere"
+        "The folders, separated by `:`, from which corpora, encoders and mappings may be read (default: anywhere"
     ),
-    "MRNLAB_ALLOWED": Setting("The addresses and domains that may come in"),
+    "MRNLAB_ALLOWED": Setting("The e-mail addresses and domains that may log in"),
     "MRNLAB_SLOTS": Setting(
         "How many runs train at once on this machine (default: one per GPU, one without).",
         int,
@@ -49,7 +49,7 @@ SETTINGS: dict[str, Setting] = {
         least=1,
     ),
     "MRNLAB_HANG_S": Setting(
-        "After how many seconds without progress a living worker is taken for hung and ended (default 900).",
+        "Seconds without progress after which a running worker counts as hung and is killed (default 900).",
         float,
         900,
         accepts="the seconds without progress after which a worker is taken for hung (several minutes; 900 "
@@ -57,29 +57,29 @@ SETTINGS: dict[str, Setting] = {
         least=1,
     ),
     "MRNLAB_LINGER_S": Setting(
-        "How many seconds a worker without a run waits for another before it ends (default 300).",
+        "Seconds that an idle worker waits for a run before it ends (default 300).",
         float,
         300,
         accepts="the seconds that a worker waits for another run (0 or more)",
     ),
-    "MRNLAB_SUPERVISOR": Setting("Set by the program for itself: the process that watches over a worker."),
+    "MRNLAB_SUPERVISOR": Setting("Set by MRN Lab itself: the process that supervises a worker."),
     "MRNLAB_ENGINE": Setting("Where runs are trained: `local`, `ray`, `slurm`."),
     "MRNLAB_ARTEFACTS": Setting(
         "Where training states and models are kept for other machines: a folder, or a URL"
     ),
     "MRNLAB_RAY_ADDRESS": Setting("`HOST:PORT` of the Ray cluster (default: `RAY_ADDRESS`"),
     "MRNLAB_RAY_CPUS": Setting(
-        "How many cores a run takes of the Ray cluster (default 1).",
+        "CPU cores of the Ray cluster that a run takes (default 1).",
         int,
         1,
         accepts="how many cores a run takes (1 or more)",
         least=1,
     ),
     "MRNLAB_SLURM": Setting(
-        "The file that says what a worker asks of Slurm (default: `slurm.toml` in `MRNLAB_HOME`)."
+        "The file with the resources that a worker requests from Slurm (default: `slurm.toml` in `MRNLAB_HOME`)."
     ),
     "MRNLAB_CHECKPOINT_S": Setting(
-        "The least number of seconds between two training states of a run (default 60;",
+        "Minimum seconds between two training states of a run (default 60;",
         float,
         60,
         accepts="the least number of seconds between two training states (0 or more)",
