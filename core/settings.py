@@ -32,7 +32,7 @@ SETTINGS: dict[str, Setting] = {
         "A folder with local copies of the known encoders of the Hub, each under its name"
     ),
     "MRNLAB_DATA_ROOTS": Setting(
-        "The folders, separated by `:`, from which corpora, encoders and mappings may be read (default: anywhere"
+        "The folders, separated by `:`, that may contain corpora, encoders and mappings (default: anywhere"
     ),
     "MRNLAB_ALLOWED": Setting("The e-mail addresses and domains that may log in"),
     "MRNLAB_SLOTS": Setting(
@@ -76,7 +76,7 @@ SETTINGS: dict[str, Setting] = {
         least=1,
     ),
     "MRNLAB_SLURM": Setting(
-        "The file with the resources that a worker requests from Slurm (default: `slurm.toml` in `MRNLAB_HOME`)."
+        "The file with a worker's resource request for Slurm (default: `slurm.toml` in `MRNLAB_HOME`)."
     ),
     "MRNLAB_CHECKPOINT_S": Setting(
         "Minimum seconds between two training states of a run (default 60;",
