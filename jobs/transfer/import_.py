@@ -83,10 +83,7 @@ def _take_in(store: Store, record: RunRecord, note: str, checkpoint: Path) -> in
             run_id = store.take_in(record, note)
             place = checkpoint_dir(run_id)
             if place.exists():
-                raise MRNLabError(
-                    f"{place} is there already, left behind by a run that is gone; `mrnlab doctor --fix` "
-                    "removes it."
-                )
+                raise MRNLabError(f"{place} is there already, left behind by a run that is gone; remove it.")
             checkpoint.rename(place)
             store.place_checkpoint(run_id, str(place))
     except BaseException:

