@@ -14,7 +14,7 @@ from core.corpora.assembly import SPLITS, assemble
 from core.corpora.readers import IGNORED, ONLY_TASKS, TOKENS, Table, named, read_conllu, read_table
 from core.corpora.schemes import notation
 from core.corpora.types import Corpus, Sentence, Split
-from core.errors import CorpusError
+from core.errors import CorpusError, FixedColumns
 from core.plain_text import shortened
 
 CONLLU = ".conllu"
@@ -95,7 +95,7 @@ class ColumnProposal:
 def detect_columns(path: str | Path) -> ColumnProposal:
     """Proposed names for the columns of a CoNLL file, or of the train file of a folder.
 
-    Raises CorpusError where the file cannot be read or has but one column.
+    Raises FixedColumns for CoNLL-U, CorpusError where the file cannot be read or has only one column.
     """
     # Of os.path, whose functions raise nothing, whatever a name holds.
     if not os.path.exists(path):
@@ -104,7 +104,7 @@ def detect_columns(path: str | Path) -> ColumnProposal:
     if path.is_dir():
         path = find_splits(path)["train"]
     if path.suffix.lower() == CONLLU:
-        raise CorpusError(f"{path} is CoNLL-U, whose columns are fixed; there is nothing to name.")
+        raise FixedColumns(f"{path} is CoNLL-U, whose columns are fixed; there is nothing to name.")
     table = read_table(path)
     _, end = table.bounds[:2]
     sample = zip(*(column[:end] for column in table.columns), strict=True)
