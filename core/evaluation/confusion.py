@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.spans import Span, flat_spans, numbered, spans
-
-Labels = Sequence[Sequence[str]]
-Ints = NDArray[np.int64]
+from core.evaluation.spans import Ints, Labels, Span, numbered, span_pair, spans
 
 NOTHING = "(nothing)"
 """As a column: the span was missed. As a row: a span was predicted where there is none."""
@@ -69,7 +66,7 @@ def _words(gold: Labels, predicted: Labels) -> Confusion:
 
 
 def _spans(gold: Labels, predicted: Labels) -> Confusion:
-    types, true, guess = flat_spans(gold, predicted)
+    types, true, guess = span_pair(*numbered(gold, predicted))
     size, words = len(types), sum(map(len, gold))
     counts = np.zeros((size + 1, size + 2), dtype=np.int64)
     # A span's first and last word, without its type: is there one of the same words on the other side?

@@ -9,7 +9,7 @@ as prefix N and type NP), as the dissertation's POS tables have it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,17 +21,17 @@ from core.evaluation.spans import (
     Gold,
     Ints,
     Labels,
-    Notation,
-    SpanCounts,
-    counts_by_type,
     f1_of,
     numbered,
     seqeval_spans,
+    span_counts,
+    span_pair,
 )
 from core.records import TaskScore
 
 PlainScore = Literal["accuracy", "seqeval_f1"]
 Report = dict[str, dict[str, float]]
+REPORT_NUMBERS = ("precision", "recall", "f1", "support")
 
 
 def score_name(scheme: str, plain_score: PlainScore = "accuracy") -> str:
@@ -77,11 +77,13 @@ def score_numbers(
     precision = recall = f1_conll = f1_strict = seqeval_f1 = None
     report: Report = {}
     if scheme == "iob2":
-        counts = _span_counts(gold, predicted)
-        precision, recall, f1_conll = f1_of(_all(counts))
+        types, *spans = span_pair(gold, predicted)
+        counts = span_counts(types, *spans)
+        precision, recall, f1_conll = f1_of(*counts.sum(axis=0).tolist())
         if details:
-            f1_strict = f1_of(_all(_span_counts(gold, predicted, strict=True)))[2]
-            report = _report(counts)
+            strict = span_counts(*span_pair(gold, predicted, strict=True))
+            f1_strict = f1_of(*strict.sum(axis=0).tolist())[2]
+            report = _span_report(types, counts)
     else:
         if details or plain_score == "seqeval_f1":
             precision, recall, seqeval_f1 = _seqeval(gold, predicted)
@@ -117,24 +119,12 @@ def _check_lengths(task: str, gold: Labels, predicted: Labels) -> None:
             )
 
 
-def _span_counts(gold: Gold, predicted: Ints, *, strict: bool = False) -> Mapping[str, SpanCounts]:
-    notation = Notation.of(gold.names)
-    true, guess = (
-        notation.spans(numbers, gold.first, strict=strict) for numbers in (gold.numbers, predicted)
-    )
-    return counts_by_type(notation.types, true, guess)
-
-
-def _all(counts: Mapping[str, SpanCounts]) -> SpanCounts:
-    return sum(counts.values(), SpanCounts(0, 0, 0))
-
-
-def _report(counts: Mapping[str, SpanCounts]) -> Report:
+def _span_report(types: Sequence[str], counts: Ints) -> Report:
     """A row per span type that is annotated or predicted, in the order of their names."""
-    rows = {type_: (f1_of(own), own.gold) for type_, own in counts.items() if own.gold or own.predicted}
     return {
-        type_: {"precision": precision, "recall": recall, "f1": f1, "support": support}
-        for type_, ((precision, recall, f1), support) in rows.items()
+        type_: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
+        for type_, (gold, predicted, both) in zip(types, counts.tolist(), strict=True)
+        if gold or predicted
     }
 
 
@@ -148,13 +138,9 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
     precision = hits / np.maximum(guesses, 1)
     recall = hits / np.maximum(support, 1)
     f1 = 2 * hits / np.maximum(guesses + support, 1)
+    columns = (precision.tolist(), recall.tolist(), f1.tolist(), support.tolist())
     return {
-        label: {
-            "precision": float(precision[place]),
-            "recall": float(recall[place]),
-            "f1": float(f1[place]),
-            "support": int(support[place]),
-        }
+        label: {number: column[place] for number, column in zip(REPORT_NUMBERS, columns, strict=True)}
         for label, place in sorted(zip(gold.names, range(labels), strict=True))
         if support[place] or guesses[place]
     }
@@ -163,8 +149,7 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
 def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
     """Micro-averaged precision, recall and F1 of what seqeval takes for spans, in default mode."""
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
-    both = int(guess.among(true).sum())
-    return f1_of(SpanCounts(len(true.end), len(guess.end), both))
+    return f1_of(len(true.end), len(guess.end), int(guess.among(true).sum()))
 
 
 Counts = NDArray[np.int64]
@@ -186,8 +171,7 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
         return _by_sentence(
             seqeval_spans(known, known.numbers), seqeval_spans(known, guess), known.lengths + 1
         )
-    notation = Notation.of(known.names)
-    true, predicted_spans = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
+    _, true, predicted_spans = span_pair(known, guess)
     return _by_sentence(true, predicted_spans, known.lengths)
 
 
@@ -223,15 +207,9 @@ def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
     return math.fsum(report[label]["f1"] for label in rarer) / len(rarer) if rarer else None
 
 
-AVERAGES = ("micro", "macro", "weighted")
-"""The averages, in the order in which the libraries print them."""
-
-REPORT_NUMBERS = ("precision", "recall", "f1", "support")
-
-
 def averages(score: Any) -> dict[str, dict[str, float]]:
-    """Precision, recall and F1 in [0, 1] and support of a TaskScore or a stored score, for each of AVERAGES:
-    the last rows of scikit-learn's and seqeval's classification_report. Empty where no report is stored.
+    """Precision, recall and F1 in [0, 1] and support of a TaskScore or a stored score, by `micro`, `macro`
+    and `weighted`: the last rows of scikit-learn's and seqeval's classification_report. Empty without report.
 
     `micro` counts all labels (span types) together, `macro` is their plain mean, `weighted` their mean
     weighted by support. For plain labels micro is the accuracy, since each word has exactly one label.

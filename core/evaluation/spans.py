@@ -6,7 +6,7 @@ long for CoNLL-2003's as a small training does. Property tests hold both to seqe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -80,24 +80,12 @@ def numbered(gold: Labels, predicted: Labels) -> tuple[Gold, Ints]:
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class SpanCounts:
-    """Spans of one type: in the gold labels, in the predicted ones, in both (same words, same type)."""
-
-    gold: int
-    predicted: int
-    both: int
-
-    def __add__(self, other: SpanCounts) -> SpanCounts:
-        return SpanCounts(self.gold + other.gold, self.predicted + other.predicted, self.both + other.both)
-
-
-def f1_of(counts: SpanCounts) -> tuple[float, float, float]:
-    """Precision, recall and F1; 0 where nothing can be counted."""
-    precision = counts.both / counts.predicted if counts.predicted else 0.0
-    recall = counts.both / counts.gold if counts.gold else 0.0
+def f1_of(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 of these counts; 0 where nothing can be counted."""
+    precision = both / predicted if predicted else 0.0
+    recall = both / gold if gold else 0.0
     # As seqeval divides, so that the two agree to the last digit.
-    f1 = 2 * precision * recall / (precision + recall) if counts.both else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
     return precision, recall, f1
 
 
@@ -166,27 +154,24 @@ class Notation:
         return spans.only(begins[starts]) if strict else spans
 
 
-def counts_by_type(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> Mapping[str, SpanCounts]:
-    """Annotated, predicted and common spans of each of these types."""
-    both = guess.type[guess.among(true)]
-    counts = [np.bincount(kinds, minlength=len(types)).tolist() for kinds in (true.type, guess.type, both)]
-    return {type_: SpanCounts(*numbers) for type_, *numbers in zip(types, *counts, strict=True)}
-
-
-def flat_spans(gold: Labels, predicted: Labels) -> tuple[list[str], FlatSpans, FlatSpans]:
-    """The types' names, the annotated spans and the predicted ones. Both must have the same lengths.
+def span_pair(
+    gold: Gold, predicted: Ints, *, strict: bool = False
+) -> tuple[tuple[str, ...], FlatSpans, FlatSpans]:
+    """The types' names, the annotated spans and the predicted ones; `strict` as in `Notation.spans`.
 
     Raises ValueError for a label that is not O, B- or I- and a type.
     """
-    known, guess = numbered(gold, predicted)
-    notation = Notation.of(known.names)
-    true, predicted_spans = (notation.spans(numbers, known.first) for numbers in (known.numbers, guess))
-    return list(notation.types), true, predicted_spans
+    notation = Notation.of(gold.names)
+    true, guess = (
+        notation.spans(numbers, gold.first, strict=strict) for numbers in (gold.numbers, predicted)
+    )
+    return notation.types, true, guess
 
 
-def span_counts(gold: Labels, predicted: Labels) -> Mapping[str, SpanCounts]:
-    """Counts by type, in the order of the types' names. Arguments and errors as `flat_spans`."""
-    return counts_by_type(*flat_spans(gold, predicted))
+def span_counts(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> Ints:
+    """(types, 3): annotated, predicted and common spans (same words, same type) of each of these types."""
+    kinds = (true.type, guess.type, guess.type[guess.among(true)])
+    return np.stack([np.bincount(numbers, minlength=len(types)) for numbers in kinds], axis=1)
 
 
 def seqeval_spans(gold: Gold, numbers: Ints) -> FlatSpans:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS, confusion, summed
-from core.evaluation.spans import span_counts
+from core.evaluation.spans import numbered, span_counts, span_pair
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=9), max_size=5)
@@ -33,11 +33,12 @@ def test_spans(pairs: list[list[tuple[str, str]]]) -> None:
     gold, predicted = columns(pairs)
     found = confusion("iob2", gold, predicted)
     assert (found.gold[-1], found.predicted[-2:]) == (NOTHING, (OTHER_WORDS, NOTHING))
-    for row, (type_, counts) in enumerate(span_counts(gold, predicted).items()):
-        assert found.gold[row] == type_
-        assert found.counts[row].sum() == counts.gold
-        assert found.counts[row, row] == counts.both
-        assert found.counts[:, row].sum() <= counts.predicted
+    types, *spans = span_pair(*numbered(gold, predicted))
+    assert found.gold[:-1] == types
+    for row, (annotated, guessed, both) in enumerate(span_counts(types, *spans)):
+        assert found.counts[row].sum() == annotated
+        assert found.counts[row, row] == both
+        assert found.counts[:, row].sum() <= guessed
     assert found.counts[-1, -2:].sum() == 0
 
 

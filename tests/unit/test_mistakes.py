@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import BOUNDARY, BOUNDARY_AND_LABEL, INVENTED, LABEL, MISSED, mistakes
-from core.evaluation.spans import span_counts
+from core.evaluation.spans import numbered, span_counts, span_pair
 
 _LABELS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
 _PAIRS = st.lists(st.tuples(_LABELS, _LABELS), max_size=9)
@@ -43,8 +43,8 @@ def test_plain_labels_are_wrong_word_by_word() -> None:
 def test_as_many_as_the_scorer_counts(pairs: list[tuple[str, str]]) -> None:
     """Every predicted span that the F1 counts as wrong is told exactly once; missed ones are untouched."""
     gold, predicted = [one for one, _ in pairs], [two for _, two in pairs]
-    counts = span_counts([gold], [predicted]).values()
-    wrong = sum(count.predicted - count.both for count in counts)
+    counts = span_counts(*span_pair(*numbered([gold], [predicted])))
+    wrong = int((counts[:, 1] - counts[:, 2]).sum())
     found = mistakes(gold, predicted, "iob2")
     assert sum(one.kind != MISSED for one in found) == wrong
     for one in found:
