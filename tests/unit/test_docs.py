@@ -64,10 +64,11 @@ def test_the_environment_is_documented() -> None:
     }
     assert used - {"MRNLAB_TEST_DATA"} == set(SETTINGS)
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    assert re.findall(r"\n\| `(MRNLAB_\w+)` \|", text) == list(SETTINGS)
+    rows = dict(re.findall(r"\n\| `(MRNLAB_\w+)` \|(.*)", text))
+    assert list(rows) == list(SETTINGS)
     for name, setting in SETTINGS.items():
-        assert f"| `{name}` | {setting.meaning}" in text
-        assert setting.default is None or f"(default {setting.default:g}" in setting.meaning
+        if setting is not None and setting.default is not None:
+            assert f"(default {setting.default:g}" in rows[name]
 
 
 _ROOT = DOCS.parent
