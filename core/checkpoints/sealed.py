@@ -102,7 +102,7 @@ def opened(folder: Path) -> Sealed:
     try:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
         digest = manifest.pop("sha256")
-        files = {name: (file["size"], file["sha256"]) for name, file in manifest["files"].items()}
+        files = sizes_and_hashes(manifest)
         about = dict(manifest["about"])
     except OSError as error:
         raise Damaged(f"{_MANIFEST} cannot be read: {error.strerror}") from error
@@ -116,7 +116,18 @@ def opened(folder: Path) -> Sealed:
 def verified(folder: Path) -> Sealed:
     """The sealed folder, every byte of it read. Raises Damaged where it is not as it was sealed."""
     sealed = opened(folder)
-    for name, (size, digest) in sealed.files.items():
+    check_files(folder, sealed.files)
+    return sealed
+
+
+def sizes_and_hashes(manifest: Any) -> dict[str, tuple[int, str]]:
+    """Size and SHA-256 of each file in a parsed list. Raises KeyError, TypeError or AttributeError."""
+    return {name: (file["size"], file["sha256"]) for name, file in manifest["files"].items()}
+
+
+def check_files(folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
+    """Read every byte of these files. Raises Damaged where one is not of that size and hash."""
+    for name, (size, digest) in files.items():
         path = folder / name
         try:
             same = path.stat().st_size == size and sha256(path) == digest
@@ -124,7 +135,6 @@ def verified(folder: Path) -> Sealed:
             raise Damaged(f"{name} cannot be read: {error.strerror}") from error
         if not same:
             raise Damaged(f"{name} is not as it was written")
-    return sealed
 
 
 def moved(sealed: Sealed, folder: Path) -> Sealed:

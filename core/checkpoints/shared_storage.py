@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from core.checkpoints.sealed import listed, sha256
+from core.checkpoints.sealed import Damaged, check_files, listed, sizes_and_hashes
 from core.errors import ArtefactError
 from core.paths import checkpoint_dir, given_path
 
@@ -73,25 +73,21 @@ class Artefacts:
         source = self._path(name)
         with self._errors(f"{name} cannot be read"):
             try:
-                files = json.loads(self._files.cat_file(source + _LIST))["files"]
-                expected = {
-                    str(path): (int(file["size"]), str(file["sha256"])) for path, file in files.items()
-                }
+                files = sizes_and_hashes(json.loads(self._files.cat_file(source + _LIST)))
             except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
                 return False
-            for path in expected:
+            for path in files:
                 _check(path)
             folder.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as beside:
-                for path, (size, digest) in expected.items():
-                    local = Path(beside, "new", path)
-                    local.parent.mkdir(parents=True, exist_ok=True)
-                    try:
-                        self._files.get_file(f"{source}/{path}", str(local))
-                    except FileNotFoundError:
-                        return False
-                    if local.stat().st_size != size or sha256(local) != digest:
-                        return False
+                new = Path(beside, "new")
+                try:
+                    for path in files:
+                        (new / path).parent.mkdir(parents=True, exist_ok=True)
+                        self._files.get_file(f"{source}/{path}", str(new / path))
+                    check_files(new, files)
+                except (FileNotFoundError, Damaged):
+                    return False
                 _put_in_place(Path(beside), folder)
         return True
 

@@ -198,7 +198,7 @@ def read_folder(
         notes.append(ONLY_TASKS)
     else:
         if columns is not None:
-            _check_names(columns)
+            check_names(columns)
         training = read_table(files["train"], columns)
         if columns is None:
             columns = name_several(training, files["train"])
@@ -210,9 +210,19 @@ def read_folder(
     return assemble(name or folder.name, splits, notes, tag_lists)
 
 
-def _check_names(columns: Sequence[str]) -> None:
+def check_names(columns: Sequence[str], tasks: Sequence[str] | None = None) -> None:
+    """Raises CorpusError unless one column is named `tokens` and no name stands twice; where `tasks` are
+    given, each other name must be of those. Names of skipped columns are free.
+    """
     if TOKENS not in columns:
         raise CorpusError(f"One of the columns must be named '{TOKENS}'; they are {', '.join(columns)}.")
     for name in columns:
+        if name.startswith(IGNORED):
+            continue
+        if tasks is not None and name not in (TOKENS, *tasks):
+            raise CorpusError(
+                f"There is no task '{name}' here; name a column {', '.join((TOKENS, *tasks))}, or begin its "
+                f"name with '{IGNORED}' to have it read over."
+            )
         if columns.count(name) > 1:
             raise CorpusError(f"Two columns are named '{name}'; give each a name of its own.")

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from core.corpora.folder import CONLLU, name_columns
+from core.corpora.folder import CONLLU, check_names, name_columns
 from core.corpora.readers import (
     IGNORED,
     TOKENS,
@@ -259,7 +259,7 @@ def read_given(
         return _through_file(content, name, lambda path: _lines(path, split))
     else:
         chosen = tuple(columns) if columns else propose_columns(content, name, tasks)
-        _check(chosen, tasks)
+        check_names(chosen, [task.name for task in tasks])
         given = _through_file(content, name, lambda path: GivenText(*read_columns(path, chosen)))
     return GivenText(_in_iob2(given.sentences, tasks, name), given.notes)
 
@@ -326,22 +326,6 @@ def _fitting(name: str, column: Sequence[Sequence[str]], tasks: Sequence[GivenTa
 def _type(label: str) -> str:
     """The type of a span's label: a run may know B-PER only, and I-PER is gold for it none the less."""
     return label.partition("-")[2] or label
-
-
-def _check(columns: Sequence[str], tasks: Sequence[GivenTask]) -> None:
-    known = [TOKENS, *(task.name for task in tasks)]
-    if TOKENS not in columns:
-        raise CorpusError(f"One of the columns must be named '{TOKENS}'; they are {', '.join(columns)}.")
-    for name in columns:
-        if name.startswith(IGNORED):
-            continue
-        if name not in known:
-            raise CorpusError(
-                f"There is no task '{name}' here; name a column {', '.join(known)}, or begin its name with "
-                f"'{IGNORED}' to have it read over."
-            )
-        if columns.count(name) > 1:
-            raise CorpusError(f"Two columns are named '{name}'; give each a name of its own.")
 
 
 def _in_iob2(sentences: Sequence[Sentence], tasks: Sequence[GivenTask], name: str) -> tuple[Sentence, ...]:

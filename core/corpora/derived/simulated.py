@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
-from typing import TypeVar
+from itertools import combinations, cycle, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +58,9 @@ def relatedness(labellings: Sequence[NDArray[np.integer]]) -> NDArray[np.float64
     matrix = np.eye(len(labellings))
     pairs = list(combinations(range(len(labellings)), 2))
     words = min(max(_ALL_WORDS // max(len(pairs), 1), _FEWEST_WORDS), _MOST_WORDS)
-    for one, other in pairs:
-        matrix[one, other] = matrix[other, one] = adjusted_mutual_info_score(
-            labellings[one][:words], labellings[other][:words], average_method="max"
+    for first, second in pairs:
+        matrix[first, second] = matrix[second, first] = adjusted_mutual_info_score(
+            labellings[first][:words], labellings[second][:words], average_method="max"
         )
     return matrix
 
@@ -69,8 +68,6 @@ def relatedness(labellings: Sequence[NDArray[np.integer]]) -> NDArray[np.float64
 _TASKS = 5
 _ALPHA = 0.9
 _MOST_TASKS = 50
-
-_Value = TypeVar("_Value")
 
 
 def artificial_labels(
@@ -95,14 +92,16 @@ def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
             "be drawn from two or more."
         )
     names = _artificial(options)
-    alphas = _in_turn(options.get("alpha", (_ALPHA,)), len(names))
+    alphas = list(islice(cycle(options.get("alpha", (_ALPHA,))), len(names)))
     own, others = _sentences(corpus, real.name, names, options, seed)
     # Every drawn sentence with the tasks that it is annotated for.
-    drawn = [(one, (real.name,) if others else (real.name, *names)) for one in own]
-    drawn += [(one, (name,)) for name, sentences in others.items() for one in sentences]
+    drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in own]
+    drawn += [(sentence, (name,)) for name, sentences in others.items() for sentence in sentences]
 
     number = {label: place for place, label in enumerate(real.labels)}
-    truth = np.array([number[label] for one, _ in drawn for label in one.labels[real.name]], dtype=np.int64)
+    truth = np.array(
+        [number[label] for sentence, _ in drawn for label in sentence.labels[real.name]], dtype=np.int64
+    )
     columns = {real.name: truth}
     for name, alpha in zip(names, alphas, strict=True):
         columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
@@ -129,10 +128,10 @@ def _annotated(
     """The drawn sentences with the labels of their tasks; `columns` number them word by word."""
     made = []
     start = 0
-    for one, tasks in drawn:
-        stop = start + len(one.tokens)
+    for sentence, tasks in drawn:
+        stop = start + len(sentence.tokens)
         named = {task: tuple(labels[place] for place in columns[task][start:stop].tolist()) for task in tasks}
-        made.append(replace(one, labels=named))
+        made.append(replace(sentence, labels=named))
         start = stop
     return tuple(made)
 
@@ -145,12 +144,12 @@ def _sentences(
     Of one random order the real task takes from the front and the artificial ones, one after another, from
     the back: none of them gets others because there are more tasks, or more words for another.
     """
-    annotated = [one for one in corpus.train if real in one.labels]
+    annotated = [sentence for sentence in corpus.train if real in sentence.labels]
     words, tokens, samples = words_of(annotated), options.get("tokens"), options.get("samples")
     budgets: dict[str, int] = {}
     if options.get("sentences", "own") == "own":
         default = tokens or max(1, words // (len(names) + 1))
-        budgets = dict(zip(names, _in_turn(samples or (default,), len(names)), strict=True))
+        budgets = dict(zip(names, cycle(samples or (default,)), strict=False))
     elif samples is not None:
         raise CorpusError(
             f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
@@ -179,13 +178,10 @@ def _note(
     alphas: Sequence[float],
     seed: int,
 ) -> str:
-    sizes = [words_of(sentences) for sentences in others.values()]
-    if not sizes:
-        extent = "the same words"
-    elif min(sizes) < max(sizes):
-        extent = f"{min(sizes):,} to {max(sizes):,} words each"
-    else:
-        extent = f"{sizes[0]:,} words"
+    sizes = sorted(words_of(sentences) for sentences in others.values())
+    extent = f"{sizes[0]:,} words" if sizes else "the same words"
+    if sizes and sizes[0] < sizes[-1]:
+        extent = f"{sizes[0]:,} to {sizes[-1]:,} words each"
     shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
     return (
         f"{real} has {words_of(own):,} training words; {plural(len(alphas), 'artificial task')} on {extent}, "
@@ -204,14 +200,13 @@ def _artificial(options: Options) -> list[str]:
     return [f"sim-{number}" for number in range(1, options.get("tasks", _TASKS) + 1)]
 
 
-def _in_turn(values: Sequence[_Value], number: int) -> list[_Value]:
-    """So many of the values, dealt in turn."""
-    return [values[place % len(values)] for place in range(number)]
-
-
 def _only(sentences: Sequence[Sentence], task: str) -> tuple[Sentence, ...]:
     """The sentences annotated for that task, with nothing but its labels."""
-    return tuple(replace(one, labels={task: one.labels[task]}) for one in sentences if task in one.labels)
+    return tuple(
+        replace(sentence, labels={task: sentence.labels[task]})
+        for sentence in sentences
+        if task in sentence.labels
+    )
 
 
 def _tasks(base: Sequence[str], options: Options) -> Mapping[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -128,7 +127,7 @@ class CachedTransformer(nn.Module):
         super().__init__()
         self.transformer = transformer
         self.features = transformer.features
-        self._states: OrderedDict[tuple[object, ...], Tensor] = OrderedDict()
+        self._states: dict[tuple[object, ...], Tensor] = {}  # oldest first
         self._lock = threading.Lock()
 
     def forward(self, batch: Batch) -> Tensor:
@@ -143,12 +142,10 @@ class CachedTransformer(nn.Module):
         # The mask too: a text may hold the padding subword itself.
         key = (batch.ids.shape, batch.ids.numpy().tobytes(), batch.mask.numpy().tobytes(), rows)
         with self._lock:
-            if key not in self._states:
-                self._states[key] = compute(batch)
-            self._states.move_to_end(key)
-            states = self._states[key]
+            states = self._states.pop(key) if key in self._states else compute(batch)
+            self._states[key] = states
             while len(self._states) > 1 and sum(kept.nbytes for kept in self._states.values()) > _MOST_BYTES:
-                self._states.popitem(last=False)
+                del self._states[next(iter(self._states))]
             return states
 
 
