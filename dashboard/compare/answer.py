@@ -10,7 +10,6 @@ import streamlit as st
 from core.evaluation.costs import COST_NOTE
 from core.studies.published import CITATION, Published
 from core.wording import p_text, percent, plural, points
-from dashboard.compare.charts import sharing_chart
 from dashboard.compare.scope import Scope, predictions_needed, sentence_tests
 from dashboard.compare.views import (
     ALONE,
@@ -25,6 +24,7 @@ from dashboard.compare.views import (
     forest,
     headline,
     sharing,
+    sharing_forest,
     sharing_sentence,
     with_sentences,
 )
@@ -136,35 +136,34 @@ def _note(seeds: Sequence[int]) -> str:
 
 def _sharing(table: ResultTable, block: str, baseline: str) -> None:
     """In a sentence for the encoder that is asked for, in the chart for all."""
-    shared = sharing(table, baseline)
-    if not shared:
+    steps = sharing(table, baseline)
+    if not steps:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
     st.markdown("**What sharing did**")
-    for one in shared:
-        if one.block == block:
-            name = f"{escape(one.block)}: " if len(shared) > 1 else ""
-            st.markdown(name + sharing_sentence(one, escape))
+    if of_block := [step for step in steps if step.a.block == block]:
+        name = f"{escape(block)}: " if len({step.a.block for step in steps}) > 1 else ""
+        st.markdown(name + sharing_sentence(of_block, escape))
+    view = sharing_forest(steps, table.tasks)
     chart(
-        sharing_chart(shared, table.tasks, colours(resources.task_order())),
+        forest_chart(view, colours(resources.task_order())),
         key="sharing",
-        revision=" ".join([*table.tasks, *(one.block for one in shared)]),
+        revision=" ".join([*view.targets, *view.families]),
         still=True,
         alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
     )
     notes = []
-    steps = [step for one in shared for step in one.steps]
     verdicts = {delta.verdict for step in steps for delta in step.deltas}
     if OPEN in verdicts:
-        notes.append("Grey, hollow: no change is shown, by p corrected for all differences here (Holm).")
+        notes.append("Hollow: no change is shown, by p corrected for all differences here (Holm).")
     if ALONE in verdicts:
         notes.append("One seed in common has no interval and tells no change from chance.")
     notes += [
-        f"{step.title} also differs in {escape(', '.join(step.confounds))}."
+        f"{step.title} also differs in {escape(', '.join(others))}."
         for step in steps
-        if step.confounds
+        if (others := confounds(step.a.config, step.b.config))
     ]
-    if any(one.shares_nothing for one in shared):
+    if any(step.shares_nothing for step in steps):
         notes.append(
             "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
             "steps and gradients, not from sharing."

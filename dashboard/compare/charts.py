@@ -1,9 +1,9 @@
-"""The figures of Compare: mistakes, scores by seed, what sharing did, the overview of a study."""
+"""The figures of Compare: mistakes, scores by seed, the overview of a study."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.wording import signed_points
 from dashboard.compare.closer_views import Matrix
-from dashboard.compare.views import Difference, Overview, Sharing
+from dashboard.compare.views import Overview
 from dashboard.shared.charts import axis, figure, wrapped
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, DIVERGING, MUTED, TEXT
@@ -21,10 +21,6 @@ from jobs.results import ResultTable
 _MOST_NUMBERS = 12
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))
 _GREY = [[0, BORDER], [1, BORDER]]
-
-_ROW, _HEAD, _FOOT = 40, 30, 40
-_GAP = 0.06
-"""Between the columns of the sharing chart, as a share of the width."""
 
 _LETTER, _WIDTH, _SLANT = 6.5, 800, 40
 """Names wider than the cells of a laptop's page, in pixels, are slanted by so many degrees."""
@@ -115,90 +111,6 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:
     chart.update_xaxes(_names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65)))
     chart.update_yaxes(axis("percent", tickformat=".1f", nticks=6))
     return chart
-
-
-def sharing_chart(shared: Sequence[Sharing], tasks: Sequence[str], colours: Mapping[str, str]) -> go.Figure:
-    """A column per step, a line per task, in points: a dot with its interval, in the task's colour where a
-    change is shown (by the corrected p), else grey and open.
-    """
-    titles = list(dict.fromkeys(step.title for one in shared for step in one.steps))
-    # Over several encoders, the name of each stands on a line of its own above its tasks.
-    heads: tuple[str, ...] = ("",) if len(shared) > 1 else ()
-    lines = [(one, task) for one in shared for task in (*heads, *tasks)]
-    height = _HEAD + _FOOT + _ROW * len(lines)
-    chart = figure(height, margin={"l": 8, "r": 8, "t": _HEAD, "b": _FOOT})
-    ends = [
-        100 * end for one in shared for step in one.steps for delta in step.deltas for end in _ends(delta)
-    ]
-    room = 0.12 * (max(ends) - min(ends) or 1.0)
-    span = (min(0.0, *ends) - room, max(0.0, *ends) + room)
-    width = (1 - _GAP * (len(titles) - 1)) / len(titles)
-    names = [plotly_text(task) for _, task in lines]
-    label: dict[str, Any] = {"xanchor": "left", "showarrow": False}
-    for column, title in enumerate(titles):
-        number = str(column + 1) if column else ""
-        left = column * (width + _GAP)
-        rows: dict[str, Any] = {
-            "anchor": f"x{number}",
-            "range": (len(lines) - 0.6, -0.75),
-            "showticklabels": column == 0,
-        }
-        x_axis = axis("points", domain=(left, left + width), range=span, anchor=f"y{number}", nticks=5)
-        chart.update_layout({f"xaxis{number}": x_axis, f"yaxis{number}": _names(names, **rows)})
-        chart.add_annotation(
-            text=f"<b>{title}</b>", x=left, y=1, xref="paper", yref="paper", yanchor="bottom", yshift=6,
-            font={"size": 13, "color": TEXT}, **label,
-        )  # fmt: skip
-        chart.add_vline(x=0, line={"color": MUTED, "width": 1}, xref=f"x{number}", yref=f"y{number}")
-        for row, (one, task) in enumerate(lines):
-            for step in one.steps:
-                for delta in step.deltas:
-                    if (step.title, delta.task) == (title, task):
-                        colour = colours.get(task, TEXT) if delta.shown else MUTED
-                        _add_dot(chart, delta, row, number, colour, f"{title}, {task}")
-    for row, (one, task) in enumerate(lines):
-        if not task:
-            chart.add_annotation(
-                text=plotly_text(one.block), x=0, y=row + 0.1, xref="paper", yref="y", yanchor="middle",
-                font={"size": 12, "color": MUTED}, bgcolor=BACKGROUND, **label,
-            )  # fmt: skip
-    return chart
-
-
-def _ends(delta: Difference) -> tuple[float, float]:
-    return delta.interval or (delta.mean, delta.mean)
-
-
-def _add_dot(chart: go.Figure, delta: Difference, row: int, number: str, colour: str, name: str) -> None:
-    low, high = _ends(delta)
-    chart.add_scatter(
-        x=[100 * delta.mean],
-        y=[row],
-        xaxis=f"x{number}",
-        yaxis=f"y{number}",
-        mode="markers+text",
-        cliponaxis=False,
-        text=[signed_points(delta.mean)],
-        textposition="top center",
-        textfont={"size": 11, "color": TEXT if delta.shown else MUTED},
-        marker={
-            "size": 9,
-            "color": colour,
-            "symbol": "circle" if delta.shown else "circle-open",
-            "line": {"width": 1.6, "color": colour},
-        },
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [100 * (high - delta.mean)],
-            "arrayminus": [100 * (delta.mean - low)],
-            "color": colour,
-            "thickness": 1.6,
-            "width": 0,
-        },
-        hovertext=[plotly_text(f"{name}: {delta.sentence}")],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
 
 
 def overview_chart(view: Overview) -> go.Figure:

@@ -134,12 +134,14 @@ def _most_alike(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, R
     return max(itertools.product(firsts, seconds), key=likeness, default=None)
 
 
-def _steps(table: ResultTable) -> dict[str, list[tuple[ResultRow, ResultRow]]]:
+def _steps(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
     """What sharing adds, encoder by encoder: MTL over STL and MRN over MTL, each by the rows most alike."""
-    return {
-        block: [pair for a, b in (("mtl", "stl"), ("mrn", "mtl")) if (pair := _most_alike(rows, a, b))]
-        for block, rows in table.blocks.items()
-    }
+    return [
+        pair
+        for rows in table.blocks.values()
+        for a, b in (("mtl", "stl"), ("mrn", "mtl"))
+        if (pair := _most_alike(rows, a, b))
+    ]
 
 
 def corrected(table: ResultTable, baseline: str) -> dict[Pair, float]:
@@ -149,7 +151,7 @@ def corrected(table: ResultTable, baseline: str) -> dict[Pair, float]:
     """
     base = table.row(baseline)
     rows = [(row, base) for row in table.rows if row.key != baseline]
-    rows += [pair for pairs in _steps(table).values() for pair in pairs]
+    rows += _steps(table)
     p_values = {
         (frozenset((one.row.key, one.base.key)), one.task): one.paired.p
         for a, b in rows
@@ -227,7 +229,7 @@ def per_seed(table: ResultTable) -> list[dict[str, str | float | int | None]]:
 
 @dataclass(frozen=True)
 class Step:
-    """From one paradigm to the next: `MTL − STL`, with the two rows compared and the change on each task."""
+    """From one paradigm to the next over one encoder: the two rows compared and the change on each task."""
 
     a: ResultRow
     b: ResultRow
@@ -235,59 +237,53 @@ class Step:
 
     @property
     def title(self) -> str:
-        """Both paradigms."""
+        """Both paradigms: `MTL − STL`."""
         return f"{self.a.config.paradigm.upper()} − {self.b.config.paradigm.upper()}"
 
     @property
-    def confounds(self) -> tuple[str, ...]:
-        """In what else than the paradigm the two differ."""
-        return confounds(self.a.config, self.b.config)
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """The steps over one encoder."""
-
-    block: str
-    steps: tuple[Step, ...]
-
-    @property
     def shares_nothing(self) -> bool:
-        """Whether MTL shares nothing that is trained: the encoder is frozen, with nothing on top."""
-        return any(
-            step.a.config.paradigm == "mtl" and trains_heads_alone(step.a.config) for step in self.steps
-        )
+        """Whether it is of MTL that shares nothing trained: the encoder is frozen, with nothing on top."""
+        return self.a.config.paradigm == "mtl" and trains_heads_alone(self.a.config)
 
 
-def sharing(table: ResultTable, baseline: str) -> list[Sharing]:
+def sharing(table: ResultTable, baseline: str) -> list[Step]:
     """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike.
 
     p are corrected together with those of the differences to the page's `baseline`.
     """
     p_values = corrected(table, baseline)
-    shared = []
-    for block, pairs in _steps(table).items():
-        steps = tuple(
-            Step(a, b, tuple(one for one in _between(table, a, b, p_values) if one.paired)) for a, b in pairs
-        )
-        if any(step.deltas for step in steps):
-            shared.append(Sharing(block, steps))
-    return shared
+    steps = (
+        Step(a, b, tuple(delta for delta in _between(table, a, b, p_values) if delta.paired))
+        for a, b in _steps(table)
+    )
+    return [step for step in steps if step.deltas]
 
 
-def sharing_sentence(shared: Sharing, quoted: Callable[[str], str] = str) -> str:
+def sharing_sentence(steps: Sequence[Step], quoted: Callable[[str], str] = str) -> str:
     """What each step did, in one sentence. `quoted` escapes tasks, which come from users."""
-    steps = []
-    for step in shared.steps:
+    sentences = []
+    for step in steps:
         parts = []
         for verdict, verb in ((ABOVE, "raises"), (BELOW, "lowers")):
-            deltas = [one for one in step.deltas if one.verdict == verdict]
+            deltas = [delta for delta in step.deltas if delta.verdict == verdict]
             if deltas:
-                tasks = [f"{quoted(one.task)} ({signed_points(one.mean)})" for one in deltas]
+                tasks = [f"{quoted(delta.task)} ({signed_points(delta.mean)})" for delta in deltas]
                 parts.append(f"{verb} {all_of(tasks)}")
-        if step.deltas:
-            steps.append(f"{step.title} {' and '.join(parts) or 'shows no difference'}")
-    return "; ".join(steps) + "."
+        sentences.append(f"{step.title} {' and '.join(parts) or 'shows no difference'}")
+    return "; ".join(sentences) + "."
+
+
+def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
+    """A row per step, named by its encoder where there are several, and a mark per task."""
+    several = len({step.a.block for step in steps}) > 1
+    names = tuple(f"{step.title} · {step.a.block}" if several else step.title for step in steps)
+    marks = tuple(
+        _difference_mark(row, name, delta)
+        for row, (name, step) in enumerate(zip(names, steps, strict=True))
+        for delta in step.deltas
+    )
+    shown = {mark.target for mark in marks}
+    return Forest(names, tuple(task for task in tasks if task in shown), "the paradigm before", marks)
 
 
 # Tests over sentences, the forest, and the table to copy
@@ -315,15 +311,17 @@ def with_sentences(
 
 def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
     """The differences as a forest: a row per configuration, a mark per task."""
-    names = list(dict.fromkeys(one.row.name for one in differences))
-    marks = []
-    for one in differences:
-        words = f"{one.row.name}, {one.task}: {_in_full(one)}; {one.verdict}"
-        marks.append(
-            _mark(names.index(one.row.name), one.task, one.mean, one.interval, words, shown=one.shown)
-        )
-    tasks = tuple(task for task in table.tasks if any(one.task == task for one in differences))
-    return Forest(tuple(names), tasks, table.row(baseline).name, tuple(marks))
+    names = list(dict.fromkeys(delta.row.name for delta in differences))
+    marks = tuple(
+        _difference_mark(names.index(delta.row.name), delta.row.name, delta) for delta in differences
+    )
+    tasks = tuple(task for task in table.tasks if any(mark.target == task for mark in marks))
+    return Forest(tuple(names), tasks, table.row(baseline).name, marks)
+
+
+def _difference_mark(row: int, name: str, delta: Difference) -> Mark:
+    words = f"{name}, {delta.task}: {_in_full(delta)}; {delta.verdict}"
+    return _mark(row, delta.task, delta.mean, delta.interval, words, shown=delta.shown)
 
 
 def _mark(

@@ -50,7 +50,7 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert "MTL − STL" in shown
     rows = app.table[0].value
     assert list(rows.index)[:2] == ["STL", "MTL"]
-    assert len(figures(app, "sharing")[0]["data"]) == 2 * len(TASKS)
+    assert len(figures(app, "sharing")[0]["data"]) == len(TASKS)
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == list(TASKS)
 

@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.evaluation import Randomised, holm
 from core.store import Store
 from core.store.records import Run, StoredScore
-from dashboard.compare.charts import seeds_chart, sharing_chart
+from dashboard.compare.charts import seeds_chart
 from dashboard.compare.closer_views import counted
 from dashboard.compare.closer_views import tested as over_sentences
 from dashboard.compare.views import (
@@ -27,11 +27,11 @@ from dashboard.compare.views import (
     per_seed,
     run_pairs,
     sharing,
+    sharing_forest,
     sharing_sentence,
     with_sentences,
 )
 from dashboard.shared.charts import forest_chart
-from dashboard.theme import MUTED, colours
 from jobs.naming import confounds
 from jobs.results import ResultTable, tabulate
 from jobs.results import settings as by_setting
@@ -248,7 +248,7 @@ class TestDifferences:
         told = answers(table, mrn.key, mtl.key)
         assert headline("MRN", "MTL", told) == "No difference between MRN and MTL is shown on ner."
         assert told[0].sentence.endswith(f"p {shown[1].p_seeds:.3f}")
-        assert sharing_sentence(sharing(table, mtl.key)[0]).endswith("MRN − MTL shows no difference.")
+        assert sharing_sentence(sharing(table, mtl.key)).endswith("MRN − MTL shows no difference.")
         assert "**" not in markdown(difference_sheet(shown, table, mtl.key, "demo"))
 
     def test_what_loses_is_not_bold_in_the_differences(self) -> None:
@@ -289,22 +289,21 @@ class TestDifferences:
 
 
 class TestSharing:
-    def test_each_step_per_task_is_grey_where_nothing_is_shown(self) -> None:
+    def test_each_step_per_task_is_hollow_where_nothing_is_shown(self) -> None:
         table = of(stl=STL, mtl=MTL, mrn=MRN)
-        (shared,) = sharing(table, table.rows[1].key)
-        assert shared.shares_nothing
-        assert sharing_sentence(shared) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
-        chart = sharing_chart([shared], table.tasks, colours(TASKS))
-        assert [(dot.marker.color, dot.marker.symbol, dot.xaxis) for dot in chart.data] == [
-            (MUTED, "circle-open", "x"),
-            (colours(TASKS)["ner"], "circle", "x2"),
+        steps = sharing(table, table.rows[1].key)
+        assert [step.shares_nothing for step in steps] == [True, False]
+        assert sharing_sentence(steps) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
+        view = sharing_forest(steps, table.tasks)
+        assert view.families == ("MTL − STL", "MRN − MTL")
+        assert [(mark.row, mark.target, mark.shown) for mark in view.marks] == [
+            (0, "ner", False),
+            (1, "ner", True),
         ]
-        assert chart.layout.xaxis.range == chart.layout.xaxis2.range
-        assert chart.layout.xaxis.range[0] <= 0 <= chart.layout.xaxis.range[1]
         alone = of(mtl=[0.8, 0.81])
         assert sharing(alone, alone.rows[0].key) == []
 
-    def test_each_encoder_stands_above_its_tasks(self) -> None:
+    def test_over_several_encoders_each_step_is_named_by_its_encoder(self) -> None:
         made = {
             config(paradigm, seed, encoder=encoder): 0.8 + 0.01 * gain + 0.001 * seed * gain
             for encoder in ("minilm", "bert-base-cased")
@@ -312,12 +311,12 @@ class TestSharing:
             for seed in (1, 2, 3)
         }
         _, table = tabled(made, TASKS)
-        shared = sharing(table, table.rows[0].key)
-        chart = sharing_chart(shared, table.tasks, {})
-        assert chart.layout.yaxis.ticktext == ("", "pos", "ner", "", "pos", "ner")
-        assert [dot.y for dot in chart.data] == [(1,), (2,), (4,), (5,)]
-        names = [one.block for one in shared]
-        assert [text for note in chart.layout.annotations if (text := note.text) in names] == names
+        steps = sharing(table, table.rows[0].key)
+        view = sharing_forest(steps, table.tasks)
+        assert view.families == tuple(f"MRN − MTL · {block}" for block in table.blocks)
+        assert [(mark.row, mark.target) for mark in view.marks] == [
+            (row, task) for row in (0, 1) for task in TASKS
+        ]
 
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:
