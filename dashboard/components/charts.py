@@ -67,9 +67,8 @@ _MATRIX = f"""
     <span class="note"></span>
     <span class="saves">
       <button type="button" value="csv"
-        title="Copy the numbers at this step as comma-separated values">Copy CSV</button>
+        title="Save the numbers at this step as comma-separated values">CSV</button>
       <button type="button" value="png" title="Save the picture at this step as PNG">PNG</button>
-      <button type="button" value="svg" title="Save the picture at this step as SVG">SVG</button>
     </span>
   </div>
   <div class="tip" hidden></div>

@@ -46,7 +46,7 @@ class Player {
     this.range.oninput = (event) => this.go(Number(this.range.value), event.timeStamp)
     this.wholeNode.onclick = () => this.trigger("zoom", { whole: true })
     for (const button of this.root.querySelectorAll(".saves button")) {
-      button.onclick = () => (button.value === "csv" ? this.copy(button) : this.save(button.value))
+      button.onclick = () => this.save(button.value)
     }
     Object.assign(this.stageNode, {
       onpointermove: (event) => this.hover(event),
@@ -386,30 +386,16 @@ class Player {
 
   // ---- saving
 
-  async copy(button) {
-    const text = asCSV(this.frame, this.stacks, this.at)
-    if (navigator.clipboard) {
-      await navigator.clipboard.writeText(text)
-    } else {
-      // Without https the browser has no clipboard but this.
-      const field = element("textarea")
-      field.value = text
-      this.root.append(field)
-      field.select()
-      document.execCommand("copy")
-      field.remove()
-    }
-    button.textContent = this.unseenNode.textContent = "Copied"
-    setTimeout(() => (button.textContent = "Copy CSV"), 1500)
-  }
-
   async save(kind) {
-    const { frame, room } = this
-    const text = asSVG(this.svg, frame, this.stacks, room, this.theme, this.at)
-    const blob = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asPNG(text, room)
+    const { frame, stacks, parts, room, theme, at } = this
+    const name = `${frame.filename}-step-${this.steps[this.position]}.${kind}`
+    const blob =
+      kind === "csv"
+        ? new Blob([asCSV(frame, stacks, at)], { type: "text/csv" })
+        : await asPNG(this.svg, frame, stacks, parts, room, theme, at)
     const link = element("a")
     link.href = URL.createObjectURL(blob)
-    link.download = `${frame.filename}-step-${this.steps[this.position]}.${kind}`
+    link.download = name
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 10000)
   }

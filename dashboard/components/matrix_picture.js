@@ -1,5 +1,5 @@
 // How matrices are laid out and drawn: cells on a canvas, everything else (names, hatching, scale) as SVG over
-// it, which is also what is saved. No Plotly: a step must repaint up to four matrices well within a frame or
+// it. No Plotly: a step must repaint up to four matrices well within a frame or
 // two, and what is impossible is hatched in any order of the rows (docs/adr/0009-matrix-player.md).
 
 const SVG = "http://www.w3.org/2000/svg"
@@ -8,7 +8,6 @@ const GAP = 30
 const BELOW = 14 // between rows of panels
 const SMALLEST_NAME = 5.5
 const LARGEST_CELL = 150
-const MOST_RECTS = 10000
 const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
 const HALF = 255 // colours on each side of zero
@@ -282,21 +281,8 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
 
 // ---- cells
 
-// The cells of one panel as coloured squares, told to `square(x, y, side, colour)`.
-function squares(panel, stack, room, theme, origin, step, square) {
-  const { css } = scaleOf(panel, theme)
-  const gap = room.numbers ? 1 : 0
-  for (let row = 0; row < room.down; row += 1) {
-    for (let column = 0; column < room.wide; column += 1) {
-      const [x, y] = [origin.x + column * room.cell + gap, origin.y + row * room.cell + gap]
-      square(x, y, room.cell - 2 * gap, css(colourAt(stack, step, row, column)))
-    }
-  }
-}
-
 // Every cell of every panel at a step. Small matrices have gaps and numbers, large ones are one image each.
-function paint(canvas, frame, stacks, parts, room, theme, step) {
-  const ratio = window.devicePixelRatio || 1
+function paint(canvas, frame, stacks, parts, room, theme, step, ratio = window.devicePixelRatio || 1) {
   const [wide, high] = [Math.round(room.width * ratio), Math.round(room.height * ratio)]
   if (canvas.width !== wide || canvas.height !== high) {
     Object.assign(canvas, { width: wide, height: high })
@@ -314,13 +300,11 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
       context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
       return
     }
-    squares(panel, stack, room, theme, origin, step, (x, y, side, colour) => {
-      context.fillStyle = colour
-      context.fillRect(x, y, side, side)
-    })
-    const { table } = scaleOf(panel, theme)
+    const { table, css } = scaleOf(panel, theme)
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
+      context.fillStyle = css(colourAt(stack, step, row, column))
+      context.fillRect(origin.x + column * room.cell + 1, origin.y + row * room.cell + 1, room.cell - 2, room.cell - 2)
       const value = valueAt(stack, step, row, column)
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
       text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? "#14181C" : "#FFFFFF")
@@ -347,45 +331,28 @@ function pixels(stack, panel, theme, step) {
 
 // ---- saved pictures
 
-// The picture as one SVG file: the frame as it stands, with the cells put under it.
-function asSVG(svg, frame, stacks, room, theme, step) {
+// The picture at twice the size: the cells, the page's colour under them, the SVG without its marks over them.
+async function asPNG(svg, frame, stacks, parts, room, theme, step) {
   const copy = svg.cloneNode(true)
   copy.querySelector(".overlay")?.remove()
   copy.setAttribute("xmlns", SVG)
-  const cells = document.createElementNS(SVG, "g")
-  draw(cells, "rect", { width: room.width, height: room.height, fill: theme.page })
-  frame.panels.forEach((panel, index) => {
-    const origin = room.origin(index)
-    if (room.down * room.wide <= MOST_RECTS) {
-      squares(panel, stacks[index], room, theme, origin, step, (x, y, side, fill) => {
-        const size = side.toFixed(2)
-        const look = { width: size, height: size, fill, "shape-rendering": "crispEdges" }
-        draw(cells, "rect", { x: x.toFixed(2), y: y.toFixed(2), ...look })
-      })
-    } else {
-      draw(cells, "image", {
-        href: pixels(stacks[index], panel, theme, step).toDataURL(),
-        ...origin, width: room.cell * room.wide, height: room.cell * room.down,
-        style: "image-rendering: pixelated", preserveAspectRatio: "none",
-      })
-    }
-  })
-  copy.insertBefore(cells, copy.querySelector("defs").nextSibling)
-  return new XMLSerializer().serializeToString(copy)
-}
-
-async function asPNG(text, room) {
+  const url = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }))
   const image = new Image()
-  const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }))
+  const canvas = document.createElement("canvas")
+  paint(canvas, frame, stacks, parts, room, theme, step, 2)
+  const context = canvas.getContext("2d")
+  context.globalCompositeOperation = "destination-over"
+  context.fillStyle = theme.page
+  context.fillRect(0, 0, room.width, room.height)
+  context.globalCompositeOperation = "source-over"
   try {
     image.src = url
     await image.decode()
-    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * room.width, height: 2 * room.height })
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height)
-    return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
+    context.drawImage(image, 0, 0, room.width, room.height)
   } finally {
     URL.revokeObjectURL(url)
   }
+  return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
 }
 
 // The matrices at a step as comma-separated values, with the panel before each row where there are several.
