@@ -142,16 +142,6 @@ def label(store: Store, ids: Iterable[int], *, add: Sequence[str], remove: Seque
         return _each(ids, act)
 
 
-def set_note(store: Store, run_id: int, text: str) -> list[Answer]:
-    """Replaces a run's note; the empty text removes it."""
-
-    def act(run_id: int) -> str:
-        store.set_note(run_id, text)
-        return f"has {'a new' if text.strip() else 'no'} note."
-
-    return _each([run_id], act)
-
-
 def remains(store: Store, ids: Collection[int]) -> Remains:
     """What deleting these runs would take away."""
     scores, snapshots = store.recorded(ids)

@@ -5,7 +5,7 @@
     condition := field (":" | "=" | "!=") value ("," value)* | field ("<" | "<=" | ">" | ">=") value
     word, value := "in quotes" | without spaces
 
-A word is looked for in the paradigm, λ, tasks, corpus, encoder, tags and note, whatever its case; one of
+A word is looked for in the paradigm, λ, tasks, corpus, encoder and tags, whatever its case; one of
 digits is also a run's number. Of the values of a condition one must hold; `*` is a wildcard but in quotes,
 where a backslash takes away the meaning of the next character.
 """
@@ -181,7 +181,6 @@ _OWN: tuple[FilterField, ...] = (
     FilterField("run", "number", "The number of the run.", lambda run: run.id),
     FilterField("state", "text", f"Where it is: {', '.join(_STATES)}.", lambda run: (run.state,), _STATES),
     FilterField("tag", "text", "A tag it has; tag:* any.", lambda run: run.tags),
-    FilterField("note", "words", "Words in its note; note:* any.", lambda run: run.note and (run.note,)),
     FilterField("archived", "flag", "Archived or not; unsaid, archived runs are left out.",
                 lambda run: run.archived),
     FilterField("created", "time", "When it was queued: after a day >2026-11-01, by age <2h.",
@@ -334,4 +333,4 @@ def _searched(run: Run) -> str:
     config = run.config
     lambda_ = "" if config.lambda_ is None else f" λ {config.lambda_:g}"
     lines = (f"{config.paradigm}{lambda_}", " ".join(config.tasks), config.corpus, config.encoder)
-    return "\n".join((*lines, *run.tags, run.note)).casefold()
+    return "\n".join((*lines, *run.tags)).casefold()

@@ -263,12 +263,6 @@ class Runs(Database):
                 archived = (runs.c.id.in_(chunk), runs.c.archived_at.is_not(None))
                 connection.execute(update(runs).where(*archived).values(**values))
 
-    def set_note(self, run_id: int, text: str) -> None:
-        """Replaces the run's note; the empty text removes it. Raises RunNotFound."""
-        with self.transaction() as connection:
-            if not self.update_run(connection, run_id, {"note": text.strip()}):
-                raise RunNotFound(f"There is no run {run_id}.")
-
     def add_tags(self, ids: Collection[int], tags: Iterable[str]) -> None:
         """Gives these tags to runs. Raises MRNLabError where `normal_tag` does."""
         self._retag(ids, added={normal_tag(tag) for tag in tags}, removed=set())

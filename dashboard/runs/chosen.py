@@ -184,8 +184,8 @@ def _delete(ids: list[int]) -> None:
         files = f"{goes.checkpoint_bytes / 1e6:,.1f} MB of" if goes.checkpoint_bytes else "no"
         st.markdown(
             f"Delete **{words}** for good: {plural(goes.scores, 'score')} with predictions, "
-            f"{plural(goes.snapshots, 'moment')} of relations, {files} checkpoints, and all curves, notes "
-            "and logs. This cannot be undone; archiving can."
+            f"{plural(goes.snapshots, 'moment')} of relations, {files} checkpoints, and all curves and "
+            "logs. This cannot be undone; archiving can."
         )
         st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))
 
@@ -243,9 +243,6 @@ def run_detail(detail: RunDetail) -> None:
             st.badge("Archived", icon=":material/archive:", color="gray")
         for tag in run.tags:
             st.badge(escape(tag), icon=":material/label:", color="gray")
-        _note(run)
-    if run.note:
-        st.markdown(f":material/edit_note: {escape(run.note)}")
     if run.state in ACTIVE:
         st.progress(detail.done, text=escape(detail.progress))
         if detail.survival:
@@ -274,20 +271,6 @@ def run_detail(detail: RunDetail) -> None:
         label_visibility="collapsed",
     )
     parts[part](detail)
-
-
-def _note(run: Run) -> None:
-    key = f"note_{run.id}"
-    with st.popover("Note", icon=":material/edit_note:", type="tertiary"):
-        st.text_area(
-            "Note",
-            run.note,
-            key=key,
-            placeholder="What is worth remembering of this run",
-            help="Saved when you leave the field, or press Ctrl and Enter.",
-            on_change=lambda: actions.ask(control.set_note, run.id, st.session_state[key]),
-            width=380,
-        )
 
 
 def _advice(run: Run, advice: Advice) -> None:

@@ -35,7 +35,7 @@ _EXAMPLES = {
     "paradigm:mrn lambda<0.1": "MRN with a λ below 0.1",
     "state:failed,lost created<2d": "failed or lost in the last two days",
     "corpus:conll* fraction<1": "on a part of a corpus whose name begins so",
-    '-encoder:minilm "to check"': "not minilm, with these words in a note",
+    '-encoder:minilm "to check"': "not minilm, with these words",
     "tag:* archived:no": "whatever has a tag",
     "archived:yes": "what is archived; other filters leave it out",
 }
@@ -129,7 +129,7 @@ def _help() -> None:
     st.markdown(
         "Terms are separated by spaces, and all must hold. `field:a,b` is any of these values, `*` stands "
         "for anything, `< <= > >= !=` compare, a minus before a term turns it round. Words are looked for in "
-        "paradigm, λ, tasks, corpus, encoder, tags and note; a number is also a run's. Text with spaces or "
+        "paradigm, λ, tasks, corpus, encoder and tags; a number is also a run's. Text with spaces or "
         "such signs stands in quotes."
     )
     for number, (example, words) in enumerate(_EXAMPLES.items()):
@@ -295,7 +295,6 @@ def _frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int], *, gro
             "Time": duration(line.seconds),
             "Queued": ago(line.newest),
             "Tags": list(line.tags),
-            "Note": line.note,
         }
         for line in lines
     )
@@ -379,7 +378,6 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         "Time": config.TextColumn(width=76, help="Wall-clock time of training; of seeds the mean"),
         "Queued": config.TextColumn(width=96),
         "Tags": config.MultiselectColumn(options=tags, color="gray", width=130),
-        "Note": config.TextColumn(width=180),
     }
 
 

@@ -55,7 +55,6 @@ class Line:
     seconds: float | None
     newest: datetime
     tags: tuple[str, ...]
-    note: str
     priority: int
 
 
@@ -180,7 +179,6 @@ def _line(
         seconds=fmean(times) if times else None,
         newest=max(member.created_at for member in group),
         tags=tuple(sorted({tag for member in group for tag in member.tags})),
-        note=next((member.note for member in group if member.note), ""),
         priority=max((member.priority for member in group if member.state is RunState.QUEUED), default=0),
     )
 

@@ -1,4 +1,4 @@
-"""mrnlab stop, priority, resume, retry, archive, restore, label, note, delete, queue."""
+"""mrnlab stop, priority, resume, retry, archive, restore, label, delete, queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs import control
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, RUNS_ARGUMENT, app, opened_store, whole
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, say, tell
 from jobs.control import PRIORITIES, Answer
 from jobs.worker.maintenance import resume_lost
@@ -102,17 +102,6 @@ def label(
         raise MRNLabError("Name the tags: --add paper,best or --remove paper.")
     with opened_store(ctx) as store:
         _answer(control.label(store, run, add=added, remove=removed))
-
-
-@app.command()
-def note(
-    ctx: typer.Context,
-    run: Annotated[int, RUN_ARGUMENT],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The new note; '' removes it.")],
-) -> None:
-    """Write a note on a run, in place of the one it has."""
-    with opened_store(ctx) as store:
-        _answer(control.set_note(store, run, text))
 
 
 @app.command()

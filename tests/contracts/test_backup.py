@@ -34,8 +34,7 @@ def filled(store: Store) -> int:
     store.add_metrics(run_id, [step_metrics(9, float("nan")), step_metrics(10, float("-inf"))])
     store.add_snapshot(run_id, snapshot(3))
     store.add_result(run_id, split_result("test"))
-    store.set_note(run_id, "Größer als λ.")
-    store.add_tags([run_id], ["kept"])
+    store.add_tags([run_id], ["kept", "Größer als λ"])
     store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
     store.pause_queue()
     store.delete_runs(store.add_runs([config(seed=2), config(seed=3)]))
@@ -66,7 +65,7 @@ def test_a_backup_is_the_store(store: Store, tmp_path: Path) -> None:
     copy = Store.open(f"sqlite:///{file}")
     with copy.transaction(write=False) as connection:
         assert connection.scalar(text("SELECT count(*) FROM metrics")) == 36
-    assert copy.run(run_id).note == "Größer als λ."
+    assert copy.run(run_id).tags == ("größer-als-λ", "kept")
     assert copy.health().problems == ()
     same(store, copy)
     copy.close()
@@ -82,8 +81,9 @@ def test_a_laboratory_moves_to_a_server_and_back(postgres_url: str, tmp_path: Pa
     assert "sesame" not in made.place
     server = Store.open(postgres_url)
     assert server.run(run_id).note == "half�whole"
-    store.set_note(run_id, "half�whole")
-    server.set_note(run_id, "half�whole")
+    for there in (store, server):
+        with there.transaction() as connection:
+            there.update_run(connection, run_id, {"note": "half�whole"})
     same(store, server)
     back_up(server, str(tmp_path / "back.db"))
     back = Store.open(f"sqlite:///{tmp_path / 'back.db'}")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import IllegalMove, MRNLabError, RunNotFound
+from core.errors import IllegalMove, MRNLabError
 from core.store import ACTIVE, RunState, Store, normal_tag
 from tests.making import Clock, claimed, config
 
@@ -56,18 +56,6 @@ class TestArchive:
         assert [run.id for run in store.runs()] == [run_id]
 
 
-class TestNotes:
-    def test_are_kept_as_they_stand(self, store: Store) -> None:
-        run_id = claimed(store)
-        assert store.run(run_id).note == ""
-        store.set_note(run_id, "  The second batch; λ was 0.1.\nSee 🙂 <b>chart</b>.\n")
-        assert store.runs()[0].note == "The second batch; λ was 0.1.\nSee 🙂 <b>chart</b>."
-        store.set_note(run_id, " ")
-        assert store.run(run_id).note == ""
-        with pytest.raises(RunNotFound, match="no run 999"):
-            store.set_note(999, "Nothing.")
-
-
 class TestTags:
     def test_are_added_and_removed(self, store: Store) -> None:
         one, two = store.add_runs([config(), config(seed=2)])
@@ -89,9 +77,8 @@ class TestTags:
     def test_survive_a_new_start(self, store: Store) -> None:
         run_id = claimed(store, RunState.FAILED)
         store.add_tags([run_id], ["odd"])
-        store.set_note(run_id, "Watch it.")
         store.requeue(run_id)
-        assert (store.run(run_id).tags, store.run(run_id).note) == (("odd",), "Watch it.")
+        assert store.run(run_id).tags == ("odd",)
 
     @settings(max_examples=50)
     @given(st.text(max_size=50))

@@ -52,7 +52,8 @@ def finished(store: Store, **values: Any) -> int:
     store.set_progress(run_id, 6, 0.6, 20, OWNER)
     store.add_event(run_id, "warning", "The penalty has vanished.")
     store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint="somewhere", owner=OWNER)
-    store.set_note(run_id, "λ was too high.")
+    with store.transaction() as connection:  # as an older version wrote it
+        store.update_run(connection, run_id, {"note": "λ was too high."})
     store.add_tags([run_id], ["paper"])
     return run_id
 

@@ -83,16 +83,13 @@ def test_an_example_fills_in_the_filter(open_page: Open, finished: Filled) -> No
     assert "MTL" not in list(table(app)["Configuration"])
 
 
-def test_tags_notes_and_the_archive(open_page: Open, finished: Filled) -> None:
+def test_tags_and_the_archive(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="1,2")
     tags = next(one for one in app.multiselect if one.label == "Tags of all 2 runs")
     tags.set_value(["To Check"]).run()
     assert not app.exception
     assert [run.tags for run in Store.open().runs([1, 2])] == [("to-check",)] * 2
     one = open_page("runs", run="1")
-    one.text_area(key="note_1").set_value("Watch **this** run.").run()
-    assert Store.open().run(1).note == "Watch **this** run."
-    assert "\\*\\*this\\*\\*" in "".join(element.value for element in one.markdown)
     press(one, "Archive")
     assert [run.id for run in Store.open().runs(archived=True)] == [1]
     assert "Archived" in words(one)

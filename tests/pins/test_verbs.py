@@ -81,7 +81,6 @@ runs --archived --json
 restore 1
 label 3 4 --add good,old
 label 3 --remove old
-note 3 'The first of its kind.'
 show 3 --json
 delete 5 --yes
 delete 18 --yes

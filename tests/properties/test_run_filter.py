@@ -38,16 +38,15 @@ runs = st.builds(
     created_at=moments,
     finished_at=st.none() | moments,
     archived_at=st.none() | moments,
-    note=st.sampled_from(["", "To check.", 'It said "NaN".']),
     tags=st.sets(st.sampled_from(["paper", "best", "a-b"])).map(lambda tags: tuple(sorted(tags))),
     error=st.none() | st.just(ErrorInfo("TrainingError", "The loss of ner is not a number.", "")),
 )
 _TERMS = """
     mrn 0.1 ner 7 paper check -best state:failed,lost state:active status:c* paradigm:mrn paradigm=stl,mtl
     lambda<0.1 lambda<=0.1 lambda>0 lambda:* λ>=0.1 lambda=0.01,0.1 seed:3 fraction<1 truecase:yes
-    encoder:bert* corpus:demo tasks:ner task:pos tag:paper tag:* tag:a* note:"NaN" note:* run>5 id:1,2,3
+    encoder:bert* corpus:demo tasks:ner task:pos tag:paper tag:* tag:a* sweep:"a" sweep:* run>5 id:1,2,3
     created>2026-11-01 created<2h created:2026-11-20 ended<3d archived:yes archived:no error:loss minutes>1
-    learn:label encoder_training:frozen prior:relational sweep:* note:check,nan lambda!=0.1 state!=queued
+    learn:label encoder_training:frozen prior:relational sweep:* sweep:check,nan lambda!=0.1 state!=queued
 """
 terms = st.sampled_from([*_TERMS.split(), '"to check"', 'corpus:"my corpus"'])
 
@@ -69,10 +68,10 @@ def test_terms_hold_together(several: list[str], run: Run) -> None:
 
 @given(st.text(min_size=1), st.text(), st.text(), runs)
 def test_quotes_mean_what_they_hold(text: str, before: str, after: str, run: Run) -> None:
-    noted = dataclasses.replace(run, note=before + text + after)
-    assert _holds(quoted(text), noted)
-    assert _holds(f"note:{quoted(text)}", noted)
-    assert not _holds(f"-{quoted(text)}", noted)
+    named = dataclasses.replace(run, tags=(before + text + after,), sweep=before + text + after)
+    assert _holds(quoted(text), named)
+    assert _holds(f"sweep:{quoted(text)}", named)
+    assert not _holds(f"-{quoted(text)}", named)
 
 
 @given(st.text(min_size=1), st.text(min_size=1), runs)

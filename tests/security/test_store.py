@@ -87,18 +87,18 @@ def test_the_look_for_sql_finds_what_it_looks_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_kept_and_found_as_it_is(text: str) -> None:
     store = Store.open()
-    plain, run_id = store.add_runs([config(seed=1), config(seed=2)], sweep=text.replace("\x00", "") or "x")
-    store.set_note(run_id, f"a {text} note")
+    sweep = f"a {text} launch".replace("\x00", "")
+    plain, run_id = store.add_runs([config(seed=1), config(seed=2)], sweep=sweep)
     store.add_tags([run_id], ["tag " + text.replace("\x00", "").replace(",", " ")])
     run = store.run(run_id)
-    assert run.note == f"a {text} note".strip()
-    for asked in (quoted(text), f"note:{quoted(f'*{text}*')}", f"-{quoted(text)}"):
+    assert run.sweep == sweep
+    for asked in (quoted(text), f"sweep:{quoted(f'*{text}*')}", f"-{quoted(text)}"):
         try:
             wanted = parse_filter(asked)
         except MRNLabError:
             continue  # a sentence, and no SQL
         assert {one.id for one in store.runs(archived=None) if wanted.matches(one)} <= {plain, run_id}
-    assert quoted(text) == '""' or parse_filter(quoted(text)).matches(run)
+    assert parse_filter(f"sweep:{quoted(sweep)}").matches(run)
     assert len(store.runs()) == 2
 
 

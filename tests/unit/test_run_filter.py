@@ -32,7 +32,6 @@ def runs() -> list[Run]:
     clock.now += DAY
     five = claimed(store, RunState.LOST, paradigm="mtl", corpus="apart:demo?tokens=300")
     store.add_tags([one, five], ["paper", "to check"])
-    store.set_note(two, 'Says "NaN"; see run 1.')
     store.archive([five])
     found = store.runs(archived=None)
     store.close()
@@ -68,9 +67,6 @@ def runs() -> list[Run]:
         ("tag:to-check", {1, 5}),
         ("tag:* archived:no", {1}),
         ("archived:yes", {5}),
-        ("note:nan", {2}),
-        ("note:*", {2}),
-        ('note:"says \\"nan\\""', {2}),
         ("error:memory", {2}),
         ("sweep:try", {3}),
         ("run>2 run<=4", {3, 4}),

@@ -47,7 +47,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, i
         ]
         store = Store.open()
         ids = train_runs(store, configs)
-        store.set_note(ids[0], "A note with | and <b> and `ticks`.")
         store.add_tags([ids[0]], ["paper"])
         store.close()
     return home, dict(zip(("mrn", "frozen", "bilstm"), ids, strict=True))
@@ -197,9 +196,7 @@ def test_the_card(exported: Path, source: Store, trained: tuple[Path, dict[str, 
     assert f"{100 * scores['ner'].score:.2f}%" in card.text
     for words in ("n = 1", "chosen by them", "long2017learning", "No licence is claimed", "first subword"):
         assert words in card.text
-    # A note is text, whatever it holds; and no path of this machine is told.
-    assert "<b>" not in card.text
-    assert "\\| and &lt;b&gt; and \\`ticks\\`" in card.text
+    # No path of this machine is told.
     assert str(trained[0]) not in card.content
 
 

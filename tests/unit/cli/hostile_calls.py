@@ -62,7 +62,7 @@ _FILTERS_WORDS = r"""
 created<99999999999999999d created<1_0d created<٣d created<-1d created<1e9d created<nand created<infd
 created>9999-12-31 created>0001-01-01 created:9999-12-31 created:0000-00-00 created>2026-W01
 created>٢٠٢٦-٠١-٠١ ended>99999-01-01 created:* created<* lambda<1_0 lambda<١ lambda<nan lambda<inf
-seed:1e400 run:1.5 ١ run: run:, : < - -- " "a note:" x:1 state:asleep archived:maybe AND ( [ \ note:\
+seed:1e400 run:1.5 ١ run: run:, : < - -- " "a tag:" x:1 state:asleep archived:maybe AND ( [ \ sweep:\
 minutes<1e-400 run:٣
 """
 _FILTERS = (
@@ -70,7 +70,7 @@ _FILTERS = (
     *(f"created<{_LONG}d", f"lambda<{_LONG}", f"run:{_LONG}", _LONG, f"-{_LONG}", "lambda:" + "1" * 400),
     *(
         "tag:" + "*" * 60,
-        "note:" + "*a" * 40 + "b",
+        "sweep:" + "*a" * 40 + "b",
         "a" * 9000,
         "tag:\ud800",
         "seed:" + ",".join(["1"] * 5000),
@@ -122,7 +122,6 @@ def hostile_calls(folder: Path, run: str) -> Iterator[tuple[str, ...]]:
     for number in _INTEGERS:
         yield from ((verb, number) for verb in _RUN_VERBS)
         yield "delete", "--yes", number
-        yield "note", number, "text"
         yield "label", number, "--add", "x"
         yield "tag", number, "Hello ."
         yield "export", number, str(folder / "out")
@@ -167,7 +166,6 @@ def hostile_calls(folder: Path, run: str) -> Iterator[tuple[str, ...]]:
         yield "export", run, name
         yield "export", run, str(folder / "out"), "--tasks", name
         yield "backup", name
-        yield "note", "99", name
         yield "label", "99", "--add", name
         yield "runs", "--state", name
         yield "stop", "--sweep", name

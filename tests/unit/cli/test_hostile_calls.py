@@ -36,5 +36,5 @@ def test_every_call_is_answered(lab: Laboratory, tmp_path: Path, monkeypatch: py
             assert result.stderr.strip(), call
 
 
-_ANSWERS_EACH = ("stop", "resume", "retry", "archive", "restore", "priority", "label", "note", "delete")
+_ANSWERS_EACH = ("stop", "resume", "retry", "archive", "restore", "priority", "label", "delete")
 """The verbs that answer each run by itself: some are done, others refuse."""

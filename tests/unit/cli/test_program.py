@@ -26,7 +26,7 @@ from tests.supervised import wait_for
 from tests.unit.cli.terminal import Laboratory
 
 VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
-VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "label", "note", "delete"]
+VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "label", "delete"]
 VERBS += ["queue", "worker", "doctor"]
 
 
