@@ -1,3 +1,1 @@
-"""Commands that measure: `python -m tests.benchmarks.NAME`, each with `--quick`. Modules that begin with an
-underscore are no commands.
-"""
+"""Benchmarks: `python -m tests.benchmarks.NAME`, each with `--quick`; `_` begins the name of a part."""

@@ -1,4 +1,4 @@
-"""What the benchmarks share: arguments, a laboratory, clocks, turns, medians, and the last line."""
+"""What the benchmarks share: arguments, a laboratory, clocks, alternation, medians, and the last line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-__all__ = ["alternate", "arguments", "laboratory", "milliseconds", "processes", "ratio", "spread", "tell"]
+COLUMNS = "tokens,pos,chunk,ner"
+"""The columns of a folder with CoNLL-2003."""
 
-Given, Measured = TypeVar("Given"), TypeVar("Measured")
+Input, Result = TypeVar("Input"), TypeVar("Result")
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
@@ -28,48 +29,49 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def tell(figures: Mapping[str, Any]) -> None:
-    """Prints figures as one line of JSON. The last such line is the benchmark's contract."""
+def print_json(figures: Mapping[str, Any]) -> None:
+    """Print figures as one line of JSON. The last such line is the benchmark's contract."""
     print(json.dumps(figures), flush=True)
 
 
 @contextmanager
-def laboratory(folder: str | None = None, **variables: str) -> Iterator[Path]:
-    """An MRNLAB_HOME for the block, in that folder or a temporary one; MRNLAB_DB does not count in it."""
+def laboratory(folder: Path | None = None, **variables: str) -> Iterator[Path]:
+    """Set MRNLAB_HOME to that folder, or a temporary one, and these variables; unset MRNLAB_DB otherwise."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
-        home = folder or temporary
-        with patch.dict(os.environ, {"MRNLAB_HOME": home, **variables}):
+        home = folder or Path(temporary)
+        with patch.dict(os.environ):
             os.environ.pop("MRNLAB_DB", None)
-            yield Path(home)
+            os.environ.update(MRNLAB_HOME=str(home), **variables)
+            yield home
 
 
 def processes(quick: bool) -> Any:
-    """How to start processes: anew, so that each pays for its own imports; `quick`: as copies of this one."""
+    """The context for new processes: `spawn`, so that each pays for its imports; `fork` if `quick`."""
     return multiprocessing.get_context("fork" if quick else "spawn")
 
 
 def milliseconds(
     action: Callable[[], object], times: int = 1, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Of each of so many calls."""
-    taken = []
+    """The duration of each call."""
+    durations = []
     for _ in range(times):
         began = clock()
         action()
-        taken.append(1000 * (clock() - began))
-    return taken
+        durations.append(1000 * (clock() - began))
+    return durations
 
 
 def alternate(
-    ways: Mapping[str, Callable[[Given], Measured]], rounds: Iterable[Given]
-) -> dict[str, list[Measured]]:
-    """What each way gives in each round. Which is first changes: no way always follows the same other."""
-    results: dict[str, list[Measured]] = {name: [] for name in ways}
+    ways: Mapping[str, Callable[[Input], Result]], rounds: Iterable[Input]
+) -> dict[str, list[Result]]:
+    """The result of each way in each round. The first way changes from round to round."""
+    results: dict[str, list[Result]] = {name: [] for name in ways}
     names = list(ways)
-    for number, given in enumerate(rounds):
+    for number, value in enumerate(rounds):
         first = number % len(names)
         for name in names[first:] + names[:first]:
-            results[name].append(ways[name](given))
+            results[name].append(ways[name](value))
     return results
 
 
@@ -79,6 +81,6 @@ def spread(values: Sequence[float], digits: int = 3) -> dict[str, Any]:
     return {"median": round(middle, digits), "quartiles": [round(lower, digits), round(upper, digits)]}
 
 
-def ratio(ours: Sequence[float], theirs: Sequence[float], digits: int = 3) -> dict[str, Any]:
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
     """Median and quartiles of ours over theirs, pair by pair."""
-    return spread(np.divide(ours, theirs).tolist(), digits)
+    return spread(np.divide(ours, theirs).tolist())

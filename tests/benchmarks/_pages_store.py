@@ -1,8 +1,8 @@
 """A store as it is after a year of work: 10,000 runs and 14 million points, kept in a folder.
 
-A few runs are those of `tests.pages.filled_store`. The older ones are their copies, with other settings and
-every second point. Three kinds are what pages are measured on: runs with a long curve that seem to train,
-one with large relations, and one that was really trained, to tag with.
+A few runs come from `tests.pages.filled_store`; the older ones are copies with other settings and every
+second point. Pages are measured on runs with long curves that seem to train, on one with large relations, and
+on one that was really trained, to tag with.
 """
 
 from __future__ import annotations
@@ -11,34 +11,29 @@ import contextlib
 import itertools
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from sqlalchemy import func, insert, select, text, update
 
 from core.config import RunConfig
 from core.recording.owner import this_process
-from core.records import RunFacts, Snapshot
+from core.records import TOTAL, RunFacts, Snapshot, StepMetrics
 from core.store import RunState, Store
 from core.store.schema import metadata, metrics, runs
-from jobs.worker.loop import Worker
 from tests.benchmarks._harness import laboratory
-from tests.benchmarks.curves import live_runs
 from tests.making import relations, run_facts
 from tests.pages.filled_store import LABELS, TASKS, fill
-from tests.tiny import tiny_bert
-
-__all__ = ["Contents", "filled", "looks_alive"]
+from tests.trained import train_runs
 
 _CONTENTS = "contents.json"
-_MADE_OF = 1  # raised with every change of what is filled in
+_VERSION = 2  # raise it with every change of what the store holds
+_RUNS = 10_000
+_DAY_S = 86_400.0
 _FRACTIONS = (0.05, 0.1, 0.25, 0.5, 0.75)
 _ENCODERS = ("minilm", "bert-base-cased", "roberta-base", "distilroberta-base")
-_BATCHES = (4, 8, 16, 32, 48, 64, 96, 128)
-_DAY_S = 86_400.0
-# What is copied of a run, and which of its rows.
+_BATCH_SIZES = (4, 8, 16, 32, 48, 64, 96, 128)
 _COPIED = {
     "facts": "",
     "metrics": "AND step % 2 = 0",
@@ -46,51 +41,50 @@ _COPIED = {
     "events": "",
     "snapshots": "AND step = (SELECT max(step) FROM snapshots WHERE run_id = :old)",
 }
+"""What is copied of a run: tables, and which of their rows."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """How much is there, and the runs that pages are measured on."""
+    """The size of the store, and the runs that pages are measured on. A quick store has no `tagger`."""
 
     runs: int
     points: int
     finished: list[int]
     live: list[int]
     relations: int
-    tagger: int
-    made_of: int = _MADE_OF
+    tagger: int | None
+    version: int = _VERSION
 
 
-def filled(folder: Path, *, quick: bool) -> Contents:
-    """Fills a store in that folder, in some minutes, or finds it there as an earlier call left it."""
-    mark = folder / _CONTENTS
-    if mark.is_file() and (contents := json.loads(mark.read_text()))["made_of"] == _MADE_OF:
+def fill_store(folder: Path, *, quick: bool) -> Contents:
+    """Fill a store in that folder, which takes minutes, unless an earlier call did."""
+    path = folder / _CONTENTS
+    if path.is_file() and (contents := json.loads(path.read_text()))["version"] == _VERSION:
         return Contents(**contents)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    seeds = (1, 2) if quick else (1, 2, 3, 4, 5)
-    with laboratory(str(folder)), contextlib.closing(Store.open()) as store:
+    seeds = (1,) if quick else (1, 2, 3, 4, 5)
+    with laboratory(folder), contextlib.closing(Store.open()) as store:
         if not quick:
             fill(seeds=seeds, active=False)
-            _copy(store, 10_000)
-        live = live_runs(store, *(2, 60) if quick else (20, 5000))
-        for run_id in live:
-            points = store.last_metric_steps([run_id])[run_id]
-            store.set_facts(run_id, run_facts(2 * points))
-            store.set_progress(run_id, points, points / 500, 2 * points)
-        tagger = _trained(store, folder, quick=quick)
-        newest = fill(seeds=seeds, active=False)
-        related = _related(store, newest.mrn[0], *(5, 64) if quick else (50, 768))
+            _copy(store)
+        live = [_live(store, number, 60 if quick else 5000) for number in range(2 if quick else 20)]
+        newest = fill(seeds=seeds, active=False, broken=False)
+        large = _relations(store, newest.mrn[0], *(3, 64) if quick else (50, 768))
+        tagger = None
+        if not quick:
+            mtl = {"corpus": "demo", "tasks": TASKS, "paradigm": "mtl", "encoder_training": "frozen"}
+            (tagger,) = train_runs(store, [RunConfig.build(**mtl, epochs=1)])
         with store.transaction(write=False) as connection:
-            number = connection.scalar(select(func.count()).select_from(runs)) or 0
-            points = connection.scalar(select(func.count()).select_from(metrics)) or 0
-    contents = Contents(number, points, newest.finished, live, related, tagger)
-    mark.write_text(json.dumps(asdict(contents)))
+            rows, points = (connection.scalar(select(func.count()).select_from(t)) for t in (runs, metrics))
+    contents = Contents(rows or 0, points or 0, newest.finished, live, large, tagger)
+    path.write_text(json.dumps(asdict(contents)))
     return contents
 
 
-def looks_alive(store: Store) -> None:
-    """Runs that seem to train belong to this process from here on, so that nobody calls them lost."""
+def adopt_running(store: Store) -> None:
+    """Make this process the owner of all running runs, so that nothing marks them lost."""
     owner = this_process()
     values = {
         "owner_host": owner.host,
@@ -103,56 +97,54 @@ def looks_alive(store: Store) -> None:
         connection.execute(update(runs).where(runs.c.state == "running").values(values))
 
 
-def _copy(store: Store, wanted: int) -> None:
-    """Copies all runs that are there with other settings, launch by launch, up to so many."""
+def _copy(store: Store) -> None:
+    """Copy all runs with other settings, launch by launch, until there are 10,000."""
+    settings = itertools.product(_FRACTIONS, _ENCODERS, _BATCH_SIZES, ("full", "frozen"))
     with store.transaction() as connection:
         originals = [dict(row) for row in connection.execute(select(runs)).mappings()]
-        number = max(row["id"] for row in originals)
-        for days, context in enumerate(_contexts(), start=1):
-            for row in originals:
-                if number == wanted:
-                    return
-                number += 1
-                config = RunConfig.from_json(row["config"]).with_(**context)
-                times = {
-                    name: row[name] - days * _DAY_S for name in row if name.endswith("_at") and row[name]
-                }
-                changes = {"id": number, "config": config.to_json(), "sweep": f"sweep {days}", **times}
-                changes["configuration_id"] = config.configuration_id
-                connection.execute(insert(runs).values(row | changes))
-                for name, which in _COPIED.items():
-                    columns = [column.name for column in metadata.tables[name].columns]
-                    names = ", ".join(f'"{other}"' for other in columns if other not in ("run_id", "id"))
-                    connection.execute(
-                        text(
-                            f"INSERT INTO {name} (run_id, {names}) SELECT :new, {names} FROM {name} "
-                            f"WHERE run_id = :old {which}"
-                        ),
-                        {"new": number, "old": row["id"]},
-                    )
+        first = max(row["id"] for row in originals) + 1
+        copies = itertools.product(enumerate(settings, start=1), originals)
+        for number, ((days, (fraction, encoder, batch_size, training)), row) in zip(
+            range(first, _RUNS + 1), copies, strict=False
+        ):
+            config = RunConfig.from_json(row["config"]).with_(
+                fraction=fraction, encoder=encoder, batch_size=batch_size, encoder_training=training
+            )
+            changes = {name: row[name] - days * _DAY_S for name in row if name.endswith("_at") and row[name]}
+            changes |= {"id": number, "config": config.to_json(), "sweep": f"sweep {days}"}
+            changes["configuration_id"] = config.configuration_id
+            connection.execute(insert(runs).values(row | changes))
+            for table, which in _COPIED.items():
+                columns = [column.name for column in metadata.tables[table].columns]
+                names = ", ".join(f'"{name}"' for name in columns if name not in ("run_id", "id"))
+                select_old = f"SELECT :new, {names} FROM {table} WHERE run_id = :old {which}"
+                connection.execute(
+                    text(f"INSERT INTO {table} (run_id, {names}) {select_old}"),
+                    {"new": number, "old": row["id"]},
+                )
 
 
-def _contexts() -> Iterator[dict[str, Any]]:
-    every = itertools.product(_FRACTIONS, _ENCODERS, _BATCHES, ("full", "frozen"))
-    for fraction, encoder, size, training in every:
-        yield {"fraction": fraction, "encoder": encoder, "batch_size": size, "encoder_training": training}
-
-
-def _trained(store: Store, folder: Path, *, quick: bool) -> int:
-    """A run over the demo corpus that is trained here."""
-    values: dict[str, Any] = {"corpus": "demo", "tasks": TASKS, "paradigm": "mtl", "epochs": 1}
-    if quick:
-        encoder = str(tiny_bert(folder / "encoder"))
-        values |= {"encoder": encoder, "fraction": 0.03, "max_length": 64}
-    (run_id,) = store.add_runs([RunConfig.build(encoder_training="frozen", **values)])
-    Worker(store, this_process(), log_to=lambda _path: contextlib.nullcontext()).train_next()
-    run = store.run(run_id)
-    assert run.state is RunState.SUCCEEDED, run.error
+def _live(store: Store, number: int, points: int) -> int:
+    """A run that seems to train, with so many points of each task's loss."""
+    prior = {"alignment": "cooccurrence", "lambda": 0.01 * 10 ** (number % 4)} if number % 4 else {}
+    paradigm = "mrn" if prior else "mtl"
+    config = RunConfig.build(corpus="demo", tasks=TASKS, seed=number // 4 + 1, paradigm=paradigm, **prior)
+    (run_id,) = store.add_runs([config], sweep="live")
+    store.claim(this_process(), due_in=_DAY_S, run_id=run_id)
+    noise = np.random.default_rng(number).random((points, len(TASKS)))
+    rows = []
+    for step, losses in enumerate(np.exp(-np.arange(1, points + 1) / 800)[:, None] + 0.1 * noise, start=1):
+        values = {(task, "loss"): float(loss) for task, loss in zip(TASKS, losses, strict=True)}
+        values[TOTAL, "loss"] = float(losses.sum())
+        rows.append(StepMetrics(step, step / 500, 0.03 * step, values))
+    store.add_metrics(run_id, rows)
+    store.set_facts(run_id, run_facts(2 * points))
+    store.set_progress(run_id, points, points / 500, 2 * points)
     return run_id
 
 
-def _related(store: Store, like: int, number: int, features: int) -> int:
-    """A run with so many snapshots of relations over so many features; else like that one."""
+def _relations(store: Store, like: int, number: int, features: int) -> int:
+    """A run like that one, with so many snapshots of relations over so many features."""
     model = store.run(like)
     (run_id,) = store.add_runs([model.config.with_(seed=77)])
     store.claim(this_process(), due_in=_DAY_S, run_id=run_id)

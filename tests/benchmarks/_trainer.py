@@ -1,7 +1,7 @@
 """Hugging Face Trainer as its documentation sets up token classification, here for several tasks at once.
 
-One encoder and one linear head per task in one model; labels stand on words' first subwords, the others have
--100; batches are padded to their longest sentence.
+One model has the encoder and a linear head per task; labels stand on words' first subwords, other positions
+have -100; batches are padded to their longest sentence.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from core.models.sources import locate
 from tests.benchmarks._published import IGNORED
 from tests.benchmarks._turns import Turns
 
-__all__ = ["Collator", "Model", "dataset_of", "train"]
-
 _POOL = 50
+"""Batches among which Trainer sorts sentences by length."""
 
 
 class Model(nn.Module):
@@ -48,34 +47,31 @@ class Model(nn.Module):
         states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         states = self.dropout(states)
         losses = [
-            nn.functional.cross_entropy(
-                head(states).flatten(0, 1), labels[..., task].flatten(), ignore_index=IGNORED
-            )
-            for task, head in enumerate(self.heads)
+            nn.functional.cross_entropy(head(states).flatten(0, 1), gold.flatten(), ignore_index=IGNORED)
+            for head, gold in zip(self.heads, labels.unbind(-1), strict=True)
         ]
         return {"loss": torch.stack(losses).mean()}
 
 
 @dataclass
 class Collator:
-    """As DataCollatorForTokenClassification: the tokenizer pads the subwords, labels get -100 there."""
+    """DataCollatorForTokenClassification for several tasks."""
 
     tokenizer: PreTrainedTokenizerBase
     multiple_of: int | None = None
 
-    def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-        subwords = [{name: row[name] for name in ("input_ids", "attention_mask")} for row in features]
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        subwords = [{name: row[name] for name in ("input_ids", "attention_mask")} for row in rows]
         batch = pad_without_fast_tokenizer_warning(
             self.tokenizer, subwords, pad_to_multiple_of=self.multiple_of, return_tensors="pt"
         )
-        width, tasks = batch["input_ids"].shape[1], len(features[0]["labels"][0])
-        labels = torch.full((len(features), width, tasks), IGNORED)
-        for place, row in enumerate(features):
-            labels[place, : len(row["labels"])] = torch.tensor(row["labels"])
+        labels = torch.full((*batch["input_ids"].shape, len(rows[0]["labels"][0])), IGNORED)
+        for number, row in enumerate(rows):
+            labels[number, : len(row["labels"])] = torch.tensor(row["labels"])
         return {**batch, "labels": labels}
 
 
-def dataset_of(
+def encode(
     sentences: Sequence[Sentence], tasks: Sequence[Task], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> Dataset:
     """Columns input_ids, attention_mask, labels (L, T) and length, aligned as in Hugging Face's guide."""
@@ -86,17 +82,14 @@ def dataset_of(
         max_length=max_length,
         return_token_type_ids=False,
     )
-    numbers = [{label: number for number, label in enumerate(task.labels)} for task in tasks]
+    ids = {task.name: {label: id_ for id_, label in enumerate(task.labels)} for task in tasks}
     rows = []
-    for place, sentence in enumerate(sentences):
-        words = np.array([-1 if word is None else word for word in encoded.word_ids(place)])
+    for number, sentence in enumerate(sentences):
+        words = np.array([-1 if word is None else word for word in encoded.word_ids(number)])
         first = (words >= 0) & np.diff(words, prepend=-1).astype(bool)
-        of_words = [
-            [ids[label] for label in sentence.labels[task.name]]
-            for task, ids in zip(tasks, numbers, strict=True)
-        ]
+        word_labels = [[ids[task.name][label] for label in sentence.labels[task.name]] for task in tasks]
         labels = np.full((len(words), len(tasks)), IGNORED)
-        labels[first] = np.array(of_words).T[words[first]]
+        labels[first] = np.array(word_labels).T[words[first]]
         rows.append(labels.tolist())
     return Dataset.from_dict({**encoded, "labels": rows, "length": [len(row) for row in rows]})
 
@@ -109,15 +102,13 @@ def train(
     turns: Turns,
     options: Mapping[str, Any],
     multiple_of: int | None,
-    *,
-    cpu: bool,
 ) -> None:
-    """The stock Trainer with these options. `lengths` are the words of our batches, step by step."""
+    """Train with the stock Trainer and these options. `lengths` are the words of MRN Lab's batches."""
     source = locate(config.encoder)
     tokenizer = load_tokenizer(source).inner
     torch.manual_seed(config.seed)
     with TemporaryDirectory() as folder:
-        trainer = (Trainer if turns.warming else _SameLengths)(
+        trainer = (Trainer if turns.warming_up else _SameLengths)(
             model=Model(source, [len(task.labels) for task in tasks], config.dropout),
             args=TrainingArguments(
                 output_dir=folder,
@@ -125,56 +116,49 @@ def train(
                 num_train_epochs=config.epochs,
                 learning_rate=config.lr_encoder,
                 seed=config.seed,
-                use_cpu=cpu,
-                # No checkpoint and no bar are written in any loop here; all columns are the model's.
+                # No loop here writes a checkpoint or a progress bar; the model takes all columns.
                 save_strategy="no",
                 disable_tqdm=True,
                 remove_unused_columns=False,
                 **options,
             ),
             data_collator=Collator(tokenizer, multiple_of),
-            train_dataset=dataset_of(sentences, tasks, tokenizer, config.max_length),
-            callbacks=[_TakesTurns(turns)],
+            train_dataset=encode(sentences, tasks, tokenizer, config.max_length),
+            callbacks=[_TakeTurns(turns)],
         )
         trainer.lengths = lengths
         trainer.remove_callback(PrinterCallback)
-        trainer.model.register_forward_pre_hook(_counts(turns), with_kwargs=True)
+
+        def count(_model: nn.Module, _args: Any, batch: Mapping[str, Tensor]) -> None:
+            words = (batch["labels"][..., 0] != IGNORED).sum()
+            turns.count(words, batch["attention_mask"].sum(), batch["input_ids"].numel())
+
+        trainer.model.register_forward_pre_hook(count, with_kwargs=True)
         trainer.train()
 
 
 class _SameLengths(Trainer):
-    """Trainer with its own batches in another order: grouped by length they come longest first within each 50
-    of them, and no few steps would stand for an epoch. Here the batch of each step is as long, among all, as
-    ours of that step is. Grouping is done in pools of 50 batches, as on a whole corpus.
+    """Trainer with its own batches in another order. Grouped by length they come longest first within each
+    pool of 50, so that the first steps would not represent an epoch. Here the batch of each step has the same
+    rank in length as MRN Lab's batch of that step.
     """
 
     lengths: Sequence[int]
-    """Words of our batches."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         if self.args.train_sampling_strategy == "random":
             return super()._get_train_sampler(train_dataset)
-        own, size = list(self.train_dataset["length"]), self.args.train_batch_size
-        places = get_length_grouped_indices(own, size, mega_batch_mult=_POOL)
-        batches = [places[start : start + size] for start in range(0, len(places), size)]
-        batches.sort(key=lambda batch: sum(own[place] for place in batch))
+        lengths, size = list(self.train_dataset["length"]), self.args.train_batch_size
+        indices = get_length_grouped_indices(lengths, size, mega_batch_mult=_POOL)
+        batches = [indices[start : start + size] for start in range(0, len(indices), size)]
+        batches.sort(key=lambda batch: sum(lengths[index] for index in batch))
         ranks = np.argsort(np.argsort(np.resize(self.lengths, len(batches))))
-        return [place for rank in ranks for place in batches[rank]]
+        return [index for rank in ranks for index in batches[rank]]
 
 
-class _TakesTurns(TrainerCallback):
+class _TakeTurns(TrainerCallback):
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
 
     def on_step_begin(self, _args: Any, _state: Any, control: Any, **_kwargs: Any) -> None:
-        control.should_training_stop = self._turns.between()
-
-
-def _counts(turns: Turns) -> Any:
-    """Tells of each batch that the model gets."""
-
-    def before(_model: nn.Module, _args: Any, batch: Mapping[str, Tensor]) -> None:
-        words = (batch["labels"][..., 0] != IGNORED).sum()
-        turns.saw(words, batch["attention_mask"].sum(), batch["input_ids"].numel())
-
-    return before
+        control.should_training_stop = self._turns.wait()

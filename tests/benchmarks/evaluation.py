@@ -1,11 +1,11 @@
-"""What an epoch's evaluation takes of the epoch, for a trained encoder and for a frozen one.
+"""Which fraction of an epoch its evaluation takes, for a trained encoder and for a frozen one.
 
-    python -m tests.benchmarks.evaluation --data ../shared/data/conll2003 --every 8 --steps 40
+    python -m tests.benchmarks.evaluation --data ../shared/data/conll2003
 
-Every eighth sentence of the training, development and test splits, so that shares are those of the whole
-corpus (`--every 1`). Between evaluations of the development sentences, step after step is trained, as in a
-run; an epoch has its number of steps at their mean time. Times are of the processor, on one thread, which
-other work on the machine does not lengthen much. Prints JSON; the last line has the larger of the two shares.
+Every eighth sentence of each split is used (`--every`), so that fractions are those of the whole corpus.
+Training steps alternate with evaluations of the development sentences, as in a run; an epoch has its number
+of steps at their mean time. Times are processor time of one thread. Prints JSON; the last line has the larger
+fraction.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from statistics import mean, median
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -24,77 +25,66 @@ from core.corpora import prepare
 from core.training.evaluate import Scorer, predict
 from core.training.setup import set_up
 from core.training.trainer import train_step
-from tests.benchmarks._harness import arguments, laboratory, tell
+from tests.benchmarks._harness import COLUMNS, arguments, laboratory, milliseconds, print_json
 
 _ROUNDS = 4
-Result = TypeVar("Result")
 
 
 def measure(config: RunConfig, every: int, steps: int) -> dict[str, Any]:
-    """Milliseconds of the processor, medians: of a step, of an evaluation and its parts; and its share."""
+    """Milliseconds of a step and of the parts of an evaluation, and the evaluation's fraction of an epoch."""
     corpus = prepare(config)
     parts = {name: getattr(corpus, name)[::every] for name in ("train", "dev", "test")}
     run = set_up(config, replace(corpus, **parts))
     run.compute_features(lambda _event: None, lambda: False)
     torch.set_num_threads(1)
-    dev = run.splits["dev"]
-    taken: dict[str, list[float]] = {name: [] for name in ("number", "step", "predict", "score", "result")}
+    scorer = Scorer(config, "dev", run.splits["dev"], run.facts.tasks)
+    times: dict[str, list[float]] = {"step": [], "predict": [], "score": [], "details": []}
+    predictions: list[Any] = []
 
-    def timed(name: str, action: Callable[[], Result]) -> Result:
-        began = time.process_time()
-        result = action()
-        taken[name].append(1000 * (time.process_time() - began))
-        return result
+    def time_part(name: str, action: Callable[[], object]) -> None:
+        times[name] += milliseconds(action, clock=time.process_time)
 
-    scorer = timed("number", lambda: Scorer(config, "dev", dev, run.facts.tasks))
     for _ in range(_ROUNDS):
         run.model.train()
         batches = run.epoch(skip=0)
-        for _ in range(-(-steps // _ROUNDS) + 1):
-            batch = next(batches)
-            timed("step", lambda: train_step(run, batch))  # noqa: B023 — called at once
-        taken["step"].pop(-steps // _ROUNDS - 1)  # libraries get ready for the first
-        predicted = timed("predict", lambda: predict(run.model, run.enter("dev"), run.device))
-        timed("score", lambda: scorer.headlines(predicted))  # noqa: B023
-        timed("result", lambda: scorer.result(predicted, 1))  # noqa: B023
-    # Of steps the mean: they differ in length, and an epoch has them all.
-    epoch_ms = run.facts.steps_per_epoch * mean(taken["step"])
-    evaluation_ms = median(taken["predict"]) + median(taken["score"])
+        train_step(run, next(batches))  # not timed: after an evaluation, the first step is slower
+        for batch in islice(batches, steps):
+            time_part("step", lambda: train_step(run, batch))  # noqa: B023
+        time_part("predict", lambda: predictions.append(predict(run.model, run.enter("dev"), run.device)))
+        time_part("score", lambda: scorer.headlines(predictions[-1]))
+        time_part("details", lambda: scorer.result(predictions[-1], 1))
+    # The mean of the steps: they differ in length, and an epoch has them all.
+    epoch_ms = run.facts.steps_per_epoch * mean(times["step"])
+    evaluation_ms = median(times["predict"]) + median(times["score"])
     return {
         "training_sentences": len(parts["train"]),
         "dev_sentences": len(parts["dev"]),
-        "step_ms": round(mean(taken["step"]), 2),
+        "step_ms": round(mean(times["step"]), 2),
         "epoch_ms": round(epoch_ms),
-        "gold_numbered_once_ms": round(taken["number"][0], 2),
-        "predict_ms": round(median(taken["predict"]), 2),
-        "score_ms": round(median(taken["score"]), 2),
-        "score_with_details_ms": round(median(taken["result"]), 2),
-        "share_of_epoch": round(evaluation_ms / (epoch_ms + evaluation_ms), 4),
+        "predict_ms": round(median(times["predict"]), 2),
+        "score_ms": round(median(times["score"]), 2),
+        "score_with_details_ms": round(median(times["details"]), 2),
+        "fraction_of_epoch": round(evaluation_ms / (epoch_ms + evaluation_ms), 4),
     }
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--data", default="conll2003", help="a corpus, or a folder of CoNLL files")
-    parser.add_argument("--columns", default="tokens,pos,chunk,ner", help="of such a folder")
-    parser.add_argument("--tasks", default="pos,chunk,ner")
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--every", type=int, default=8, help="which share of the sentences: 1 for all")
-    parser.add_argument("--steps", type=int, default=40, help="training steps that are timed, in all")
-    asked = parser.parse_args()
-    if asked.quick:
-        asked.data, asked.every, asked.steps = "demo", 50, _ROUNDS
-    values: dict[str, Any] = {"corpus": asked.data, "tasks": asked.tasks, "encoder": asked.encoder}
-    if Path(asked.data).is_dir():
-        values["columns"] = asked.columns
-    shares = []
+    parser.add_argument("--data", default="conll2003", help="a corpus, or a folder with CoNLL-2003's columns")
+    parser.add_argument("--every", type=int, default=8, help="use every Nth sentence")
+    args = parser.parse_args()
+    steps = 10
+    if args.quick:
+        args.data, args.every, steps = "demo", 50, 1
+    values: dict[str, Any] = {"columns": COLUMNS} if Path(args.data).is_dir() else {}
+    values |= {"corpus": args.data, "tasks": "pos,chunk,ner", "paradigm": "mtl", "device": "cpu"}
+    fractions = []
     for training in ("full", "frozen"):
-        config = RunConfig.build(paradigm="mtl", device="cpu", encoder_training=training, **values)
         with laboratory():  # encoded text and features are cached there
-            figures = measure(config, asked.every, asked.steps)
-        tell({"encoder_training": training} | figures)
-        shares.append(figures["share_of_epoch"])
-    tell({"evaluation_share_of_epoch": max(shares)})
+            figures = measure(RunConfig.build(encoder_training=training, **values), args.every, steps)
+        print_json({"encoder_training": training} | figures)
+        fractions.append(figures["fraction_of_epoch"])
+    print_json({"evaluation_share_of_epoch": max(fractions)})
 
 
 if __name__ == "__main__":

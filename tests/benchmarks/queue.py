@@ -1,8 +1,8 @@
-"""What the queue costs: `python -m tests.benchmarks.queue [--runs N]`.
+"""What the queue costs: seconds to queue and stop 5,000 runs, and to notice that a worker was killed.
 
-Seconds to queue N runs with `submit` (check included) and to stop them all; from `kill -9` of a training
-process to its run's being lost, and to the next run's being claimed, with nobody looking but the supervisor.
-The last line is JSON. What a worker's first and second run wait for, `tests.benchmarks.startup` measures.
+`python -m tests.benchmarks.queue` times `submit` (check included) and the request to stop all; then, after
+`kill -9` of a training process, until its run is lost and until the next run is claimed, with only the
+supervisor watching. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from core.config.sweep import expand
 from core.store import ACTIVE, RunState, Store
 from jobs.submit import submit
-from tests.benchmarks._harness import arguments, laboratory, tell
+from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.making import NoWorkers, config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for
 
@@ -26,15 +26,15 @@ def queueing(runs: int) -> dict[str, float]:
     with contextlib.closing(Store.open()) as store:
         times = [time.perf_counter()]
         seeds = [str(seed) for seed in range(1, runs + 1)]
-        described = expand({"corpus": "demo", "tasks": "pos,ner"}, {"seed": seeds}, {})
+        configs = expand({"corpus": "demo", "tasks": "pos,ner"}, {"seed": seeds}, {})
         times.append(time.perf_counter())
-        submit(store, described, "seeds", engine=NoWorkers())
+        submit(store, configs, "seeds", engine=NoWorkers())
         times.append(time.perf_counter())
         stopped = store.request_stops(store.launched("seeds", ACTIVE))
         times.append(time.perf_counter())
         assert len(stopped) == runs
-    described_s, queued_s, stopped_s = (later - earlier for earlier, later in itertools.pairwise(times))
-    return {"described_s": described_s, "queued_s": queued_s, "stopped_s": stopped_s}
+    names = ("described_s", "queued_s", "stopped_s")
+    return {name: end - start for name, (start, end) in zip(names, itertools.pairwise(times), strict=True)}
 
 
 def killing() -> dict[str, float]:
@@ -43,9 +43,8 @@ def killing() -> dict[str, float]:
         first, second = store.add_runs([config(epochs=FOREVER), config(seed=2, epochs=1)])
         engine.ensure_workers(store)
         wait_for(lambda: store.run(first).step > 0)
-        pid = owner_of(store, first).pid
         killed = time.perf_counter()
-        os.kill(pid, signal.SIGKILL)
+        os.kill(owner_of(store, first).pid, signal.SIGKILL)
         wait_for(lambda: store.state(first) is RunState.LOST)
         lost_s = time.perf_counter() - killed
         wait_for(lambda: store.state(second) is not RunState.QUEUED)
@@ -53,13 +52,10 @@ def killing() -> dict[str, float]:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--runs", type=int, default=5000)
-    asked = parser.parse_args()
-    runs = 20 if asked.quick else asked.runs
+    runs = 20 if arguments(__doc__).parse_args().quick else 5000
     with laboratory(MRNLAB_SLOTS="1"):
         figures = queueing(runs) | killing()
-    tell({"runs": runs} | {what: round(seconds, 3) for what, seconds in figures.items()})
+    print_json({"runs": runs} | {name: round(seconds, 3) for name, seconds in figures.items()})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Hundreds of tiny runs, really trained, while workers are killed at random: is anything lost?
 
-`python -m tests.benchmarks.soak --minutes 10` shares the time between SQLite and PostgreSQL (where it is
-installed). Each description is first trained once undisturbed; every later run of it must then have the same
-rows with the same values, to the last bit, whatever happened to its workers. The last line is one JSON
-object: runs done, faults, metric rows and scores expected and found, and runs that did not succeed.
+`python -m tests.benchmarks.soak --minutes 10` shares the time between SQLite and PostgreSQL (if installed).
+Each description is first trained once, undisturbed. Every later run of it must have the same rows with the
+same values, to the last bit, whatever happened to its workers. The last line is JSON: runs, faults, metric
+rows and scores expected and found, and runs that did not succeed.
 """
 
 from __future__ import annotations
@@ -14,255 +14,189 @@ import json
 import os
 import random
 import signal
-import sqlite3
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import psutil
-from sqlalchemy import create_engine, text
+import torch
+from sqlalchemy import create_engine
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.store import Owner, Run, RunState, Store
+from core.store import Run, RunState, Store
 from jobs import control
 from jobs.engines.local import LocalEngine
 from jobs.worker.liveness import reap
-from jobs.worker.process import is_alive
-from tests.benchmarks._harness import arguments, laboratory, tell
+from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.postgres import is_installed, started_server
-from tests.supervised import wait_for
-from tests.trained import toy_config
+from tests.supervised import owner_of, supervised
+from tests.trained import toy_config, train_runs
 
 _SLOTS = 2
-_LOOK_S = 0.1
-_TEND_S = 1.0
-_HELD_S = 3.0
+_POLL_S = 0.1
+_MAINTENANCE_S = 1.0
+_FAULT_S = (1.0, 8.0)
+_HOLD_S = 3.0
 _RETRIES = 1000
 _PATIENCE_S = 300.0
-"""How long the last runs may take once no more faults come."""
+_BASE = {"batch_size": 4, "epochs": 12, "dropout": 0.1, "paradigm": "mrn"}
+_RUNS: tuple[dict[str, object], ...] = (
+    {"seed": 1},
+    {"seed": 2, "prior": "map", "update_every": 5},
+    {"seed": 3, "paradigm": "mtl"},
+    {"seed": 4, "encoder_training": "frozen", "lr_encoder": None, "epochs": 40},
+    {"seed": 5, "select_by": "loss"},
+    {"seed": 6, "paradigm": "stl", "tasks": "ner"},
+)
 
 Rows = dict[tuple[str, str, str, int], str]
-Fault = Callable[[Store, Run, Owner], None]
-"""Does harm to a run that is being trained by that worker."""
 
 
-def _signalled(number: int) -> Fault:
-    return lambda _store, _run, owner: os.kill(owner.pid, number)
+Fault = Callable[[Store, Run], None]
 
 
-def _kill_parent(_store: Store, _run: Run, owner: Owner) -> None:
-    """The process that watches the worker; the worker goes on."""
-    parent = psutil.Process(owner.pid).parent()
+def stop(store: Store, run: Run) -> None:
+    """A stop request; `maintain` resumes the run."""
+    control.stop(store, [run.id])
+
+
+def kill_worker(store: Store, run: Run) -> None:
+    os.kill(owner_of(store, run.id).pid, signal.SIGKILL)
+
+
+def terminate_worker(store: Store, run: Run) -> None:
+    os.kill(owner_of(store, run.id).pid, signal.SIGTERM)
+
+
+def kill_supervisor(store: Store, run: Run) -> None:
+    parent = psutil.Process(owner_of(store, run.id).pid).parent()
     if parent is not None and parent.pid not in (1, os.getpid()):
         parent.kill()
 
 
-def _kill_both(store: Store, run: Run, owner: Owner) -> None:
-    _kill_parent(store, run, owner)
-    os.kill(owner.pid, signal.SIGKILL)
+def kill_both(store: Store, run: Run) -> None:
+    kill_supervisor(store, run)
+    kill_worker(store, run)
 
 
-def _freeze(_store: Store, _run: Run, owner: Owner) -> None:
-    """The worker stands still for a while, as on a laptop whose lid is closed."""
-    os.kill(owner.pid, signal.SIGSTOP)
-
-    def thaw() -> None:
-        if is_alive(owner):
-            os.kill(owner.pid, signal.SIGCONT)
-
-    threading.Timer(_HELD_S, thaw).start()
+def freeze_worker(store: Store, run: Run) -> None:
+    """As on a laptop whose lid is closed."""
+    worker = psutil.Process(owner_of(store, run.id).pid)
+    worker.suspend()
+    time.sleep(_HOLD_S)
+    worker.resume()
 
 
-def _stop(store: Store, run: Run, _owner: Owner) -> None:
-    """A researcher changes their mind; the driver resumes it when it has stopped."""
-    control.stop(store, [run.id])
+def lock_store(store: Store, _run: Run) -> None:
+    """Another program locks the store."""
+    sqlite = store.url.startswith("sqlite")
+    lock = "BEGIN EXCLUSIVE" if sqlite else "BEGIN; LOCK TABLE runs, metrics IN EXCLUSIVE MODE"
+    engine = create_engine(store.url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(lock)
+        time.sleep(_HOLD_S)
+        connection.exec_driver_sql("ROLLBACK")
+    engine.dispose()
 
 
-def _hold_store(store: Store, _run: Run, _owner: Owner) -> None:
-    """Another program holds the store, and all wait."""
-    if store.url.startswith("sqlite"):
-        path = store.url.removeprefix("sqlite:///")
-        with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as connection:
-            connection.execute("BEGIN EXCLUSIVE")
-            time.sleep(_HELD_S)
-            connection.execute("ROLLBACK")
-    else:
-        engine = create_engine(store.url)
-        with engine.begin() as connection:
-            connection.execute(text("LOCK TABLE runs, metrics IN EXCLUSIVE MODE"))
-            time.sleep(_HELD_S)
-        engine.dispose()
+FAULTS = (stop, kill_worker, terminate_worker, kill_supervisor, kill_both, freeze_worker, lock_store)
 
 
-# Deaths are what this is about; the rest comes now and then.
-FAULTS: dict[str, tuple[Fault, float]] = {
-    "worker killed": (_signalled(signal.SIGKILL), 6),
-    "worker and parent killed": (_kill_both, 3),
-    "worker crashed": (_signalled(signal.SIGSEGV), 1),
-    "worker told to end": (_signalled(signal.SIGTERM), 1),
-    "its parent killed": (_kill_parent, 1),
-    "worker frozen": (_freeze, 1),
-    "stopped and resumed": (_stop, 1),
-    "store held": (_hold_store, 1),
-}
-
-
-def descriptions(home: Path) -> list[RunConfig]:
-    """Six runs of a few seconds, of every paradigm, with dropout, over whole and frozen encoders."""
-    common = {"batch_size": 4, "epochs": 12, "dropout": 0.1, "paradigm": "mrn"}
-    each: tuple[dict[str, object], ...] = (
-        {"seed": 1},
-        {"seed": 2, "prior": "map", "update_every": 5},
-        {"seed": 3, "paradigm": "mtl"},
-        {"seed": 4, "encoder_training": "frozen", "lr_encoder": None, "epochs": 40},
-        {"seed": 5, "select_by": "loss"},
-        {"seed": 6, "paradigm": "stl", "tasks": "ner"},
-    )
-    return [toy_config(home, **(common | values)) for values in each]
-
-
-def recorded(store: Store, run: Run) -> Rows:
-    """All that the run left in the store, exactly: each metric and each score."""
+def recorded(store: Store, run_id: int) -> Rows:
+    """All metrics and scores of the run, exactly."""
     rows: Rows = {}
-    for key in store.metric_keys([run.id]):
-        for series in store.metrics([run.id], key):
+    for key in store.metric_keys([run_id]):
+        for series in store.metrics([run_id], key):
             for step, value in zip(series.step.tolist(), series.value.tolist(), strict=True):
                 rows[key.task, key.split, key.name, step] = float(value).hex()
-    for score in store.scores([run.id]):
+    for score in store.scores([run_id]):
         values = dataclasses.asdict(score) | {"run_id": 0}
         rows[score.task, score.split, "scores", score.epoch] = json.dumps(values, sort_keys=True)
     return rows
 
 
-class Soak:
-    """One store, its workers, and the one who does them harm."""
+def maintain(store: Store, engine: LocalEngine) -> None:
+    """What an open page does: find lost runs and start workers; also resume what was stopped."""
+    reap(store)
+    if stopped := store.runs(states={RunState.CANCELLED, RunState.LOST}, with_facts=False):
+        control.resume(store, [run.id for run in stopped], engine)
+    engine.ensure_workers(store)
 
-    def __init__(self, store: Store, seed: int, *, quick: bool) -> None:
-        self._store = store
-        self._engine = LocalEngine()
-        self._random = random.Random(seed)
-        self._between_s = (0.1, 0.1) if quick else (1.0, 8.0)
-        self._faults: Counter[str] = Counter()
-        self._tended = 0.0
 
-    def run(self, configs: Sequence[RunConfig], seconds: float) -> dict[str, Any]:
-        """Trains each description undisturbed, then as many as it can for that long, harmed at least once."""
-        undisturbed = self._store.add_runs(configs, "undisturbed")
-        self._wait(undisturbed)
-        expected = {}
-        for run in self._store.runs(undisturbed):
-            if run.state is not RunState.SUCCEEDED:
-                raise SystemExit(f"Undisturbed, run {run.id} is {run.state}: {run.error}")
-            expected[run.config.to_json()] = recorded(self._store, run)
-        deadline = time.monotonic() + seconds
-        next_fault = time.monotonic()
-        ids: list[int] = []
-        while time.monotonic() < deadline or not self._faults:
-            self._tend()
-            if self._store.counts()[RunState.QUEUED] < _SLOTS:
-                ids += self._store.add_runs(configs, "soak", retries=_RETRIES)
-            if time.monotonic() >= next_fault:
-                self._harm()
-                next_fault = time.monotonic() + self._random.uniform(*self._between_s)
-            time.sleep(_LOOK_S)
-        self._wait(ids)
-        # Idle workers end by themselves; until then they write in the folder that goes.
-        wait_for(lambda: not self._engine.live_workers(self._store), _PATIENCE_S)
-        return {"faults": dict(self._faults), **self._judged(ids, expected)}
-
-    def _wait(self, ids: Sequence[int]) -> None:
-        """Until all have succeeded, or patience is at its end."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < deadline:
-            self._tend()
-            if all(run.state is RunState.SUCCEEDED for run in self._store.runs(ids, with_facts=False)):
-                return
-            time.sleep(_LOOK_S)
-
-    def _harm(self) -> None:
-        """One fault to one of the runs that are being trained, if there is one."""
-        (name,) = self._random.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])
-        try:
-            run = self._random.choice(self._store.runs(states={RunState.RUNNING}))
-            assert run.owner is not None
-            FAULTS[name][0](self._store, run, run.owner)
-            self._faults[name] += 1
-        except (IndexError, ProcessLookupError, psutil.NoSuchProcess, MRNLabError):
-            return  # no run is being trained, or it had just ended: nothing was done
-
-    def _tend(self) -> None:
-        """What an open page does: finds the lost, starts workers; and resumes what was stopped."""
-        if time.monotonic() - self._tended < _TEND_S:
-            return
-        self._tended = time.monotonic()
-        reap(self._store)
-        stopped = self._store.runs(states={RunState.CANCELLED, RunState.LOST}, with_facts=False)
-        if stopped:
-            control.resume(self._store, [run.id for run in stopped], self._engine)
-        self._engine.ensure_workers(self._store)
-
-    def _judged(self, ids: Sequence[int], reference: dict[str, Rows]) -> dict[str, int]:
-        report = dict.fromkeys(
-            ("runs", "lost_runs", "attempts", "rows_expected", "rows_found", "rows_different"), 0
-        )
-        for run in self._store.runs(ids, with_facts=False):
-            expected, found = reference[run.config.to_json()], recorded(self._store, run)
-            report["runs" if run.state is RunState.SUCCEEDED else "lost_runs"] += 1
-            report["attempts"] += run.attempt
-            report["rows_expected"] += len(expected)
-            report["rows_found"] += len(found)
-            report["rows_different"] += len(set(expected.items()) ^ set(found.items()))
-        return report
+def soak(
+    store: Store, engine: LocalEngine, configs: Sequence[RunConfig], seconds: float, faults: Sequence[Fault]
+) -> dict[str, int]:
+    """Train runs for that long, with at least one fault; count runs, faults and rows."""
+    torch.set_num_threads(1)  # as in the workers
+    reference = {
+        config.to_json(): recorded(store, run_id)
+        for config, run_id in zip(configs, train_runs(store, configs), strict=True)
+    }
+    draw = random.Random(1)
+    done: Counter[str] = Counter()
+    ids: list[int] = []
+    began = time.monotonic()
+    deadline, next_fault, next_maintenance = began + seconds, began, began
+    succeeded = False
+    while not succeeded and time.monotonic() < deadline + _PATIENCE_S:
+        if time.monotonic() >= next_maintenance:
+            maintain(store, engine)
+            next_maintenance = time.monotonic() + _MAINTENANCE_S
+        if time.monotonic() < deadline or not done:
+            if store.counts()[RunState.QUEUED] < _SLOTS and (not ids or seconds):
+                ids += store.add_runs(configs, "soak", retries=_RETRIES)
+            running = store.runs(states={RunState.RUNNING})
+            if running and time.monotonic() >= next_fault:
+                fault = draw.choice(faults)
+                # The run may have ended since: then nothing was done.
+                with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, MRNLabError):
+                    fault(store, draw.choice(running))
+                    done[fault.__name__] += 1
+                next_fault = time.monotonic() + draw.uniform(*_FAULT_S)
+        else:
+            runs = store.runs(ids, with_facts=False)
+            succeeded = all(run.state is RunState.SUCCEEDED for run in runs)
+        time.sleep(_POLL_S)
+    counts = Counter(faults=done.total())
+    for run in store.runs(ids, with_facts=False):
+        expected, found = reference[run.config.to_json()], recorded(store, run.id)
+        counts["runs" if run.state is RunState.SUCCEEDED else "lost_runs"] += 1
+        counts["rows_expected"] += len(expected)
+        counts["rows_found"] += len(found)
+        counts["rows_different"] += len(set(expected.items()) ^ set(found.items()))
+    print_json({"database": store.url.partition(":")[0], **counts, "faults": done})
+    return counts
 
 
 @contextlib.contextmanager
-def _databases(folder: Path, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The URL of an empty store on each database that is wanted and here."""
+def databases(folder: Path, *, quick: bool) -> Iterator[list[str]]:
+    """The URLs of empty stores: SQLite, and PostgreSQL if it is installed."""
+    urls = [f"sqlite:///{folder / 'soak.db'}"]
     with contextlib.ExitStack() as stack:
-        urls = {}
-        if "sqlite" in wanted:
-            urls["sqlite"] = f"sqlite:///{folder / 'soak.db'}"
-        if "postgresql" in wanted:
-            if is_installed():
-                server = stack.enter_context(started_server())
-                urls["postgresql"] = stack.enter_context(server.database())
-            else:
-                print("PostgreSQL is not installed here: SQLite alone.", file=sys.stderr)
+        if not quick and is_installed():
+            server = stack.enter_context(started_server())
+            urls.append(stack.enter_context(server.database()))
         yield urls
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="in all, shared among the databases")
-    parser.add_argument("--seed", type=int, default=1, help="of the faults")
-    parser.add_argument("--databases", default="sqlite,postgresql", help="which of them")
-    asked = parser.parse_args()
-    if asked.quick:
-        asked.minutes, asked.databases = 0.01, "sqlite"
+    args = parser.parse_args()
     settings = {"MRNLAB_CHECKPOINT_S": "0.3", "MRNLAB_HANG_S": "60", "OMP_NUM_THREADS": "1"}
-    settings |= {"MRNLAB_SLOTS": "1" if asked.quick else str(_SLOTS), "MRNLAB_LINGER_S": "2"}
-    reports = []
-    with laboratory(**settings) as folder, _databases(folder, asked.databases.split(",")) as urls:
-        for database, url in urls.items():
-            with laboratory(**settings) as home, contextlib.closing(Store.open(url)) as store:
-                configs = descriptions(home)[: 1 if asked.quick else None]
-                soak = Soak(store, asked.seed, quick=asked.quick)
-                reports.append(soak.run(configs, 60 * asked.minutes / len(urls)))
-            tell({"database": database} | reports[-1])
-    names = ("rows_expected", "rows_found", "lost_runs")
-    tell(
-        {
-            "runs": sum(report["runs"] for report in reports),
-            "faults": sum(sum(report["faults"].values()) for report in reports),
-            **{name: sum(report[name] for report in reports) for name in names},
-        }
-    )
-    if any(report["lost_runs"] or report["rows_different"] for report in reports):
+    settings["MRNLAB_SLOTS"] = "1" if args.quick else str(_SLOTS)
+    total: Counter[str] = Counter()
+    with laboratory(**settings) as home, databases(home, quick=args.quick) as urls:
+        configs = [toy_config(home, **(_BASE | values)) for values in _RUNS[: 1 if args.quick else None]]
+        seconds = 0.0 if args.quick else 60 * args.minutes / len(urls)
+        for url in urls:
+            with laboratory(home, MRNLAB_DB=url), supervised("jobs.worker.loop") as (store, engine):
+                total.update(soak(store, engine, configs, seconds, FAULTS[: 1 if args.quick else None]))
+    names = ("runs", "faults", "rows_expected", "rows_found", "lost_runs")
+    print_json({name: total[name] for name in names})
+    if total["lost_runs"] or total["rows_different"]:
         raise SystemExit(1)
 
 

@@ -1,10 +1,9 @@
-"""What one waits for: `python -m tests.benchmarks.startup --data ../shared/data/conll2003 [--times N]`.
+"""How long a start takes: `python -m tests.benchmarks.startup --data ../shared/data/conll2003 [--times N]`.
 
-From a run's being submitted, as the form does it, to its first loss in the store, with real workers in a
-laboratory of its own: *cold*, no worker alive and the text never encoded, and *warm*, the worker having
-trained another run. Then what `import core` takes, and what encoding a corpus takes. Medians of N. What the
-operating system keeps of files in memory is not thrown away: "cold" is not the first start after a boot. The
-last line is JSON, all figures stand above it. `--quick` starts one worker, on `demo`.
+The time from submitting a run, as the form does, to its first loss in the store, with real workers in a
+temporary laboratory: *cold*, no worker is alive and the text was never encoded, and *warm*, the worker has
+trained another run. Then the import of `core`, and the encoding of the corpus. Medians of N. The system's
+file cache is not emptied: "cold" is not the first start after a boot. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -31,84 +30,77 @@ from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
 from jobs.submit import check, submit
 from jobs.worker.logs import tail
-from tests.benchmarks._harness import arguments, laboratory, milliseconds, tell
-from tests.supervised import end_all, owner_of, wait_for
+from tests.benchmarks._harness import COLUMNS, arguments, laboratory, milliseconds, print_json
+from tests.supervised import owner_of, supervised, wait_for
+from tests.trained import toy_config
 
-_ROOT = Path(__file__).resolve().parents[2]
-_COLUMNS = "tokens,pos,chunk,ner"
 _POLL_S = 0.02
 _PATIENCE_S = 300.0
-_REST_S = 3.0  # a worker that begins to wait gives memory back first
+_IDLE_S = 3.0  # an idle worker returns memory to the system
+_IMPORT = "import time; began = time.perf_counter(); import core; print(time.perf_counter() - began)"
 
 
-def described(corpus: str, seed: int, **values: object) -> RunConfig:
+def make_config(corpus: str, seed: int) -> RunConfig:
     """A run of three tasks that fine-tunes MiniLM."""
-    if corpus != "demo":
-        values["columns"] = _COLUMNS
-    fields = {"corpus": corpus, "tasks": "pos,chunk,ner", "paradigm": "mtl", "epochs": 1, "seed": seed}
-    return RunConfig.build(**fields, **values)
+    columns = {} if corpus == "demo" else {"columns": COLUMNS}
+    return RunConfig.build(
+        corpus=corpus, tasks="pos,chunk,ner", paradigm="mtl", epochs=1, seed=seed, **columns
+    )
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[Store]:
-    """An empty store in a laboratory of its own; its workers are ended with it."""
-    with laboratory(), contextlib.closing(Store.open()) as store:
-        try:
-            yield store
-        finally:
-            end_all(store)
+def fresh_engine() -> Iterator[tuple[Store, LocalEngine]]:
+    """An empty store in a temporary laboratory; its workers end with the block."""
+    with laboratory(MRNLAB_SLOTS="1", HF_HUB_OFFLINE="1"), supervised("jobs.worker.loop") as made:
+        yield made
 
 
 def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[float, psutil.Process]:
     """Seconds from the form's button to the first loss that a page would find, and the worker.
 
-    What the form shows before (the corpus at a glance, the check) is there already. The run is stopped then.
+    What the form shows before (the corpus at a glance, the check) is done already. The run is stopped then.
     """
     summarise(config.corpus, config.columns)
     check([config])
-    pressed = time.perf_counter()
+    began = time.perf_counter()
     (run_id,) = submit(store, [config], "startup", engine=engine)
     while not store.last_metric_steps([run_id]).get(run_id):
-        waited = time.perf_counter() - pressed
-        if waited > _PATIENCE_S or store.state(run_id) in ENDED:
-            raise RuntimeError(f"no loss after {waited:.0f} s: {store.run(run_id).error}")
+        assert time.perf_counter() - began < _PATIENCE_S, "no loss yet"
+        assert store.state(run_id) not in ENDED, store.run(run_id).error
         time.sleep(_POLL_S)
-    took = time.perf_counter() - pressed
+    seconds = time.perf_counter() - began
     worker = psutil.Process(owner_of(store, run_id).pid)
     store.request_stop(run_id)
     wait_for(lambda: store.state(run_id) in ENDED, _PATIENCE_S)
-    return took, worker
+    return seconds, worker
 
 
-def starts(corpus: str) -> dict[str, float]:
-    """Seconds to the first loss: of a cold start, and of one more run of that worker."""
-    with opened() as store:
-        engine = LocalEngine()
-        cold_s, worker = first_loss(store, described(corpus, 1), engine)
-        cpu_s = sum(worker.cpu_times()[:2])
-        warm_s, same = first_loss(store, described(corpus, 2), engine)
+def starts(first: RunConfig, second: RunConfig) -> dict[str, float]:
+    """Seconds to the first loss: of a cold start, and of another run of that worker."""
+    with fresh_engine() as (store, engine):
+        cold_s, worker = first_loss(store, first, engine)
+        cold_cpu_s = sum(worker.cpu_times()[:2])
+        warm_s, same = first_loss(store, second, engine)
         assert same == worker
-        time.sleep(_REST_S)
+        time.sleep(_IDLE_S)
         return {
             "first_loss_cold_s": cold_s,
-            "worker_cold_processor_s": cpu_s,
+            "worker_cold_processor_s": cold_cpu_s,
             "first_loss_warm_s": warm_s,
-            "worker_warm_processor_s": sum(worker.cpu_times()[:2]) - cpu_s,
+            "worker_warm_processor_s": sum(worker.cpu_times()[:2]) - cold_cpu_s,
             "worker_waiting_mb": worker.memory_info().rss / 1e6,
         }
 
 
 def other_starts(corpus: str) -> dict[str, float]:
-    """The same of a warm worker with another corpus, of a cold one on `demo`, and of one started ahead."""
-    with opened() as store:
-        engine = LocalEngine()
-        demo_s, _ = first_loss(store, described("demo", 1), engine)
-        other_s, _ = first_loss(store, described(corpus, 2), engine)
-    with opened() as store:
-        engine = LocalEngine()
+    """The same of a cold worker on `demo`, of it on another corpus, and of a worker started ahead."""
+    with fresh_engine() as (store, engine):
+        demo_s, _ = first_loss(store, make_config("demo", 1), engine)
+        other_s, _ = first_loss(store, make_config(corpus, 2), engine)
+    with fresh_engine() as (store, engine):
         engine.expect_run(store)
         wait_for(lambda: "Ready for a run." in tail(home() / "logs" / "workers.log"), _PATIENCE_S)
-        ahead_s, _ = first_loss(store, described(corpus, 1), engine)
+        ahead_s, _ = first_loss(store, make_config(corpus, 1), engine)
     return {
         "first_loss_warm_other_corpus_s": other_s,
         "first_loss_cold_demo_s": demo_s,
@@ -116,44 +108,46 @@ def other_starts(corpus: str) -> dict[str, float]:
     }
 
 
-def import_core() -> dict[str, float]:
-    """Seconds to import `core` in a new process."""
-    script = "import time; began = time.perf_counter(); import core; print(time.perf_counter() - began)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return {"import_core_s": float(done.stdout)}
-
-
-def encoding(corpus: str) -> dict[str, float]:
-    """Seconds from the words of all splits to EncodedText, the first time and from the cache."""
+def imports_and_encoding(config: RunConfig) -> dict[str, float]:
+    """Seconds to import `core` in a new process, and to encode all splits: at first, and from the cache."""
+    output = subprocess.run([sys.executable, "-c", _IMPORT], check=True, stdout=subprocess.PIPE, text=True)
     tokenizer = load_tokenizer(locate("minilm"))
-    whole = load(corpus, None if corpus == "demo" else tuple(_COLUMNS.split(",")))
-    splits = [[sentence.tokens for sentence in part] for part in (whole.train, whole.dev, whole.test)]
+    corpus = load(config.corpus, config.columns)
+    splits = [[sentence.tokens for sentence in part] for part in (corpus.train, corpus.dev, corpus.test)]
     with laboratory() as folder:
-        took = milliseconds(
+        first, cached = milliseconds(
             lambda: [encode_cached(words, tokenizer, 128, folder) for words in splits], times=2
         )
-    return {"encode_s": took[0] / 1000, "encode_cached_s": took[1] / 1000}
+    figures = {
+        "import_core_s": float(output.stdout),
+        "encode_s": first / 1e3,
+        "encode_cached_s": cached / 1e3,
+    }
+    return figures
 
 
 def main() -> None:
-    """Prints all figures, and last those that a start is judged by."""
     parser = arguments(__doc__)
     parser.add_argument("--data", type=Path, help="a folder with CoNLL-2003's columns")
     parser.add_argument("--times", type=int, default=3)
-    asked = parser.parse_args()
-    if asked.data is None and not asked.quick:
+    args = parser.parse_args()
+    if args.quick:
+        with laboratory() as folder:
+            first, second = (toy_config(folder, seed=seed) for seed in (1, 2))
+            rounds = [starts(first, second) | imports_and_encoding(first)]
+    elif args.data is None:
         parser.error("--data is required")
-    corpus = "demo" if asked.quick else str(asked.data.resolve())
-    times = 1 if asked.quick else asked.times
-    os.environ |= {"MRNLAB_SLOTS": "1", "MRNLAB_LINGER_S": "300", "HF_HUB_OFFLINE": "1"}
-    measures = [encoding, lambda _corpus: import_core(), starts] + ([] if asked.quick else [other_starts])
-    rounds = [{name: s for measure in measures for name, s in measure(corpus).items()} for _ in range(times)]
-    figures = {name: round(statistics.median(one[name] for one in rounds), 3) for name in rounds[0]}
-    tell({"corpus": Path(corpus).name, "times": times, "load": os.getloadavg()[0], "figures": figures})
-    judged = ("first_loss_cold_s", "first_loss_warm_s", "import_core_s", "encode_s", "encode_cached_s")
-    tell({name: figures[name] for name in judged})
+    else:
+        data = str(args.data.resolve())
+        first, second = (make_config(data, seed) for seed in (1, 2))
+        rounds = [
+            imports_and_encoding(first) | starts(first, second) | other_starts(data)
+            for _ in range(args.times)
+        ]
+    figures = {name: round(statistics.median(row[name] for row in rounds), 3) for name in rounds[0]}
+    print_json({"times": len(rounds), "load": os.getloadavg()[0], "figures": figures})
+    goals = ("first_loss_cold_s", "first_loss_warm_s", "import_core_s", "encode_s", "encode_cached_s")
+    print_json({name: figures[name] for name in goals})
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""What training costs here, beside Hugging Face Trainer and the published program; tagging beside a pipeline.
+"""What training costs beside Hugging Face Trainer and the published program, and tagging beside a pipeline.
 
     python -m tests.benchmarks.training --data ../shared/data/conll2003 --encoder minilm --steps 60
 
 One model of three tasks is trained on the same sentences (a) by MRN Lab as MTL, (b) as MRN, (c) by Trainer,
-with its best stock options and with its defaults, (d) by the published loop. That all minimise the same loss
-is checked first. Each has a process of its own, and they take turns of a few steps. Prints JSON; the last
-line has ratios alone, medians, ours first: words a second of our MTL over Trainer at its best, over Trainer's
-defaults and over the published loop; the time of an MRN step over an MTL step; words a second of tagging one
-task over one pipeline at its best batch size; peak memory of our MTL process over Trainer's. OMP_NUM_THREADS
-sets the threads.
+with its best stock options and with its defaults, (d) by the published loop, after a check that all minimise
+the same loss. Each has a process of its own, and they take turns of a few steps. Prints JSON; the last line
+has median ratios, MRN Lab first: words a second of MTL over Trainer at its best, Trainer's defaults and the
+published loop; the time of an MRN step over an MTL step; words a second of tagging one task over one pipeline
+at its best batch size; peak memory of MTL over Trainer's. OMP_NUM_THREADS sets the threads.
 
 `--grow` prints instead how a step and a run's set-up grow with the corpus, the length of sentences, T, C, D.
 """
@@ -20,96 +19,93 @@ import platform
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-# What else is needed is imported where it is: the processes that train import this module too, and are to
-# hold no more than they need.
-from tests.benchmarks._harness import alternate, arguments, ratio, spread, tell
-from tests.benchmarks._turns import Block, Memory, Player
+# Other imports are in functions: the processes that train import this module, and their memory is measured.
+from tests.benchmarks._harness import COLUMNS, alternate, arguments, print_json, ratio, spread
+from tests.benchmarks._turns import Block, Player
 
 if TYPE_CHECKING:
     from core.config import RunConfig
     from tests.benchmarks._loops import Job
 
 TURN = 5
-"""Steps of a turn: few enough for all to meet the same load of the machine."""
-TOGETHER = 2
-"""Turns that are compared as one: an update of the covariances lies in each."""
+"""Steps of a turn: so few that all meet the same load of the machine."""
+WINDOW = 2
+"""Turns that are compared together: each window has an update of the covariances."""
 _BF16_TFLOPS = {"NVIDIA H200": 790.0}
-"""What matrix products in bfloat16 were measured to reach, by the beginning of the GPU's name."""
+"""The measured peak of matrix products in bfloat16, by the beginning of the GPU's name."""
 
 Count = Callable[[Block], float]
+Peaks = tuple[int, int | None]
 
 
 def compare(job: Job) -> dict[str, Any]:
-    """Trains all ways, turn by turn; figures of each, and ratios."""
+    """Train all ways in turns; figures of each, and ratios."""
     from tests.benchmarks._loops import LOOPS
 
-    before = os.getloadavg()[0]
+    load = os.getloadavg()[0]
     with ExitStack() as stack:
         players = {
-            name: stack.enter_context(closing(Player(name, loop, job, quick=job.quick)))
+            name: stack.enter_context(Player(name, loop, job, quick=job.quick))
             for name, loop in LOOPS.items()
         }
-        # A step of the published loop costs the same whatever the sentences: few do.
-        steps = {name: 1 if name == "published" else TURN for name in players}
-        ways = {
-            name: lambda _turn, name=name: players[name].play(steps[name])  # type: ignore[misc]
-            for name in players
-        }
-        blocks: dict[str, list[Block]] = alternate(ways, range(-(-job.steps // TURN)))
-        memory = {name: player.end() for name, player in players.items()}
+
+        def play(name: str, _turn: int) -> Block:
+            # A step of the published loop costs the same for all sentences: one is enough.
+            return players[name].play(1 if name == "published" else TURN)
+
+        turns = range(-(-len(job.batches) // TURN))
+        blocks = alternate({name: partial(play, name) for name in players}, turns)
+        peaks = {name: player.end() for name, player in players.items()}
         facts = {name: player.facts for name, player in players.items()}
-    # As if each of its sentences had been of the mean length, which these steps' time does not depend on.
-    words = sum(len(sentence.tokens) for sentence in job.flat) / job.steps
+    # As if its sentences had the mean length: the time of its steps does not depend on it.
+    words = sum(len(sentence.tokens) for sentence in job.sentences) / len(job.batches)
     blocks["published"] = [replace(block, words=round(block.steps * words)) for block in blocks["published"]]
-    tens = {
-        name: [sum(own[start : start + TOGETHER], Block()) for start in range(0, len(own), TOGETHER)]
-        for name, own in blocks.items()
+    windows = {
+        name: [sum(played[start : start + WINDOW], Block()) for start in range(0, len(played), WINDOW)]
+        for name, played in blocks.items()
     }
+    work = _work(job, sum(windows["mtl"], Block()))
     return {
-        "load": [round(before, 2), round(os.getloadavg()[0], 2)],
-        "variants": _variants(job, tens, memory, facts),
-        "ratios": _ratios(tens, memory),
+        "load": [round(load, 2), round(os.getloadavg()[0], 2)],
+        "variants": {name: facts[name] | _figures(windows[name], peaks[name], *work) for name in windows},
+        "ratios": _ratios(windows) | {"memory_over_trainer": round(peaks["mtl"][0] / peaks["trainer"][0], 3)},
     }
 
 
-def _variants(
-    job: Job,
-    blocks: Mapping[str, Sequence[Block]],
-    memory: Mapping[str, Memory],
-    facts: Mapping[str, Mapping[str, Any]],
+def _figures(
+    blocks: Sequence[Block], peaks: Peaks, flops: Count, peak_tflops: float | None
 ) -> dict[str, Any]:
-    """Figures of each way to train. `useful_tflops` is what its subwords need, padding left out."""
-    flops, peak = _flops(job, sum(blocks["mtl"], Block())), _peak_tflops(job)
-    variants = {}
-    for name, own in blocks.items():
-        total, size = sum(own, Block()), memory[name]
-        reached = spread([flops(block) / block.seconds / 1e12 for block in own], 4)["median"]
-        variants[name] = {
-            **facts[name],
-            "words_per_s": spread([block.words / block.seconds for block in own], 1)["median"],
-            "ms_per_step": spread([1000 * block.seconds / block.steps for block in own], 1)["median"],
-            "cpu_s_per_step": spread([block.cpu_seconds / block.steps for block in own])["median"],
-            "padding": round(1 - total.subwords / total.places, 4),
-            "steps": total.steps,
-            "words": total.words,
-            "peak_mb": round(size.peak / 2**20),
-            "peak_mb_on_gpu": None if size.cuda is None else round(size.cuda / 2**20),
-            "useful_tflops": reached,
-            "mfu": None if peak is None else round(reached / peak, 4),
-        }
-    return variants
+    """Figures of one way to train. `useful_tflops` is the work that its subwords need, without padding."""
+    total, (peak, gpu_peak) = sum(blocks, Block()), peaks
+    tflops = spread([flops(block) / block.seconds / 1e12 for block in blocks], 4)["median"]
+    return {
+        "words_per_s": spread([block.words / block.seconds for block in blocks], 1)["median"],
+        "ms_per_step": spread([1000 * block.seconds / block.steps for block in blocks], 1)["median"],
+        "cpu_s_per_step": spread([block.cpu_seconds / block.steps for block in blocks])["median"],
+        "padding": round(1 - total.subwords / total.positions, 4),
+        "steps": total.steps,
+        "words": total.words,
+        "peak_mb": round(peak / 2**20),
+        "peak_mb_on_gpu": None if gpu_peak is None else round(gpu_peak / 2**20),
+        "useful_tflops": tflops,
+        "mfu": None if peak_tflops is None else round(tflops / peak_tflops, 4),
+    }
 
 
-def _flops(job: Job, mtl: Block) -> Count:
-    """How many floating-point operations training on a block needs: three times its forward pass (Kaplan et
-    al. 2020, section 2.1), in sentences of as many subwords as ours, with the heads' rows.
+def _work(job: Job, mtl: Block) -> tuple[Count, float | None]:
+    """The floating-point operations of training on a block, and the peak TFLOP/s of the job's GPU if known.
+
+    Three times the forward pass (Kaplan et al. 2020, section 2.1), in sentences of as many subwords as MTL's,
+    with the heads' rows.
     """
+    import torch
     from transformers import AutoConfig
 
     from core.models.sources import locate
@@ -117,47 +113,45 @@ def _flops(job: Job, mtl: Block) -> Count:
     encoder = AutoConfig.from_pretrained(locate(job.config.encoder))
     layers, features, inner = encoder.num_hidden_layers, encoder.hidden_size, encoder.intermediate_size
     subwords = mtl.subwords / (mtl.steps * job.config.batch_size)
-    of_subword = 2 * layers * (4 * features**2 + 2 * features * inner) + 4 * layers * subwords * features
-    of_word = 2 * sum(job.labels) * features
-    return lambda block: 3 * (block.subwords * of_subword + block.words * of_word)
+    per_subword = 2 * layers * (4 * features**2 + 2 * features * inner) + 4 * layers * subwords * features
+    per_word = 2 * sum(job.labels) * features
+    gpu = torch.cuda.get_device_name(job.device) if job.device.type == "cuda" and job.half else ""
+    peak = next((peak for name, peak in _BF16_TFLOPS.items() if gpu.startswith(name)), None)
+    return lambda block: 3 * (block.subwords * per_subword + block.words * per_word), peak
 
 
-def _peak_tflops(job: Job) -> float | None:
-    """What the job's GPU reaches in bfloat16; None where that is not known here."""
-    import torch
+def _ratios(windows: Mapping[str, Sequence[Block]]) -> dict[str, Any]:
+    """MTL over each other way by words a second, and MRN over MTL by time."""
 
-    if not job.device.startswith("cuda") or not job.half:
-        return None
-    gpu = torch.cuda.get_device_name(job.device)
-    return next((peak for name, peak in _BF16_TFLOPS.items() if gpu.startswith(name)), None)
-
-
-def _ratios(blocks: Mapping[str, Sequence[Block]], memory: Mapping[str, Memory]) -> dict[str, Any]:
-    """Of our MTL to each other way by words a second, and of MRN to MTL by time."""
-
-    def over(ours: str, theirs: str, of: Count) -> dict[str, Any]:
-        total = of(sum(blocks[ours], Block())) / of(sum(blocks[theirs], Block()))
-        pairs = ratio(list(map(of, blocks[ours])), list(map(of, blocks[theirs])))
-        return {**pairs, "pairs": len(blocks[ours]), "total": round(total, 3)}
+    def over(ours: str, theirs: str, count: Count) -> dict[str, Any]:
+        total = count(sum(windows[ours], Block())) / count(sum(windows[theirs], Block()))
+        pairs = ratio([count(block) for block in windows[ours]], [count(block) for block in windows[theirs]])
+        return {**pairs, "pairs": len(windows[ours]), "total": round(total, 3)}
 
     ratios: dict[str, Any] = {}
-    for other in ("trainer", "trainer_fp32", "published"):
-        ratios[f"over_{other}"] = over("mtl", other, lambda block: block.words / block.seconds)
-        # Of the processor's time, which other programs lengthen less; of all threads together.
-        ratios[f"over_{other}_cpu"] = over("mtl", other, lambda block: block.words / block.cpu_seconds)
-    ratios["mrn_over_mtl"] = over("mrn", "mtl", lambda block: block.seconds / block.steps)
-    ratios["mrn_over_mtl_cpu"] = over("mrn", "mtl", lambda block: block.cpu_seconds / block.steps)
-    return ratios | {"memory_over_trainer": round(memory["mtl"].peak / memory["trainer"].peak, 3)}
+    # By processor time too, of all threads together: other programs lengthen it less.
+    for suffix, clock in (("", "seconds"), ("_cpu", "cpu_seconds")):
+
+        def words_per_s(block: Block, clock: str = clock) -> float:
+            return float(block.words / getattr(block, clock))
+
+        def s_per_step(block: Block, clock: str = clock) -> float:
+            return float(getattr(block, clock) / block.steps)
+
+        for other in ("trainer", "trainer_fp32", "published"):
+            ratios[f"over_{other}{suffix}"] = over("mtl", other, words_per_s)
+        ratios[f"mrn_over_mtl{suffix}"] = over("mrn", "mtl", s_per_step)
+    return ratios
 
 
-def measure(asked: Namespace) -> dict[str, float]:
-    """Prints all figures as they come; the last line's."""
+def measure(args: Namespace) -> dict[str, float]:
+    """Print all figures as they come; return the last line's."""
     import psutil
     import torch
     import transformers
 
     from tests.benchmarks._loops import assert_equal_losses, make_job
-    from tests.benchmarks.tagging import Effort, beside_pipeline
+    from tests.benchmarks.tagging import beside_pipeline
 
     machine = {
         "processor": platform.processor() or platform.machine(),
@@ -166,16 +160,15 @@ def measure(asked: Namespace) -> dict[str, float]:
         "torch": torch.__version__,
         "transformers": transformers.__version__,
     }
-    tell(machine)
-    with _described(asked) as config:
-        job = make_job(config, 5 if asked.quick else asked.steps, quick=asked.quick)
-        if not asked.set:
+    print_json(machine)
+    with _config(args) as config:
+        job = make_job(config, 5 if args.quick else args.steps, quick=args.quick)
+        if not args.set:
             assert_equal_losses(job)
         training = compare(job)
-        tell(training)
-        effort = Effort(blocks=1, sentences=4, batches=(1, 4)) if asked.quick else Effort()
-        tagging = beside_pipeline(job, effort)
-        tell(tagging)
+        print_json(training)
+        tagging = beside_pipeline(job)
+        print_json(tagging)
     names = ("over_trainer", "over_trainer_fp32", "over_published", "mrn_over_mtl")
     return {
         **{name: training["ratios"][name]["median"] for name in names},
@@ -185,25 +178,21 @@ def measure(asked: Namespace) -> dict[str, float]:
 
 
 @contextmanager
-def _described(asked: Namespace) -> Iterator[RunConfig]:
-    """The MTL run. `bert-base`, and what `--quick` trains, are written to a folder for the block."""
+def _config(args: Namespace) -> Iterator[RunConfig]:
+    """The MTL run. `bert-base`, and what `--quick` trains, are written to a temporary folder."""
     from core.config import RunConfig
     from tests.benchmarks._loops import random_bert
+    from tests.trained import toy_config
 
     with TemporaryDirectory() as folder:
-        if asked.quick:
-            from tests.trained import toy_config
-
+        if args.quick:
             yield toy_config(Path(folder), epochs=2, dropout=0.1)
             return
-        values: dict[str, Any] = {name: getattr(asked, name) for name in ("tasks", "device", "precision")}
-        values |= {"corpus": asked.data, "encoder": asked.encoder, "paradigm": "mtl"}
-        if asked.encoder == "bert-base":
-            values["encoder"] = random_bert(Path(folder))
-        if Path(asked.data).is_dir():
-            values["columns"] = asked.columns
-        fields = dict(field.split("=", 1) for field in asked.set)
-        yield RunConfig.build(batch_size=asked.batch, **values | fields)
+        values: dict[str, Any] = {"columns": COLUMNS} if Path(args.data).is_dir() else {}
+        values |= {"corpus": args.data, "tasks": "pos,chunk,ner", "paradigm": "mtl", "batch_size": 16}
+        values["device"] = args.device
+        values["encoder"] = random_bert(Path(folder)) if args.encoder == "bert-base" else args.encoder
+        yield RunConfig.build(**values | dict(field.split("=", 1) for field in args.set))
 
 
 def main() -> None:
@@ -211,23 +200,19 @@ def main() -> None:
 
     parser = arguments(__doc__)
     parser.add_argument("--data", default="../shared/data/conll2003", help="a corpus: folder or name")
-    parser.add_argument("--columns", default="tokens,pos,chunk,ner", help="of a folder's files")
-    parser.add_argument("--tasks", default="pos,chunk,ner")
     parser.add_argument("--encoder", default="minilm", help="name, folder, or bert-base (random weights)")
     parser.add_argument("--steps", type=int, default=60, help="of each way to train")
-    parser.add_argument("--batch", type=int, default=16, help="sentences in a batch")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-    parser.add_argument("--precision", default="auto", choices=("auto", "fp32", "bf16"))
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of our runs")
     parser.add_argument("--grow", action="store_true", help="how cost grows, instead")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     try:
-        if asked.grow:
+        if args.grow:
             from tests.benchmarks._growth import growth
 
-            tell(growth(quick=asked.quick))
+            print_json(growth())
         else:
-            tell(measure(asked))
+            print_json(measure(args))
     except MRNLabError as error:
         sys.exit(str(error))
 

@@ -1,4 +1,4 @@
-"""Every benchmark runs with `--quick`, and its last line is what it promises."""
+"""Every benchmark runs with `--quick`, and its last line has the promised keys."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from tests.patience import PATIENCE_S
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 KEYS = {
-    "curves": "band_ms naive_ms first_read_ms read_on_ms view_ms mean_view_ms figure_ms large_bytes "
-    "small_bytes",
+    "curves": "band_ms naive_ms",
     "evaluation": "evaluation_share_of_epoch",
-    "mrn_step": "update_speedup mrn_over_mtl",
+    "mrn_step": "update_speedup",
     "pages": "runs points open_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
-    "snapshots": "ratio read_ms",
     "soak": "runs faults rows_expected rows_found lost_runs",
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
@@ -37,17 +35,14 @@ KEYS = {
     "training": "over_trainer over_trainer_fp32 over_published mrn_over_mtl inference_over_pipeline "
     "memory_over_trainer",
 }
-# The server imports once what most of them take seconds to import.
+COMMANDS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
+# The fork server imports what most of them need, once.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.trained", "dashboard.curves.charts", "streamlit.testing.v1"])
-
-
-def commands() -> list[str]:
-    return sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
+PROCESSES.set_forkserver_preload(["tests.trained"])
 
 
 def run_quickly(name: str, environment: dict[str, str], output: Path) -> None:
-    """In a process: `python -m tests.benchmarks.NAME --quick`, what it prints in a file."""
+    """In a process: `python -m tests.benchmarks.NAME --quick`, its output in a file."""
     os.environ.update(environment)
     with output.open("wb") as file:
         os.dup2(file.fileno(), 1)
@@ -57,14 +52,14 @@ def run_quickly(name: str, environment: dict[str, str], output: Path) -> None:
     sys.stdout.flush()
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", COMMANDS)
 def test_quick(name: str, tmp_path: Path) -> None:
     if name == "pages" and not any(map(shutil.which, BROWSERS)):
-        pytest.skip("there is no Chromium here, whose work it measures")
+        pytest.skip("it measures Chromium, which is not installed")
     if name == "training" and importlib.util.find_spec("accelerate") is None:
         pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
     output = tmp_path / "printed"
-    # Benchmarks have laboratories of their own: that a store is named elsewhere is nothing to them.
+    # Benchmarks use temporary laboratories and must ignore this store.
     environment = {"MRNLAB_DB": f"sqlite:///{tmp_path / 'other.db'}"}
     process = PROCESSES.Process(target=run_quickly, args=(name, environment, output))
     process.start()
@@ -82,13 +77,12 @@ def test_quick(name: str, tmp_path: Path) -> None:
 
 
 _FIGURE = r"\d+\.\d+"
-_RANGE = 1.0
-"""Points by which a figure may differ on another machine: bfloat16 and another BLAS change a few words in a
-thousand, and an interval over five seeds with them."""
+_TOLERANCE = 1.0
+"""Points: bfloat16 and another BLAS change a few words in a thousand."""
 
 
 def pattern_of(sentence: str) -> str:
-    """That sentence with any figures, broken into lines anywhere."""
+    """Matches that sentence with any figures, broken into lines anywhere."""
     words = [re.escape(part).replace(r"\ ", r"\s+") for part in re.split(_FIGURE, sentence)]
     return f"({_FIGURE})".join(words)
 
@@ -99,5 +93,5 @@ def test_readme_has_the_figures_of_now() -> None:
     printed = re.search(pattern_of(sentence), README.read_text(encoding="utf-8"))
     assert printed is not None, f"README does not say: {sentence}"
     assert [float(figure) for figure in re.findall(_FIGURE, sentence)] == pytest.approx(
-        [float(figure) for figure in printed.groups()], abs=_RANGE
+        [float(figure) for figure in printed.groups()], abs=_TOLERANCE
     )
