@@ -1,4 +1,4 @@
-"""The figures of Compare: mistakes, scores by seed, the overview of a study."""
+"""The figures of Compare: mistakes, scores by seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.wording import signed_points
 from dashboard.compare.closer_views import Matrix
-from dashboard.compare.views import Overview
 from dashboard.shared.charts import axis, figure, wrapped
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, DIVERGING, MUTED, TEXT
@@ -21,11 +20,6 @@ from jobs.results import ResultTable
 _MOST_NUMBERS = 12
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))
 _GREY = [[0, BORDER], [1, BORDER]]
-
-_LETTER, _WIDTH, _SLANT = 6.5, 800, 40
-"""Names wider than the cells of a laptop's page, in pixels, are slanted by so many degrees."""
-_MOST_STUDY_NUMBERS = 20
-"""Settings beside each other up to which a cell has room for its number."""
 
 
 def _names(names: Sequence[str], size: int = 13, title: str = "", **settings: Any) -> dict[str, Any]:
@@ -110,47 +104,4 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:
     chart.update_traces(x=list(range(len(rows))))
     chart.update_xaxes(_names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65)))
     chart.update_yaxes(axis("percent", tickformat=".1f", nticks=6))
-    return chart
-
-
-def overview_chart(view: Overview) -> go.Figure:
-    """Families × settings of a study: red where a family helps, blue where it hurts, grey where no difference
-    is shown, empty where none is known.
-    """
-    rows, columns = len(view.families), len(view.settings)
-    longest = max(map(len, view.settings), default=0)
-    slanted = _LETTER * longest * columns > _WIDTH
-    head = 28 + (round(_LETTER * longest * math.sin(math.radians(_SLANT))) if slanted else 0)
-    tail = round(_LETTER * len(view.settings[-1])) if slanted else 8
-    chart = figure(28 + head + 34 * rows, margin={"l": 8, "r": tail, "t": head, "b": 8})
-    most = max((abs(cell.points) for cell in view.cells.values() if cell.shown), default=1.0)
-    for shown, scale in ((True, [list(stop) for stop in DIVERGING]), (False, _GREY)):
-        cells = {place: cell for place, cell in view.cells.items() if cell.shown is shown}
-        grid = [[cells.get((row, column)) for column in range(columns)] for row in range(rows)]
-        chart.add_heatmap(
-            x=list(range(columns)),
-            y=list(range(rows)),
-            z=[[cell and cell.points for cell in line] for line in grid],
-            zmin=-most,
-            zmax=most,
-            colorscale=scale,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            customdata=[[cell and plotly_text(cell.words) for cell in line] for line in grid],
-            hovertemplate="%{customdata}<extra></extra>",
-            hoverongaps=False,
-            text=[[cell and signed_points(cell.points / 100) for cell in line] for line in grid],
-            texttemplate="%{text}" if columns <= _MOST_STUDY_NUMBERS else "",
-            textfont={"size": 12} | ({} if shown else {"color": MUTED}),
-        )
-    settings = axis(
-        showgrid=False,
-        tickmode="array",
-        tickvals=list(range(columns)),
-        ticktext=[plotly_text(name) for name in view.settings],
-        range=(-0.5, columns - 0.5),
-    )
-    chart.update_xaxes(settings, side="top", tickangle=-_SLANT if slanted else 0, ticklabeloverflow="allow")
-    chart.update_yaxes(_names([plotly_text(name) for name in view.families], range=(rows - 0.5, -0.5)))
     return chart

@@ -12,18 +12,16 @@ import streamlit as st
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import MeanSD
 from core.studies import STUDIES, Study
-from core.studies.analysis import HELPS, MEAN, Cell, Result, TableView, table_view
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Cell, Outcome, Result, TableView, table_view
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
-from core.wording import percent, plural
-from dashboard.compare.charts import overview_chart
+from core.wording import p_text, percent, plural, signed_points
 from dashboard.compare.views import (
-    StudyRow,
     failures,
     has_scores,
-    overview,
     study_answer,
     study_forest,
-    study_rows,
+    study_points,
+    targets,
 )
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -31,7 +29,7 @@ from dashboard.shared.charts import forest_chart
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.wording import COST_HEAD, cost_told
+from jobs.wording import COST_HEAD, correlation_told, cost_told
 
 _NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
 _VERDICTS = {
@@ -39,8 +37,11 @@ _VERDICTS = {
     ABOVE: ":material/arrow_upward: above",
     BELOW: ":material/arrow_downward: below",
 }
+_COLOURS = {HELPS: "red", HURTS: "blue", NOT_SHOWN: "gray"}
 _FEW = 3
 """So many settings are all opened from the start."""
+_MANY, _TALL = 12, 480
+"""Beyond so many settings their overview scrolls, within so many pixels."""
 
 
 def studies() -> None:
@@ -64,8 +65,8 @@ def studies() -> None:
         _paper(view, study)
     if not told:
         return
-    opened = _overview(study, of_part)
-    for result in _chosen(told, opened):
+    _overview(study, of_part)
+    for result in _chosen(told):
         _setting(result, study)
     _notes(study, of_part)
 
@@ -144,38 +145,43 @@ def _not_run(study: Study, part: str) -> None:
     st.code(f"{command} --dry-run\n{command}", language=None)
 
 
-def _overview(study: Study, results: Sequence[Result]) -> str | None:
-    """Families × settings. Returns the name of the setting that was clicked just now."""
-    view = overview(study, results)
-    if not view.cells:
-        return None
-    clicked = chart(
-        overview_chart(view),
-        key="study_overview",
-        revision=" ".join(view.settings),
-        alt=f"Mean difference to {view.reference} by method and setting",
-    )
+def _overview(study: Study, results: Sequence[Result]) -> None:
+    """Settings × families: the mean difference to the reference."""
+    lines = {}
+    for result in results:
+        means = {one.family.title: one.differences.get(MEAN) for one in result.outcomes}
+        lines[escape(result.setting.name)] = {
+            escape(title): f":{_COLOURS[mean.verdict]}[{signed_points(mean.paired.mean)}]"
+            for title, mean in means.items()
+            if mean is not None
+        }
+    titles = [escape(family.title) for family in study.families]
+    frame = pd.DataFrame.from_dict(lines, orient="index").reindex(columns=titles).dropna(axis=1, how="all")
+    if frame.empty:
+        return
+    reference = study.family(study.reference).title
+    with st.container(height=_TALL if len(frame) > _MANY else "content", border=False):
+        st.table(
+            frame.fillna(""),
+            border="horizontal",
+            alt=f"Mean difference to {reference} by method and setting",
+        )
     st.caption(
-        f"Mean difference to {escape(view.reference)} over a setting's tasks, in points. Red: it helps. "
+        f"Mean difference to {escape(reference)} over a setting's tasks, in points. Red: it helps. "
         "Blue: it hurts. Grey: no difference is shown, by p corrected for the methods of a setting. Empty: "
-        "not compared there, or not yet. Click a column to open its setting."
+        "not compared there, or not yet."
     )
-    return None if clicked is None else view.settings[round(clicked.x)]
 
 
-def _chosen(results: Sequence[Result], opened: str | None) -> list[Result]:
-    """The settings to show in full; one that was clicked just now takes the place of the others."""
+def _chosen(results: Sequence[Result]) -> list[Result]:
+    """The settings to show in full."""
     names = [result.setting.name for result in results]
-    first: list[str] | None = names if len(names) <= _FEW else names[:1]
-    if opened in names:
-        # Streamlit warns of a default beside a value that was set.
-        st.session_state["setting"], first = [opened], None
-    elif not set(st.session_state.get("setting", ())) <= set(names):
+    if not set(st.session_state.get("setting", ())) <= set(names):
         del st.session_state["setting"]  # chosen in another part
     picked = st.multiselect(
         "Settings",
         names,
-        default=first,
+        default=names if len(names) <= _FEW else names[:1],
         key="setting",
         bind="query-params",
         placeholder="Choose settings to open",
@@ -210,25 +216,28 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 
 def _table(result: Result) -> None:
-    shown = study_rows(result)
-    learned = any(row.learned for row in shown)
+    learned = any(one.learned for one in result.outcomes)
+    lines = {
+        escape(one.family.title): _line(one, targets(result), learned=learned) for one in result.outcomes
+    }
     st.table(
-        pd.DataFrame.from_dict({escape(row.family): _line(row, learned=learned) for row in shown}, "index"),
+        pd.DataFrame.from_dict(lines, "index"),
         border="horizontal",
         alt="Scores, chosen candidates and differences by method",
     )
 
 
-def _line(row: StudyRow, *, learned: bool) -> dict[str, str]:
-    weight = "**" if row.verdict == HELPS else ""
+def _line(one: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, str]:
+    mean = one.differences.get(MEAN)
+    weight = "**" if mean is not None and mean.verdict == HELPS else ""
     return {
-        "Difference": f"{weight}{_whole(row.difference)}{weight}" if row.difference else "reference",
-        "p": _whole(row.p),
-        "Verdict": _whole(row.verdict),
-        **{escape(target): _score(scores) for target, scores in row.scores.items()},
-        "Dev": row.dev,
-        "Chosen on dev": escape(row.chosen),
-        **({"Task correlation": _whole(row.learned)} if learned else {}),
+        "Difference": "reference" if mean is None else f"{weight}{_whole(study_points(mean))}{weight}",
+        "p": "" if mean is None else _whole(p_text(mean.p_holm)),
+        "Verdict": "" if mean is None else _whole(mean.verdict),
+        **{escape(target): _score(one.scores.get(target)) for target in columns},
+        "Dev": percent(None if one.dev is None else one.dev.mean),
+        "Chosen on dev": escape(one.chosen) if one.arm is not None else "open",
+        **({"Task correlation": _whole(correlation_told(one.learned))} if learned else {}),
     }
 
 

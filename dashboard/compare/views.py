@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 
 from core.config import trains_heads_alone
 from core.evaluation import Randomised
-from core.evaluation.statistics import MeanSD, PairedDifference, holm, significant
-from core.studies import Study, analysis
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Outcome, Result
-from core.wording import all_of, p_text, percent, plural, signed_points
+from core.evaluation.statistics import PairedDifference, holm, significant
+from core.studies import analysis
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Result
+from core.wording import all_of, p_text, plural, signed_points
 from dashboard.shared.charts import Forest, Mark
 from jobs.naming import confounds
 from jobs.results import ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
-from jobs.wording import correlation_told
 
 TINY = 0.0005
 """Smaller differences (0.05 points) are shown but not emphasised: published tables differ by more."""
@@ -389,40 +388,7 @@ def difference_sheet(
     )
 
 
-# A study: an answer and a forest per setting, an overview of all
-
-
-@dataclass(frozen=True)
-class OverviewCell:
-    """A family in a setting: the mean difference in points; whether the corrected p shows one; in words."""
-
-    points: float
-    shown: bool
-    words: str
-
-
-@dataclass(frozen=True)
-class Overview:
-    """Families × settings of a part, by titles and names. `cells` lack what is not known."""
-
-    families: tuple[str, ...]
-    settings: tuple[str, ...]
-    reference: str
-    cells: dict[tuple[int, int], OverviewCell]
-
-
-@dataclass(frozen=True)
-class StudyRow:
-    """A line of a setting's table; `scores` by target, mean and rarer labels. Percent and points as text."""
-
-    family: str
-    chosen: str
-    dev: str
-    scores: dict[str, MeanSD | None]
-    difference: str
-    p: str
-    verdict: str
-    learned: str
+# A study: an answer and a forest per setting
 
 
 def has_scores(result: Result) -> bool:
@@ -441,7 +407,7 @@ def study_answer(result: Result) -> str:
         return f"No family can be set against {reference} yet."
     parts = []
     for verdict, verb in ((HELPS, "help"), (HURTS, "hurt")):
-        names = [f"{title} ({_study_points(one)})" for title, one in compared if one.verdict == verdict]
+        names = [f"{title} ({study_points(one)})" for title, one in compared if one.verdict == verdict]
         if names:
             parts.append(f"{all_of(names)} {verb}{'s' if len(names) == 1 else ''}")
     if names := [title for title, one in compared if one.verdict == NOT_SHOWN]:
@@ -458,13 +424,14 @@ def _study_interval(one: analysis.Difference) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _study_points(one: analysis.Difference) -> str:
+def study_points(one: analysis.Difference) -> str:
+    """The difference and its interval."""
     return " ".join(filter(None, (signed_points(one.paired.mean), _bracketed(_study_interval(one)))))
 
 
 def _study_words(one: analysis.Difference) -> str:
     p_value = f", p {p_text(one.p_holm)}" if one.p_holm is not None else ""
-    return f"{_study_points(one)}, {plural(one.paired.n, 'seed')}{p_value}; {one.verdict}"
+    return f"{study_points(one)}, {plural(one.paired.n, 'seed')}{p_value}; {one.verdict}"
 
 
 def study_forest(result: Result) -> Forest:
@@ -472,63 +439,20 @@ def study_forest(result: Result) -> Forest:
     others = [one for one in result.outcomes if one.family.name != result.reference]
     marks = []
     for row, outcome in enumerate(others):
-        for target in _targets(result):
+        for target in targets(result):
             if (one := outcome.differences.get(target)) is not None:
                 words = f"{outcome.family.title}, {target}: {_study_words(one)}"
                 shown = one.verdict != NOT_SHOWN
                 marks.append(_mark(row, target, one.paired.mean, _study_interval(one), words, shown=shown))
     titles = tuple(one.family.title for one in others)
-    return Forest(titles, _targets(result), result.outcome(result.reference).family.title, tuple(marks))
+    return Forest(titles, targets(result), result.outcome(result.reference).family.title, tuple(marks))
 
 
-def overview(study: Study, results: Sequence[Result]) -> Overview:
-    """Families × these settings: the mean difference to the reference."""
-    outcomes = [{one.family.name: one for one in result.outcomes} for result in results]
-    families = [
-        family
-        for family in study.families
-        if family.name != study.reference and any(family.name in by_name for by_name in outcomes)
-    ]
-    cells = {}
-    for column, (result, by_name) in enumerate(zip(results, outcomes, strict=True)):
-        for row, family in enumerate(families):
-            one = by_name[family.name].differences.get(MEAN) if family.name in by_name else None
-            if one is not None:
-                words = f"{family.title} in {result.setting.title}: {_study_words(one)}"
-                cells[row, column] = OverviewCell(100 * one.paired.mean, one.verdict != NOT_SHOWN, words)
-    return Overview(
-        tuple(family.title for family in families),
-        tuple(result.setting.name for result in results),
-        study.family(study.reference).title,
-        cells,
-    )
-
-
-def study_rows(result: Result) -> tuple[StudyRow, ...]:
-    """The setting's table, the reference among the families."""
-    return tuple(_study_row(one, _targets(result)) for one in result.outcomes)
-
-
-def _study_row(one: Outcome, targets: Sequence[str]) -> StudyRow:
-    mean = one.differences.get(MEAN)
-    return StudyRow(
-        one.family.title,
-        one.chosen if one.arm is not None else "open",
-        percent(None if one.dev is None else one.dev.mean),
-        {target: one.scores.get(target) for target in targets},
-        "" if mean is None else _study_points(mean),
-        "" if mean is None else p_text(mean.p_holm),
-        "" if mean is None else mean.verdict,
-        correlation_told(one.learned),
-    )
-
-
-def _targets(result: Result) -> tuple[str, ...]:
+def targets(result: Result) -> tuple[str, ...]:
     """The setting's targets, their mean where there are several, the rarer labels where known."""
-    targets = result.setting.targets
-    mean = (MEAN,) if len(targets) > 1 else ()
+    mean = (MEAN,) if len(result.setting.targets) > 1 else ()
     rare = (RARE,) if any(RARE in one.scores for one in result.outcomes) else ()
-    return (*targets, *mean, *rare)
+    return (*result.setting.targets, *mean, *rare)
 
 
 def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:

@@ -17,8 +17,7 @@ from core.studies import STUDIES, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
-from dashboard.compare.charts import overview_chart
-from dashboard.compare.views import failures, has_scores, overview, study_answer, study_forest, study_rows
+from dashboard.compare.views import failures, has_scores, study_answer, study_forest
 from dashboard.shared.charts import forest_chart
 from dashboard.theme import TEXT, colours
 from jobs.studies import follow, laid_out, sweep_name
@@ -77,18 +76,6 @@ class TestViews:
         assert mean.told.endswith("; helps")
         # Of one target there is no mean beside.
         assert study_forest(result(toy(), 1)).targets == ("ner",)
-        assert list(study_rows(result(toy(), 1))[0].scores) == ["ner"]
-
-    def test_the_overview_tells_shown_from_not_shown(self) -> None:
-        made = toy()
-        view = overview(made, [result(made), nothing(made)])
-        assert (view.families, view.settings) == (("STL", "MRN"), ("whole", "whole"))
-        assert {place: cell.shown for place, cell in view.cells.items()} == {(0, 0): False, (1, 0): True}
-
-    def test_the_table(self) -> None:
-        mtl, _stl, mrn = study_rows(result(toy()))
-        assert (mtl.difference, mtl.verdict) == ("", "")
-        assert (mrn.chosen, mrn.dev, mrn.verdict) == ("λ=0.1", "72.40", "helps")
 
     def test_failures_are_counted(self) -> None:
         made = toy()
@@ -103,15 +90,6 @@ class TestCharts:
         assert [trace.marker.color for trace in chart.data] == [look["pos"], look["ner"], TEXT]
         assert [list(trace.marker.symbol) for trace in chart.data] == [["circle-open", "circle"]] * 3
         assert chart.layout.yaxis.range == (1.5, -0.5)
-
-    def test_the_overview_greys_what_is_not_shown(self) -> None:
-        made = toy()
-        chart = overview_chart(overview(made, [result(made)]))
-        shown, grey = chart.data
-        assert list(shown.z) == [[None], [pytest.approx(5.2)]]
-        assert list(grey.z) == [[pytest.approx(0)], [None]]
-        assert shown.zmin == -shown.zmax == pytest.approx(-5.2)
-        assert len({colour for _, colour in grey.colorscale}) == 1
 
 
 @pytest.fixture
@@ -161,15 +139,19 @@ class TestPage:
         assert said.count("Over MTL, MRN (+5.20 [") == 2
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
-        assert len(figures(app, "study_overview")) == 1
-        assert len(app.table) == 2
-        assert "λ" in str(app.table[0].value)
+        overview, whole, half = (table.value for table in app.table)
+        assert list(overview["MRN"]) == [":red[+5.20]", ":red[+5.20]"]
+        assert [str(cell).startswith(":gray[") for cell in overview["STL"]] == [True, True]
+        assert whole.loc["MTL", "Difference"] == "reference"
+        assert whole.loc["MRN", "Chosen on dev"].replace("\\", "") == "λ=0.1"
+        assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "helps")
+        assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
 
     def test_a_link_opens_a_setting_and_another_part_is_empty(self, page: Open) -> None:
         app = page(setting="half")
         assert app.multiselect(key="setting").value == ["half"]
-        assert len(app.table) == 1
+        assert len(app.table) == 2
         app.segmented_control(key="part").set_value("fine-tuned").run()
         assert not app.exception
         assert "Not run yet" in words(app)
