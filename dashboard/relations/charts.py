@@ -1,4 +1,4 @@
-"""What the browser draws on Relations: the player's names and numbers, a pair's line, planted relatedness.
+"""What the browser draws on Relations: the player's names and numbers, a pair's line.
 
 The player gets everything but the numbers as JSON, and the numbers as bytes (docs/adr/0009-matrix-player.md).
 """
@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from core.mrn.relations import stretches
 from dashboard.relations.matrices import Axis, Picture
-from dashboard.relations.views import AlignedSteps, Floats, PairLine, Planted
+from dashboard.relations.views import AlignedSteps, Floats, PairLine
 from dashboard.shared.charts import axis, figure
-from dashboard.text import plotly_text
 from dashboard.theme import BORDER, MATRIX_SCALES, MUTED, TEXT, faint, ramp
 
-_NAMED_UP_TO = 12
 _SEED = "#8A939B"
 
 
@@ -177,27 +175,3 @@ def _add_mean(chart: go.Figure, x: NDArray[Any], values: Floats, unit: str) -> N
         line={"color": TEXT, "width": 3},
         hovertemplate=f"mean, {unit}: %{{y:.3f}} ± %{{customdata:.3f}}<extra></extra>",
     )
-
-
-def planted_chart(planted: Planted, colours: Mapping[str, str]) -> go.Figure:
-    """Learned correlation with the real task over planted relatedness: a point in each simulated task's
-    colour, named where there is room.
-    """
-    chart = figure(300, margin={"l": 52, "r": 16, "t": 16, "b": 44})
-    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
-    pairs = planted.pairs
-    chart.add_scatter(
-        x=np.array([pair.ami for pair in pairs], dtype=np.float32),
-        y=np.array([pair.learned for pair in pairs], dtype=np.float32),
-        mode="markers+text" if len(pairs) <= _NAMED_UP_TO else "markers",
-        text=[plotly_text(pair.task) for pair in pairs],
-        textposition="top center",
-        textfont={"size": 12, "color": TEXT},
-        marker={"size": 10, "color": [colours.get(pair.task, TEXT) for pair in pairs]},
-        cliponaxis=False,
-        hovertemplate="%{text}: planted %{x:.3f}, learned %{y:.3f}<extra></extra>",
-    )
-    lowest = min((pair.learned for pair in pairs), default=0.0)
-    chart.update_xaxes(axis("Planted: adjusted mutual information", range=[-0.03, 1.03]))
-    chart.update_yaxes(axis("Learned correlation", range=[min(-0.12, 1.15 * lowest), 1.08]))
-    return chart

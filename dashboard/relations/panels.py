@@ -13,7 +13,7 @@ from core.mrn.relations import Relations
 from core.store.records import ACTIVE, Run
 from core.wording import plural, unsigned_zero
 from dashboard.components.charts import chart, matrix_player
-from dashboard.relations.charts import pair_chart, planted_chart
+from dashboard.relations.charts import pair_chart
 from dashboard.relations.notes import (
     explain_waiting,
     gold_agreement,
@@ -49,7 +49,6 @@ from dashboard.shared import resources
 from dashboard.shared.resources import curve_series
 from dashboard.shared.selection import segments
 from dashboard.text import escape
-from dashboard.theme import colours
 
 _AMONG = {"all": "All", "within": "Within a task", "between": "Between tasks"}
 _TITLES = {
@@ -282,36 +281,27 @@ def _planted(run: Run, view: RelationsView) -> None:
     shown = planted(run, view)
     if shown is None:
         return
-    st.markdown(f"**Planted and learned**: each simulated task and {escape(shown.real)}")
-    left, right = st.columns([5, 3], gap="large")
-    with left:
-        chart(
-            planted_chart(shown, colours(resources.task_order())),
-            key="planted",
-            revision=str(run.id),
-            still=True,
-            alt=f"Learned correlation with {shown.real} over planted relatedness, a point per simulated task",
-        )
-    with right:
-        rows = [(pair.task, pair.alpha, pair.ami, unsigned_zero(pair.learned, 3)) for pair in shown.pairs]
-        st.dataframe(
-            pd.DataFrame(rows, columns=["Task", "α", "Planted AMI", "Learned"]),
-            key="relations_planted",
-            hide_index=True,
-            height="content" if len(rows) <= 8 else 320,
-            column_config={
-                "α": st.column_config.NumberColumn(format="%.2f", width=64),
-                "Planted AMI": st.column_config.NumberColumn(format="%.3f"),
-                "Learned": st.column_config.NumberColumn(format="%.3f"),
-            },
-            alt="Planted relatedness and learned correlation of each simulated task",
-        )
+    real, frame, agreement = shown
+    st.markdown(f"**Planted and learned**: each simulated task and {escape(real)}")
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        frame.assign(Learned=frame["Learned"].map(lambda value: unsigned_zero(value, 3))),
+        key="relations_planted",
+        hide_index=True,
+        height="content" if len(frame) <= _SMALL else 420,
+        column_config={
+            "α": number(format="%.2f"),
+            "Planted AMI": number(format="%.3f"),
+            "Learned": number(format="%.3f"),
+        },
+        alt="Planted relatedness and learned correlation of each simulated task",
+    )
+    st.caption(
+        "α: chance that the task keeps a word's real label. AMI: adjusted mutual information of its "
+        "labels and the real ones, 0 unrelated, 1 the same."
+    )
+    if agreement is not None:
         st.caption(
-            "α: chance that the task keeps a word's real label. AMI: adjusted mutual information of its "
-            "labels and the real ones, 0 unrelated, 1 the same."
+            f"Rank correlation of planted and learned: **{agreement:z.2f}** over "
+            f"{plural(len(frame), 'task')}; 1 is the same order."
         )
-        if shown.agreement is not None:
-            st.caption(
-                f"Rank correlation of planted and learned: **{shown.agreement:z.2f}** over "
-                f"{plural(len(rows), 'task')}; 1 is the same order."
-            )

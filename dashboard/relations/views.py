@@ -481,31 +481,13 @@ def _written(value: float | None) -> str:
 # Simulated tasks
 
 
-@dataclass(frozen=True)
-class PlantedPair:
-    """A simulated task and the real one: the share of labels kept, their adjusted mutual information, the
-    learned correlation.
+def planted(run: Run, view: RelationsView) -> tuple[str, pd.DataFrame, float | None] | None:
+    """The real task, a row per simulated one (share of labels kept, adjusted mutual information with the real
+    one's, learned correlation), and the rank correlation (Spearman) of the last two: None where there are
+    fewer than three α or all correlations are equal.
+
+    None where the corpus is not simulated, or the real task is not among the run's.
     """
-
-    task: str
-    alpha: float
-    ami: float
-    learned: float
-
-
-@dataclass(frozen=True)
-class Planted:
-    """Planted and learned relatedness of each simulated task and the real one. `agreement` is their rank
-    correlation (Spearman), None where there are fewer than three α or all correlations are equal.
-    """
-
-    real: str
-    pairs: tuple[PlantedPair, ...]
-    agreement: float | None
-
-
-def planted(run: Run, view: RelationsView) -> Planted | None:
-    """None where the corpus is not simulated, or the real task is not among the run's."""
     facts = run.facts.get("planted")
     if not facts or view.mode != "task":
         return None
@@ -515,13 +497,15 @@ def planted(run: Run, view: RelationsView) -> Planted | None:
         return None
     place = {name: index for index, name in enumerate(view.rows.names)}
     ami = facts["ami"][facts["tasks"].index(real)]
-    pairs = tuple(
-        PlantedPair(task, alpha, information, float(view.matrix[place[real], place[task]]))
-        for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
-        if task != real
+    frame = pd.DataFrame(
+        [
+            (task, alpha, information, float(view.matrix[place[real], place[task]]))
+            for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
+            if task != real
+        ],
+        columns=["Task", "α", "Planted AMI", "Learned"],
     )
-    if len({pair.alpha for pair in pairs}) < 3:  # the order of tasks of one α is chance
-        return Planted(real, pairs, None)
-    both = pd.DataFrame({"planted": [p.ami for p in pairs], "learned": [p.learned for p in pairs]})
-    spearman = _correlation(both, "spearman")
-    return Planted(real, pairs, None if math.isnan(spearman) else spearman)
+    if frame["α"].nunique() < 3:  # the order of tasks of one α is chance
+        return real, frame, None
+    spearman = _correlation(frame[["Planted AMI", "Learned"]], "spearman")
+    return real, frame, None if math.isnan(spearman) else spearman

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from core.mrn.relations import Block
 from core.store.records import SnapshotKey
-from dashboard.relations.charts import pair_chart, planted_chart, player_frame, player_numbers
+from dashboard.relations.charts import pair_chart, player_frame, player_numbers
 from dashboard.relations.matrices import Axis, Panel, Picture
-from dashboard.relations.views import AlignedSteps, PairLine, Planted, PlantedPair, Rows
-from dashboard.theme import MATRIX_SCALES, TEXT
+from dashboard.relations.views import AlignedSteps, PairLine, Rows
+from dashboard.theme import MATRIX_SCALES
 from tests.pages.matrices import unpacked
 
 STEPS = AlignedSteps(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0), exact=True, cut=False)
@@ -120,15 +120,3 @@ def test_runs_of_other_lengths_share_an_axis_of_shares() -> None:
     assert list(chart.data[0].x) == [20, 100]
     assert "Share of training" in chart.layout.xaxis.title.text
     assert chart.layout.showlegend
-
-
-def test_planted_and_learned_are_a_point_per_task() -> None:
-    pairs = tuple(PlantedPair(f"sim-{i}", 0.9, i / 10, (10 - i) / 10) for i in range(3))
-    chart = planted_chart(Planted("pos", pairs, None), {"sim-1": "#0072B2"})
-    (points,) = chart.data
-    assert points.x.tolist() == pytest.approx([0, 0.1, 0.2])
-    assert points.y.tolist() == pytest.approx([1, 0.9, 0.8])
-    assert list(points.marker.color) == [TEXT, "#0072B2", TEXT]
-    assert points.mode == "markers+text"
-    many = Planted("pos", pairs * 5, None)
-    assert planted_chart(many, {}).data[0].mode == "markers"
