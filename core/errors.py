@@ -71,8 +71,8 @@ class DeviceError(TrainingError):
 
 
 class OutOfMemory(TrainingError):
-    """A training step that found no memory. `fits` is the batch to try, half as large, None for single
-    sentences; `field` is the field that sets it.
+    """A training step that found no memory. `fits` is the largest batch that would have fitted, None where
+    not even a single sentence would; `field` is the field that sets it.
     """
 
     def __init__(self, message: str, field: str = "batch_size", fits: int | None = None) -> None:

@@ -1,24 +1,89 @@
-"""Peak memory of a training, and errors that say what to do where a step finds none."""
+"""Track the peak device memory of each step; where a step runs out, estimate the largest batch that fits."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 
 from core.errors import OutOfMemory
 
+_SPARE = 0.1
+"""Fraction of the device that is left free: batches differ, and memory is lost between its pieces."""
 _MUCH = 0.05
 """Fraction of the device from which on it is worth saying that other programs hold it."""
 
 _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|out of memory|CUBLAS_STATUS_ALLOC_FAILED")
+_REQUESTED = re.compile(r"[Tt]ried to allocate ([\d.]+) ([KMG]?i?B|bytes)")
+_UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 # proc(5): writing "5" resets the peak, VmHWM, to what is held now.
 _CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a device: all it has, what of that this process could have, what it holds now, and its peak
+    since the step began.
+    """
+
+    total: int
+    available: int
+    held: int
+    peak: int
+
+
+class Gauge(Protocol):
+    """A device's memory counters."""
+
+    def start(self) -> int:
+        """Bytes held now; `read().peak` is counted from here on."""
+        ...
+
+    def read(self) -> Memory: ...
+
+    def most(self) -> int:
+        """The peak in bytes since the gauge was made."""
+        ...
+
+
+class CudaGauge:
+    """The counters of a GPU. `start` reads torch's own, so that no step waits for the device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._most = 0
+        torch.cuda.reset_peak_memory_stats(device)  # a run before this one in the same worker left its own
+
+    def start(self) -> int:
+        self._most = self.most()
+        torch.cuda.reset_peak_memory_stats(self._device)
+        held: int = torch.cuda.memory_allocated(self._device)
+        return held
+
+    def read(self) -> Memory:
+        free, total = torch.cuda.mem_get_info(self._device)
+        return Memory(
+            total=total,
+            available=free + torch.cuda.memory_reserved(self._device),
+            held=torch.cuda.memory_allocated(self._device),
+            peak=torch.cuda.max_memory_allocated(self._device),
+        )
+
+    def most(self) -> int:
+        return max(self._most, torch.cuda.max_memory_allocated(self._device))
+
+
+def gauge_of(device: torch.device) -> Gauge | None:
+    """The gauge of a GPU; None for a CPU."""
+    return CudaGauge(device) if device.type == "cuda" else None
 
 
 def restart_process_peak() -> None:
@@ -36,33 +101,58 @@ def process_peak() -> int | None:
     return None if peak is None else 1024 * int(peak[1])
 
 
-@contextmanager
-def memory_errors(device: torch.device, batch_size: int, field: str) -> Iterator[None]:
-    """Around one step of `batch_size` sentences, or subwords at most where `field` is `batch_tokens`.
+class StepMemory:
+    """Watches the steps of a training, to explain with figures one that runs out of memory.
 
-    Raises OutOfMemory, which names half of them, in place of the errors that torch reports it by.
+    A step has `batch_size` sentences, or that many subwords at most where it is a `budget`.
     """
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        cause = _cause(device)
-        if batch_size == 1:
-            message = f"{cause} for single sentences. Clone it with a smaller max_length."
-            raise OutOfMemory(message) from error
-        unit, fits = "subwords" if field == "batch_tokens" else "sentences", batch_size // 2
-        message = f"{cause} for batches of {batch_size} {unit}. Clone it with {field} {fits}."
-        raise OutOfMemory(message, field, fits) from error
 
+    def __init__(
+        self, batch_size: int, optimiser: torch.optim.Optimizer, gauge: Gauge | None, *, budget: bool = False
+    ) -> None:
+        self._batch_size, self._optimiser, self._gauge = batch_size, optimiser, gauge
+        self._unit, self._field = ("subwords", "batch_tokens") if budget else ("sentences", "batch_size")
 
-def _cause(device: torch.device) -> str:
-    if device.type != "cuda":
-        return "The memory was not enough"
-    free, total = torch.cuda.mem_get_info(device)
-    others = total - free - torch.cuda.memory_reserved(device)
-    held = f", of which other programs hold {_gigabytes(others)}," if others > _MUCH * total else ""
-    return f"The GPU's {_gigabytes(total)}{held} were not enough"
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Around one step. Raises OutOfMemory, which names the batch size, or budget, that would fit."""
+        before = 0 if self._gauge is None else self._gauge.start()
+        try:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise self._out_of_memory(before, str(error)) from error
+
+    def _out_of_memory(self, before: int, torch_message: str) -> OutOfMemory:
+        size, fits = self._batch_size, self._batch_size / 2
+        cause = "The memory was not enough"
+        if self._gauge is not None:
+            now = self._gauge.read()
+            others = now.total - now.available
+            held = (
+                f", of which other programs hold {_gigabytes(others)}," if others > _MUCH * now.total else ""
+            )
+            cause = f"The GPU's {_gigabytes(now.total)}{held} were not enough"
+            fits = fitting(size, now, before, before + self._constant(), _requested(torch_message))
+            if not self._optimiser.state:  # a first step that was cut short has not shown all that it needs
+                fits = min(fits, size / 2)
+        if size == 1:
+            return OutOfMemory(f"{cause} for single sentences. Clone it with a smaller max_length.")
+        cause = f"{cause} for batches of {size} {self._unit}"
+        if fits < 1:
+            return OutOfMemory(
+                f"{cause}, nor for single ones. Clone it with a smaller encoder, or with a frozen one."
+            )
+        about = f": about {int(fits)} would fit" if self._gauge is not None else ""
+        fitted = _rounded(fits)
+        return OutOfMemory(f"{cause}{about}. Clone it with {self._field} {fitted}.", self._field, fitted)
+
+    def _constant(self) -> int:
+        """Bytes that a step adds whatever its batch: gradients, and at first Adam's two moments."""
+        weights = (weight for group in self._optimiser.param_groups for weight in group["params"])
+        trained: int = sum(weight.nbytes for weight in weights if weight.requires_grad)
+        return trained if self._optimiser.state else 3 * trained
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -70,6 +160,32 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
+
+
+def fitting(batch_size: int, now: Memory, before: int, constant: int, requested: int) -> float:
+    """How many sentences, or subwords, there was room for: fewer than `batch_size`, a tenth left free.
+
+    `before` bytes were held when the step began, `constant` are needed whatever the batch, `requested` could
+    not be had. All beyond `before` at the peak is taken as what the sentences need.
+    """
+    for_sentences = max(now.peak, now.held) + requested - before
+    room = (1 - _SPARE) * now.available - constant
+    if for_sentences <= 0:  # nothing is known of what the sentences took
+        return batch_size / 2 if room > 0 else 0.0
+    return max(0.0, min(batch_size - 1.0, room * batch_size / for_sentences))
+
+
+def _requested(torch_message: str) -> int:
+    """The bytes that torch says it tried to allocate; 0 where it does not say."""
+    match = _REQUESTED.search(torch_message)
+    return 0 if match is None else int(float(match[1]) * _UNITS.get(match[2], 1))
+
+
+def _rounded(fits: float) -> int:
+    """The next usual batch size below: powers of two, and from 24 on also three quarters of those."""
+    power = int(2 ** math.floor(math.log2(fits)))
+    larger = power * 3 // 2
+    return larger if power >= 16 and larger <= fits else power
 
 
 def _gigabytes(number: int) -> str:

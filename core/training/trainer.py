@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from torch import Tensor
 from torch.autograd import backward
 
@@ -29,7 +28,7 @@ from core.records import (
 )
 from core.training.checkpoints import Resuming
 from core.training.evaluate import Predicted, Scorer, predict
-from core.training.memory import memory_errors, process_peak, restart_process_peak
+from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
 from core.training.setup import TrainingRun, set_up, snapshot_steps, update_steps
 from core.training.step_log import StepLog
 
@@ -63,9 +62,7 @@ def train(
     """
     restart_process_peak()
     run = set_up(config, corpus)
-    on_gpu = run.device.type == "cuda"
-    if on_gpu:
-        torch.cuda.reset_peak_memory_stats(run.device)  # a warm worker has trained other runs
+    gauge = gauge_of(run.device)
     sink(run.facts)
     if not run.compute_features(sink, should_stop):
         return Outcome(True, None, 0)
@@ -73,8 +70,8 @@ def train(
     states = Resuming(run, checkpoint, sink)
     at = states.begin()
     log = StepLog(sink, [task.name for task in tasks], before=at.seconds)
-    batch_field = "batch_size" if config.batch_tokens is None else "batch_tokens"
-    batch_size = config.batch_tokens or config.batch_size
+    budget = config.batch_tokens
+    memory = StepMemory(budget or config.batch_size, run.optimiser, gauge, budget=budget is not None)
     per_epoch = run.facts.steps_per_epoch
     steps = update_steps(config, run.splits["train"].batches.per_part)
     updates, snapshots = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
@@ -89,7 +86,7 @@ def train(
                 states.save(at, log)
             if stop:
                 return Outcome(True, chosen(at.history), at.step)
-            with memory_errors(run.device, batch_size, batch_field):
+            with memory.step():
                 losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
             at.step += 1
             log.add(at.step, at.step / per_epoch, run.heads_lr, losses, counts, penalty, total)
@@ -126,10 +123,10 @@ def train(
     test = run.enter("test")
     sink(Scorer(config, "test", test, tasks).result(predict(model, test, run.device), best))
     checkpoint.publish()
-    if on_gpu:
-        sink(Usage(log.seconds, torch.cuda.max_memory_allocated(run.device), "gpu"))
-    else:
+    if gauge is None:
         sink(Usage(log.seconds, process_peak(), "process"))
+    else:
+        sink(Usage(log.seconds, gauge.most(), "gpu"))
     return Outcome(False, best, at.step)
 
 

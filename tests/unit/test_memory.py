@@ -1,60 +1,113 @@
-"""A step that finds no memory proposes half its batch size, and a click asks for that one."""
+"""A step that finds no memory says which batch size would have fitted, and a click asks for that one."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import OutOfMemory
 from core.store import RunState, Store
 from core.training import trainer
-from core.training.memory import is_out_of_memory, memory_errors
+from core.training.memory import Memory, StepMemory, fitting, is_out_of_memory
 from jobs.advice import advice
 from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.trained import toy_config
 
 GB = 2**30
-CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
-@pytest.fixture
-def others(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets how many of a GPU's 16 GB other programs hold."""
+@dataclass
+class Given:
+    """A GPU of given figures: so much is held when each step begins, so much at its peak."""
 
-    def hold(gigabytes: int) -> None:
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: ((14 - gigabytes) * GB, 16 * GB))
-        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 2 * GB)
+    total: int
+    before: int
+    peak: int
+    others: int = 0
 
-    hold(0)
-    return hold
+    def start(self) -> int:
+        return self.before
+
+    def read(self) -> Memory:
+        return Memory(self.total, self.total - self.others, held=self.before, peak=self.peak)
+
+
+def _message(gauge: Given | None, batch_size: int, *, trained_mb: int = 0, stepped: bool = True) -> str:
+    """What is said of a step that finds no memory, 1 GB being asked for at the end."""
+    weight = torch.nn.Parameter(torch.zeros(trained_mb * 2**18))
+    optimiser = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    if stepped:
+        optimiser.state[weight]["step"] = 1
+    with pytest.raises(OutOfMemory) as raised, StepMemory(batch_size, optimiser, gauge).step():
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has ...")
+    return str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("device", "held", "batch_size", "field", "message"),
+    ("gauge", "batch_size", "message"),
     [
-        (GPU, 0, 64, "batch_size",
-         "The GPU's 16 GB were not enough for batches of 64 sentences. Clone it with batch_size 32."),
-        (GPU, 8, 33, "batch_size", "The GPU's 16 GB, of which other programs hold 8 GB, were not enough for "
-         "batches of 33 sentences. Clone it with batch_size 16."),
-        (GPU, 0, 1, "batch_size", "for single sentences. Clone it with a smaller max_length."),
-        (CPU, 0, 32, "batch_size",
-         "The memory was not enough for batches of 32 sentences. Clone it with batch_size 16."),
-        (CPU, 0, 512, "batch_tokens", "of 512 subwords. Clone it with batch_tokens 256."),
+        # 15 GB for 64 sentences, and 14.4 - 2 = 12.4 GB to have: 52.9 of them.
+        (Given(16 * GB, 2 * GB, 16 * GB), 64, "The GPU's 16 GB were not enough for batches of 64 sentences: "
+         "about 52 would fit. Clone it with batch_size 48."),
+        # 40 GB would be needed beside 2: (14.4 - 2) / 40 of 64 are 19.8.
+        (Given(16 * GB, 2 * GB, 41 * GB), 64, "about 19 would fit. Clone it with batch_size 16."),
+        (Given(16 * GB, 2 * GB, 7 * GB, others=8 * GB), 32,
+         "The GPU's 16 GB, of which other programs hold 8 GB, were not enough for batches of 32 sentences: "
+         "about 27 would fit. Clone it with batch_size 24."),
+        (Given(16 * GB, 15 * GB, 15 * GB), 8, "enough for batches of 8 sentences, nor for single ones."),
+        (Given(16 * GB, 2 * GB, 16 * GB), 1, "for single sentences. Clone it with a smaller max_length."),
+        (None, 32, "The memory was not enough for batches of 32 sentences. Clone it with batch_size 16."),
     ],
 )  # fmt: skip
-def test_the_message_has_the_figures(
-    others: Callable[[int], None], device: torch.device, held: int, batch_size: int, field: str, message: str
-) -> None:
-    others(held)
-    with pytest.raises(OutOfMemory) as raised, memory_errors(device, batch_size, field):
+def test_the_message_has_the_figures(gauge: Given | None, batch_size: int, message: str) -> None:
+    assert message in _message(gauge, batch_size)
+
+
+def test_a_budget_is_named_as_one() -> None:
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    watched = StepMemory(512, optimiser, None, budget=True)
+    with (
+        pytest.raises(OutOfMemory, match=r"of 512 subwords\. Clone it with batch_tokens 256"),
+        watched.step(),
+    ):
         raise torch.OutOfMemoryError("CUDA out of memory.")
-    assert message in str(raised.value)
-    assert (raised.value.field, raised.value.fits) == (field, batch_size // 2 or None)
+
+
+def test_gradients_and_averages_need_their_room_too() -> None:
+    """1 GB of weights: its gradients at each step, Adam's two averages from the first on."""
+    gauge = Given(16 * GB, 2 * GB, 41 * GB)
+    assert "about 18 would fit" in _message(gauge, 64, trained_mb=1024)
+    assert "about 15 would fit" in _message(gauge, 64, trained_mb=1024, stepped=False)
+
+
+def test_a_first_step_has_not_shown_all_it_needs() -> None:
+    assert "about 32 would fit" in _message(Given(16 * GB, 2 * GB, 16 * GB), 64, stepped=False)
+
+
+@given(
+    size=st.integers(2, 4096),
+    total=st.integers(1, 200),
+    before=st.floats(0, 1),
+    peak=st.floats(0, 1.5),
+    asked=st.integers(0, 20),
+)
+def test_what_fits_is_less_than_what_did_not_and_leaves_a_tenth(
+    size: int, total: int, before: float, peak: float, asked: int
+) -> None:
+    held = int(before * total * GB)
+    now = Memory(total * GB, total * GB, held, max(held, int(peak * total * GB)))
+    fits = fitting(size, now, held, held, asked * GB)
+    assert 0 <= fits < size
+    needed = now.peak + asked * GB - held
+    if fits and needed:
+        assert held + fits / size * needed <= 0.9 * total * GB + 1
 
 
 @pytest.mark.parametrize(
@@ -72,14 +125,15 @@ def test_torch_says_it_in_several_ways(error: Exception, is_it: bool) -> None:
 
 
 def test_other_errors_of_a_step_stay_as_they_are() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), memory_errors(CPU, 8, "batch_size"):
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
+    with pytest.raises(RuntimeError, match="shapes"), StepMemory(8, optimiser, None).step():
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 
-def test_a_training_that_finds_no_memory_leads_to_half_the_batch_size(
+def test_a_training_that_finds_no_memory_leads_to_the_batch_size_that_fits(
     laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real training by a real worker; the failing step is given."""
+    """A real training by a real worker; the device's figures and the failing step are given."""
     step, taken = trainer.train_step, []
 
     def fail(run: object, batch: object) -> object:
@@ -89,6 +143,7 @@ def test_a_training_that_finds_no_memory_leads_to_half_the_batch_size(
         return step(run, batch)  # type: ignore[arg-type]  # passed on as it came
 
     monkeypatch.setattr(trainer, "train_step", fail)
+    monkeypatch.setattr(trainer, "gauge_of", lambda _device: Given(16 * GB, 2 * GB, 41 * GB))
     store = Store.open()
     (run_id,) = store.add_runs([toy_config(laboratory, batch_size=16)])
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
@@ -96,10 +151,10 @@ def test_a_training_that_finds_no_memory_leads_to_half_the_batch_size(
     assert run.state is RunState.FAILED
     assert run.error is not None
     assert run.error.type == "OutOfMemory"
-    assert run.facts["error"] == {"field": "batch_size", "fits": 8}
-    assert "batches of 16 sentences. Clone it with batch_size 8." in run.error.message
+    assert run.facts["error"] == {"field": "batch_size", "fits": 4}
+    assert "batches of 16 sentences: about 4 would fit. Clone it with batch_size 4." in run.error.message
     told = advice(run)
     assert told is not None
     assert told.cause == "out of memory"
-    assert told.clone == {"batch_size": "8"}
+    assert told.clone == {"batch_size": "4"}
     store.close()
