@@ -73,7 +73,7 @@ def _login_buttons() -> None:
     """A button for each provider of [auth], or one if it is not divided into providers."""
     settings = _secrets("auth")
     providers = [name for name in settings if name not in _SHARED and isinstance(settings[name], Mapping)]
-    for provider in providers or [None]:
+    for provider in providers or (None,):
         st.button(
             f"Log in with {escape(provider)}" if provider else "Log in",
             type="primary",

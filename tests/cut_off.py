@@ -58,6 +58,7 @@ def workers() -> Iterator[Workers]:
         assert server.stdin is not None
         server.stdin.close()
         server.wait(timeout=PATIENCE_S)
+        assert server.stdout is not None
         server.stdout.close()
 
 

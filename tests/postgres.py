@@ -117,8 +117,8 @@ def started_server() -> Iterator[PostgresServer]:
         data = folder / "data"
         how = ("--auth=scram-sha-256", f"--pwfile={password}", "--encoding=UTF8", "--locale=C", "--no-sync")
         _as_postgres("initdb", "-D", str(data), "-U", _USER, *how)
-        host = {"username": _USER, "password": PASSWORD, "host": "127.0.0.1", "port": _free_port()}
-        server = PostgresServer(URL.create("postgresql", database="postgres", **host), data)
+        url = URL.create("postgresql", _USER, PASSWORD, "127.0.0.1", _free_port(), "postgres")
+        server = PostgresServer(url, data)
         server.start()
         try:
             yield server

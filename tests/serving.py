@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
@@ -42,7 +43,7 @@ class Server:
 
     def ask(
         self, path: str, headers: Mapping[str, str] | None = None, *, method: str = "GET"
-    ) -> tuple[int, str, Mapping[str, str]]:
+    ) -> tuple[int, str, Message]:
         """Status, text and headers of its answer."""
         request = Request(f"{self.address}{path}", headers=dict(headers or {}), method=method)
         try:

@@ -127,7 +127,7 @@ class Checkpoint:
         """Whether it is time for a training state."""
         return self._clock() >= self._due_at
 
-    def save_state(self, step: int, needs: int, write: Callable[[Path], None]) -> int:
+    def save_state(self, step: int, needs: int, write: Callable[[Path], object]) -> int:
         """Seal the training state of that step, of about `needs` bytes; return its bytes. Raises NoRoom."""
         began = self._clock()
         self._due_at = math.inf

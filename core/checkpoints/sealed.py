@@ -66,7 +66,7 @@ class Sealed:
         return sum(size for size, _ in self.files.values())
 
 
-def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Path], None]) -> Sealed:
+def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Path], object]) -> Sealed:
     """Let `write` fill a new folder, and put it in place once all of it is on the disk.
 
     `needs`: about how many bytes. Raises NoRoom where the disk has fewer; nothing is left then.

@@ -183,7 +183,7 @@ class CorpusSummary:
     """What the form shows of a corpus. `splits` has train and test, and dev where the corpus has one."""
 
     name: str
-    splits: Mapping[str, SplitSize]
+    splits: Mapping[Split, SplitSize]
     tasks: tuple[TaskSummary, ...]
     samples: tuple[Sentence, ...]
     notes: tuple[str, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from sqlalchemy import Connection, func, select, text
 
@@ -46,7 +47,7 @@ class Store(Queue, Life, Transfer):
         *,
         clock: Callable[[], float] = time.time,
         patience_s: float | None = None,
-    ) -> Store:
+    ) -> Self:
         """Opens the store; creates it or brings its tables up to date where needed.
 
         `url` is any SQLAlchemy URL (default: `core.paths.database_url()`); `clock` gives seconds since 1970;

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from core.records import TOTAL
 from dashboard.curves.numbers import AXES
@@ -224,7 +224,8 @@ def _band(
         low = np.maximum(low, 10 ** (y_range[0] - 1))  # below zero there is no logarithm: to under the frame
     known = np.isfinite(low) & np.isfinite(line.high)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], known.astype(np.int8), [0]])))
-    xs, ys = [], []
+    xs: list[ArrayLike] = []
+    ys: list[ArrayLike] = []
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         x = line.x[start:end]
         xs += [x, x[::-1], [np.nan]]

@@ -116,7 +116,8 @@ def wrapped(title: str) -> str:
     if len(title) <= _LONG or len(parts) < 2:
         return plotly_text(title)
     halves = [(" · ".join(parts[:place]), " · ".join(parts[place:])) for place in range(1, len(parts))]
-    return "<br>".join(map(plotly_text, min(halves, key=lambda pair: abs(len(pair[0]) - len(pair[1])))))
+    first, second = min(halves, key=lambda pair: abs(len(pair[0]) - len(pair[1])))
+    return f"{plotly_text(first)}<br>{plotly_text(second)}"
 
 
 def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:

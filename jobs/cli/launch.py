@@ -28,7 +28,7 @@ def wait_for_runs(
     store: Store,
     ids: Sequence[int],
     engine: Engine | None = None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], object] = time.sleep,
 ) -> None:
     """Tells the progress of these runs on standard error until all have ended.
 

@@ -19,7 +19,8 @@ import numpy as np
 COLUMNS = "tokens,pos,chunk,ner"
 """The columns of a folder with CoNLL-2003."""
 
-Input, Result = TypeVar("Input"), TypeVar("Result")
+Input = TypeVar("Input")
+Result = TypeVar("Result")
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:

@@ -165,6 +165,7 @@ def _train_published(job: Job, turns: Turns) -> None:
     source = locate(config.encoder)
     disable_logging()
     torch.manual_seed(config.seed)
+    assert config.lr_encoder is not None
     model = published.Model(source, job.labels, config.max_length).to(job.device)
     rows = encode(job.sentences, job.corpus.tasks, load_tokenizer(source).inner, config.max_length).to_list()
     padded = published.Padded(rows, tasks, config.max_length)

@@ -82,7 +82,7 @@ def _precision(scatter: Tensor) -> Tensor:
     """U g(s) Vᵀ, scaled to a trace of at most MAX_TRACE (`eig_decomp`)."""
     left, values, right = torch.linalg.svd(scatter)
     values = values.cpu().apply_(lambda value: 1 / value if value > INVERT_ABOVE else value)  # `func`
-    precision = left @ torch.diag(values.to(scatter.device)) @ right
+    precision: Tensor = left @ torch.diag(values.to(scatter.device)) @ right
     trace = torch.trace(precision)
     return precision / trace * MAX_TRACE if trace > MAX_TRACE else precision
 
@@ -116,17 +116,17 @@ class Model(nn.Module):
         self.features = self.encoder.config.hidden_size
         self.heads = nn.ModuleList(nn.Linear(self.features, count) for count in labels)
         self.dropout = nn.Dropout(0.1)
-        self._max_length = max_length
+        self._labels, self._max_length = tuple(labels), max_length
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[list[Tensor], Tensor]:
         """Logits (B, L, C_t) of each task, and the heads' joined weights (r, D)."""
         embeddings = self.encoder(input_ids, attention_mask=attention_mask)[0]
         shape = (input_ids.shape[0], self._max_length)
-        logits = [torch.zeros((*shape, head.out_features), device=input_ids.device) for head in self.heads]
+        logits = [torch.zeros((*shape, count), device=input_ids.device) for count in self._labels]
         for position in range(self._max_length):
             for task_logits, head in zip(logits, self.heads, strict=True):
                 task_logits[:, position, :] = self.dropout(head(embeddings[:, position, :]))
-        return logits, torch.cat([head.weight.clone() for head in self.heads])
+        return logits, torch.cat([head.get_parameter("weight").clone() for head in self.heads])
 
 
 def total_loss(
@@ -138,7 +138,7 @@ def total_loss(
     logits, heads = model(ids, mask)
     loss = algebra.penalty(heads)
     for name, task_logits in zip(tasks, logits, strict=True):
-        gold = batch[name].reshape(-1).type(torch.LongTensor).to(device)
+        gold = batch[name].reshape(-1).type("torch.LongTensor").to(device)
         predicted = task_logits.reshape(-1, task_logits.shape[-1])
         loss = loss + nn.CrossEntropyLoss(ignore_index=IGNORED)(predicted, gold) / len(tasks)
     return loss, heads

@@ -188,7 +188,7 @@ def main() -> None:
     settings = {"MRNLAB_CHECKPOINT_S": "0.3", "MRNLAB_HANG_S": "60", "OMP_NUM_THREADS": "1"}
     settings["MRNLAB_SLOTS"] = "1" if args.quick else str(_SLOTS)
     total: Counter[str] = Counter()
-    with laboratory(**settings) as home, databases(home, quick=args.quick) as urls:
+    with laboratory(None, **settings) as home, databases(home, quick=args.quick) as urls:
         configs = [toy_config(home, **(_BASE | values)) for values in _RUNS[: 1 if args.quick else None]]
         seconds = 0.0 if args.quick else 60 * args.minutes / len(urls)
         for url in urls:

@@ -120,7 +120,7 @@ def _one_task(tagger: SavedTagger, task: str) -> SavedTagger:
 
 def _agreement(tagger: SavedTagger, pipe: Any, sentences: Sequence[Words]) -> float:
     """The fraction of words that both label alike."""
-    same = []
+    same: list[bool] = []
     answers = pipe([list(words) for words in sentences], is_split_into_words=True, ignore_labels=[])
     for ours, theirs in zip(tagger.tag(sentences, top=1), answers, strict=True):
         (tags,) = ours.tags.values()

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def _train(
         if step % STEPS_PER_EPOCH == 0:
             sink(epoch_metrics(step, step // STEPS_PER_EPOCH, score=1 - 1 / step))
             state = json.dumps({"step": step})
-            checkpoint.save_state(step, 100, lambda folder, text=state: _write(folder, text))
+            checkpoint.save_state(step, 100, partial(_write, text=state))
     for split in ("dev", "test"):
         sink(split_result(split, epoch=config.epochs))
     checkpoint.save_best(step, 100, lambda folder: _write(folder, "weights"))

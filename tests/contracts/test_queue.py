@@ -159,7 +159,8 @@ class TestAgain:
         store.requeue(run_id, resume=True)
         run = store.run(run_id)
         assert (run.state, run.attempt, run.saved_step) == (RunState.QUEUED, 2, 10)
-        assert (run.step, run.epoch, run.total_steps, run.best_epoch) == (10, pytest.approx(1.0), 40, 1)
+        assert (run.step, run.total_steps, run.best_epoch) == (10, 40, 1)
+        assert run.epoch == pytest.approx(1.0)
         assert (run.owner, run.error, run.finished_at, run.stop_requested_at) == (None, None, None, None)
         assert run.facts["total_steps"] == 40
         assert store.last_metric_steps([run_id]) == {run_id: 2}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -167,8 +169,9 @@ class TestRuns:
         runs = {run.id: run for run in store.runs()}
         assert runs[good].config_problem is None
         assert runs[good].config == config()
-        assert runs[old].config_problem is not None
-        assert "colour" in runs[old].config_problem
+        problem = runs[old].config_problem
+        assert problem is not None
+        assert "colour" in problem
         assert runs[old].config.tasks == ("pos", "ner")
         assert runs[broken].config_problem is not None
         assert runs[broken].config.corpus == "unreadable"
@@ -179,12 +182,12 @@ class TestLife:
     def test_only_the_moves_of_the_table(self, store: Store, source: RunState) -> None:
         for target in RunState:
             run_id = claimed(store, source)
-            moves = {
+            moves: dict[RunState, Callable[[int], object]] = {
                 RunState.QUEUED: lambda run_id: store.requeue(run_id),
                 RunState.RUNNING: lambda run_id: store.claim(OWNER, 15, run_id=run_id),
                 RunState.CANCELLING: lambda run_id: store.request_stop(run_id),
             }
-            move = moves.get(target, lambda run_id, end=target: store.finish(run_id, end))
+            move = moves.get(target, partial(store.finish, state=target))
             expected = target if target in ALLOWED[source] else source
             if target is RunState.RUNNING:
                 assert (move(run_id) is not None) == (target in ALLOWED[source])

@@ -60,7 +60,7 @@ def finished(store: Store, **values: Any) -> int:
 
 def assert_same(left: RunRecord, right: RunRecord) -> None:
     """All that was recorded, bit for bit; not numbers, workers and paths."""
-    elsewhere = dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log"))
+    elsewhere: dict[str, Any] = dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log"))
     one, two = (dataclasses.replace(record.run, id=0, **elsewhere) for record in (left, right))
     assert one == two
     assert [curve.key for curve in left.curves] == [curve.key for curve in right.curves]

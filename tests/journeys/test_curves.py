@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -92,11 +93,11 @@ def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
     _files(page, live)
 
 
-def _await(page: Page, condition: str) -> dict[str, object]:
+def _await(page: Page, condition: str) -> dict[str, Any]:
     page.wait_for_function(
         f"() => {{ const chart = ({_CHART})(); return chart && ({condition})(chart) }}", polling=200
     )
-    found: dict[str, object] = page.evaluate(_CHART)
+    found: dict[str, Any] = page.evaluate(_CHART)
     return found
 
 

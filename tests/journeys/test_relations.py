@@ -61,11 +61,11 @@ def stored(laboratory: Laboratory, run_id: int, step: int | None = None) -> tupl
         store.close()
 
 
-def at(root: Locator, across: float, down: float) -> dict[str, float]:
+def at(root: Locator, across: float, down: float) -> tuple[float, float]:
     """A place of the picture, as shares of it."""
     box = root.locator(".stage").bounding_box()
     assert box is not None
-    return {"x": box["x"] + across * box["width"], "y": box["y"] + down * box["height"]}
+    return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
 
 def repainted(root: Locator, before: int) -> None:
@@ -124,7 +124,7 @@ def test_runs_beside_each_other_and_their_difference(filled_laboratory: Laborato
     picture(page, "relations-difference")
     page.get_by_role("radio", name="Mean over seeds").click()
     expect(root.get_by_text("SD over 3 seeds").first).to_be_visible()
-    page.mouse.move(**at(root, 0.25, 0.4))
+    page.mouse.move(*at(root, 0.25, 0.4))
     expect(root.get_by_text("95% interval of the mean")).to_be_visible()
     picture(page, "relations-mean")
 
@@ -144,7 +144,7 @@ def test_clustered_labels_with_gold_labels_beside(filled_laboratory: Laboratory,
 def test_a_clicked_cell_shows_its_line_and_a_key_does_too(filled_laboratory: Laboratory, page: Page) -> None:
     run = filled_laboratory.filled.mrn[0]
     root = opened(page, filled_laboratory, run=str(run))
-    page.mouse.click(**at(root, 0.5, 0.75))
+    page.mouse.click(*at(root, 0.5, 0.75))
     page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"))
     expect(page.get_by_text("ner and chunk over training")).to_be_visible()
     page.mouse.move(5, 5)
@@ -166,11 +166,11 @@ def test_zoom_into_features_gives_the_stored_values(
 ) -> None:
     run = filled_laboratory.filled.mrn[0]
     root = opened(page, filled_laboratory, run=str(run), mode="Features")
-    page.mouse.move(**at(root, 0.3, 0.3))
+    page.mouse.move(*at(root, 0.3, 0.3))
     expect(root.locator(".tip dd").first).to_contain_text("≈")
     page.mouse.down()
-    page.mouse.move(**at(root, 0.35, 0.33))
-    page.mouse.move(**at(root, 0.4, 0.36))
+    page.mouse.move(*at(root, 0.35, 0.33))
+    page.mouse.move(*at(root, 0.4, 0.36))
     page.mouse.up()
     page.wait_for_url(re.compile("zoom="))
     expect(root.get_by_role("button", name="Whole matrix")).to_be_visible()
@@ -203,7 +203,7 @@ def test_what_cannot_be_learned_is_hatched_in_the_dark_too(
         root = opened(page, filled_laboratory, run=str(run), mode="Labels")
         expect(root.get_by_text("cannot be learned").first).to_be_visible()
         assert root.locator("path.impossible").count() == 1
-        page.mouse.move(**at(root, 0.75, 0.3))
+        page.mouse.move(*at(root, 0.75, 0.3))
         expect(root.get_by_text("With this alignment the rows of these two never meet.")).to_be_visible()
         picture(page, "relations-impossible-dark")
         assert not errors

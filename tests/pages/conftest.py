@@ -7,6 +7,7 @@ import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -114,6 +115,12 @@ def _copied(template: tuple[Path, Filled], laboratory: Path) -> Filled:
         shutil.copy(path, laboratory / path.name)
     shutil.copytree(home / "logs", laboratory / "logs")
     return made
+
+
+def labels(app: AppTest, kind: str) -> list[str]:
+    """The labels of all elements of that kind, such as page_link."""
+    elements: Any = app.get(kind)
+    return [element.label for element in elements]
 
 
 def words(app: AppTest) -> str:

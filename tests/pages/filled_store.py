@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from core.config import RunConfig
+from core.corpora.types import Split
 from core.evaluation import score_task
 from core.evaluation.confusion import confusion
 from core.mrn.relations import MODES, Relations, correlation
@@ -315,7 +316,8 @@ def _finished(store: Store, clock: _Clock, config: RunConfig, *, vanished: bool 
     _train(store, clock, run_id, config, total, vanished=vanished)
     random = _random(config)
     levels = {task: _level(config, task, random) for task in config.tasks}
-    for split, drop in (("dev", 0.0), ("test", 0.012)):
+    drops: dict[Split, float] = {"dev": 0.0, "test": 0.012}
+    for split, drop in drops.items():
         shares = {task: levels[task] - drop for task in config.tasks}
         store.add_result(run_id, mistakes.result(split, config.epochs - 1, shares, _score, _entropy(config)))
     clock.now += 1

@@ -13,7 +13,7 @@ import numpy as np
 from core.corpora import load
 from core.corpora.types import Split
 from core.evaluation import spans
-from core.records import SplitResult
+from core.records import SplitResult, TaskScore
 
 __all__ = ["result"]
 
@@ -39,7 +39,7 @@ def result(
     split: Split,
     epoch: int,
     shares: dict[str, float],
-    score: Callable[[str, Labels, Labels], object],
+    score: Callable[[str, Labels, Labels], TaskScore],
     seed: Sequence[int],
 ) -> SplitResult:
     """The result of a split with that share of each task's words or spans right, scored by `score`."""
@@ -50,14 +50,15 @@ def result(
         for task, share in shares.items()
     }
     scores = tuple(score(task, gold[task], predicted[task]) for task in shares)
-    return SplitResult(split, epoch, scores, predicted, gold)  # type: ignore[arg-type]  # scores of the caller
+    return SplitResult(split, epoch, scores, predicted, gold)
 
 
 def _hardest(names: Sequence[str], share: float, random: np.random.Generator) -> list[int]:
     """The places of the mistakes: most of them the same in every run."""
     always = np.random.default_rng(len(names)).gumbel(size=len(names))
     hardness = always + 0.8 * random.gumbel(size=len(names)) + [_TRICKY.get(name, 0.0) for name in names]
-    return np.argsort(-hardness)[: round((1 - share) * len(names))].tolist()
+    hardest: list[int] = np.argsort(-hardness)[: round((1 - share) * len(names))].tolist()
+    return hardest
 
 
 def _other(name: str, random: np.random.Generator) -> str:

@@ -44,7 +44,7 @@ class TestClasses:
         assert (per.label, per.support, loc.label, loc.support) == ("PER", 10, "LOC", 3)
         assert per.a["f1"].mean == pytest.approx(0.85)
         assert per.difference is not None
-        assert (per.difference.mean, per.difference.n) == (pytest.approx(0.29 / 3), 3)
+        assert (per.difference.mean, per.difference.n) == pytest.approx((0.29 / 3, 3))
         assert per.p is not None
         assert (loc.a["f1"].n, loc.b, loc.difference, loc.p) == (2, {}, None, None)
         records = class_records([per, loc], ("A", "B"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from core.config import RunConfig
 from core.evaluation import Randomised, holm
+from core.evaluation.scores import Report
 from core.store import Store
 from core.store.records import Run, StoredScore
 from dashboard.compare.charts import seeds_chart
@@ -41,13 +43,15 @@ TASKS = ("pos", "ner")
 STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]
 
 
-def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
+def config(paradigm: str = "mrn", seed: int = 1, **more: Any) -> RunConfig:
     tasks = more.pop("tasks", ("pos",) if paradigm == "stl" else TASKS)
     values = {"corpus": "demo", "encoder_training": "frozen", **more}
     return RunConfig.build(paradigm=paradigm, seed=seed, tasks=tasks, **values)
 
 
-def score(run_id: int, task: str, value: float, split: str = "test", report: object = None) -> StoredScore:
+def score(
+    run_id: int, task: str, value: float, split: str = "test", report: Report | None = None
+) -> StoredScore:
     name = "f1_conll" if task == "ner" else "accuracy"
     numbers = (value, value, value, value, value, value, None, 10)
     return StoredScore(run_id, split, 1, task, name, *numbers, report or {})
@@ -134,7 +138,7 @@ class TestTable:
         assert (row.cells["ner"].by_seed, row.cells["ner"].run_ids) == ({1: 0.7}, {1: again.id})
 
     def test_other_data_makes_a_table_of_its_own(self) -> None:
-        others = (
+        others: tuple[dict[str, Any], ...] = (
             {},
             {"fraction": 0.05},
             {"corpus": "/a/mine"},
@@ -160,12 +164,11 @@ class TestTable:
         uneven = markdown(score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo"))
         assert "| MTL | 80.50 ± 0.71 (2) |" in uneven
         assert "| MRN λ 0.003 | 83.00 (1) |" in uneven
-        assert [(r["mean"], r["n"]) for r in score_records(table)] == [(pytest.approx(0.81), 3), (0.84, 3)]
+        assert [r["n"] for r in score_records(table)] == [3, 3]
+        assert [r["mean"] for r in score_records(table)] == pytest.approx([0.81, 0.84])
         lines = per_seed(of(mtl=[0.80, 0.81]))
-        assert [(line["seed"], line["ner"]) for line in lines] == [
-            (1, pytest.approx(80)),
-            (2, pytest.approx(81)),
-        ]
+        assert [line["seed"] for line in lines] == [1, 2]
+        assert [line["ner"] for line in lines] == pytest.approx([80, 81])
 
 
 class TestAnswers:
@@ -264,6 +267,7 @@ class TestDifferences:
         shown = differences(table, base.key)
         own, other = mrn.cells["ner"].run_ids, base.cells["ner"].run_ids
         assert run_pairs(shown[1]) == tuple((own[seed], other[seed]) for seed in (1, 2))
+        tests: dict[tuple[str, str], Randomised | str]
         tests = {(stl.key, "ner"): "different sentences", (mrn.key, "ner"): Randomised(0.03, 0.01, 2, 100)}
         told = with_sentences(shown, tests)
         assert [(one.p_sentences, one.untested) for one in told] == [
@@ -321,6 +325,6 @@ class TestSharing:
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:
     chart = seeds_chart(of(mtl=[0.80, 0.81], mrn=[0.83, 0.85]), "ner", "#009E73")
-    assert [(line.line.width, list(line.y)) for line in chart.data] == [
-        (1, pytest.approx([80, 83])), (1, pytest.approx([81, 85])), (3, pytest.approx([80.5, 84])),
-    ]  # fmt: skip
+    assert [line.line.width for line in chart.data] == [1, 1, 3]
+    for line, expected in zip(chart.data, ([80, 83], [81, 85], [80.5, 84]), strict=True):
+        assert list(line.y) == pytest.approx(expected)

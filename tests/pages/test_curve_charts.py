@@ -16,12 +16,13 @@ from dashboard.curves.charts import curve_chart, small_charts
 from dashboard.curves.numbers import METRICS
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.theme import DASHES, TASK_COLOURS, colours, ramp
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, labels, words
 from tests.pages.filled_store import TASKS, Filled
 from tests.pages.test_pages import figures
 
 
 def line(key: str, paradigm: str, task: str = "", apart: bool = True, **more: Any) -> Line:
+    values: dict[str, Any]
     values = {"name": f"run {key}", "rank": 0, "thin": False, "x": np.arange(4.0), "y": np.arange(4.0) + 1}
     return Line(key=key, paradigm=paradigm, task=task, apart=apart, **(values | more))
 
@@ -33,7 +34,8 @@ def view(*lines: Line, small: tuple[Panel, ...] = (), **reading: Any) -> CurvesV
 
 def numbers(value: Any) -> list[float]:
     """The numbers of a typed array as the browser gets it."""
-    return np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).tolist()
+    decoded: list[float] = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).tolist()
+    return decoded
 
 
 def test_a_paradigm_has_one_line_style() -> None:
@@ -75,8 +77,7 @@ def test_small_charts_travel_in_small_steps() -> None:
 
 
 def test_smoothing_keeps_the_raw_line_faint() -> None:
-    raw = {"raw_x": np.arange(4.0), "raw": np.ones(4)}
-    chart = curve_chart(view(line("1", "mrn", **raw)), {})
+    chart = curve_chart(view(line("1", "mrn", raw_x=np.arange(4.0), raw=np.ones(4))), {})
     faint, smoothed = chart.data
     assert faint.line.color.endswith("0.22)")
     assert faint.hoverinfo == "skip"
@@ -191,7 +192,7 @@ def test_seeds_as_a_mean_with_a_band(open_page: Open, finished: Filled, seeds: s
     assert len(numbers(mean["customdata"])) == len(numbers(mean["x"])) * (2 if seeds == "Mean ± SD" else 3)
     (row,) = component(app, "rows")["rows"]
     assert row["cells"][0] == "1, 2, 3 (n = 3)"
-    assert {button.label for button in app.get("download_button")} >= {"CSV", "CSV of means"}
+    assert set(labels(app, "download_button")) >= {"CSV", "CSV of means"}
 
 
 def test_one_seed_has_no_band_and_the_page_says_so(open_page: Open, finished: Filled) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +38,7 @@ def series_of(store: Store, runs: list[Run], metric: str = "loss") -> list[Metri
     return store.metrics_since({(run_id, key): -1 for run_id in ids for key in keys})
 
 
-def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: object) -> CurvesView:
+def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: Any) -> CurvesView:
     return curves(METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more)
 
 
@@ -61,7 +63,8 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     assert line.x.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert line.y.max() > 50  # in percent
     assert line.raw is None
-    assert line.chosen == (stl.best_epoch, pytest.approx(line.y[stl.best_epoch - 1]))
+    assert stl.best_epoch is not None
+    assert line.chosen == pytest.approx((stl.best_epoch, line.y[stl.best_epoch - 1]))
 
 
 def test_a_task_can_be_large(finished: Filled) -> None:
@@ -148,7 +151,7 @@ def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
     (run,) = chosen(finished.mrn[0])
     (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
     (entry,) = read([run], Reading(smoothing=0.9)).entries
-    assert (entry.last, entry.last_x) == (pytest.approx(series.value[-1]), 600)
+    assert (entry.last, entry.last_x) == pytest.approx((series.value[-1], 600))
     assert entry.best == pytest.approx(series.value.min())
     assert entry.best_x == series.step[series.value.argmin()]
     assert read([run], Reading(), "lr").entries[0].best is None
@@ -173,6 +176,7 @@ def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
     line = zoomed.large.lines[0]
     inside = (line.x >= 1000) & (line.x <= 1050)
     assert np.array_equal(line.x[inside], np.arange(1000, 1051))
+    assert zoomed.large.y_range is not None
     assert zoomed.large.y_range[1] == pytest.approx(y[999:1050].max(), abs=0.06)
 
 
@@ -181,11 +185,16 @@ def test_calm_ranges_leave_out_the_first_steps(finished: Filled) -> None:
     steps = np.arange(1, 1001)
     y = np.where(steps <= 5, 500.0, 1.0) + 0.1 * np.sin(steps)
     one = MetricSeries(run.id, MetricKey(TOTAL, "train", "loss"), steps, steps / 9, steps / 9, y)
-    assert curves(LOSS, Reading(), [run], [one], TASKS).large.y_range[1] > 500
-    low, high = curves(LOSS, Reading(calm=True), [run], [one], TASKS).large.y_range
+
+    def y_range(reading: Reading) -> tuple[float, float]:
+        found = curves(LOSS, reading, [run], [one], TASKS).large.y_range
+        assert found is not None
+        return found
+
+    assert y_range(Reading())[1] > 500
+    low, high = y_range(Reading(calm=True))
     assert (low > 0.8, high < 1.2) == (True, True)
-    low, high = curves(LOSS, Reading(log_y=True), [run], [one], TASKS).large.y_range
-    assert (low, high) == (pytest.approx(-0.046, abs=0.2), pytest.approx(2.7, abs=0.2))
+    assert y_range(Reading(log_y=True)) == pytest.approx((-0.046, 2.7), abs=0.2)
 
 
 def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
@@ -299,9 +308,12 @@ def test_what_is_longest_unused_is_read_again(filled: Filled, monkeypatch: pytes
     cache, key = SeriesCache(most_bytes=600 * 8 * 4), MetricKey(TOTAL, "train", "loss")
     asked: list[int] = []
     since = store.metrics_since
-    monkeypatch.setattr(
-        store, "metrics_since", lambda steps: asked.extend(run_id for run_id, _ in steps) or since(steps)
-    )
+
+    def noted(steps: Mapping[tuple[int, MetricKey], int]) -> list[MetricSeries]:
+        asked.extend(run_id for run_id, _ in steps)
+        return since(steps)
+
+    monkeypatch.setattr(store, "metrics_since", noted)
     first, second = filled.finished[:2]
     for run_id in (first, first, second, first):
         assert len(cache.get(store, store.runs(ids=[run_id]), [key])[0].step) == 600

@@ -19,7 +19,7 @@ from dashboard.launch.views import label_counts
 from jobs.engines.local import LocalEngine
 from jobs.estimates import Cost, Disk
 from tests.making import claimed
-from tests.pages.conftest import APP, Open, words
+from tests.pages.conftest import APP, Open, labels, words
 
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
@@ -115,9 +115,7 @@ def test_where_all_are_there_the_button_leads_to_them(open_page: Open, workers: 
 def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
     run = done(seed=7, epochs=3, dropout=0.3, paradigm="mtl", batch_size=8)
     app = open_page("launch", clone=str(run))
-    assert [link.label for link in app.get("page_link") if "Filled" in link.label] == [
-        f"Filled in from run {run}"
-    ]
+    assert [label for label in labels(app, "page_link") if "Filled" in label] == [f"Filled in from run {run}"]
     assert app.pills(key="launch_paradigm").value == ["mtl"]
     assert app.text_input(key="launch_dropout").value == "0.3"
     assert heading(app).startswith("This makes 1 run")
@@ -230,7 +228,7 @@ def test_the_form_is_filled_in_from_a_run_of_the_list(open_page: Open) -> None:
     app.button(key="launch_clone_fill").click().run()
     assert not app.exception
     assert app.text_input(key="launch_epochs").value == "2"
-    assert any(link.label == f"Filled in from run {run}" for link in app.get("page_link"))
+    assert f"Filled in from run {run}" in labels(app, "page_link")
 
 
 def test_the_command_stands_in_a_fold(open_page: Open) -> None:

@@ -23,7 +23,7 @@ def test_stl_runs_of_all_tasks_are_one_row() -> None:
 
 
 def test_differing_names_what_differs_and_nothing_else() -> None:
-    one, two = config("mrn", **{"lambda": 0.01}), config("mrn", **{"lambda": 0.1})
+    one, two = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
     assert differing([one, config("mtl")]) == ["MRN λ 0.01", "MTL"]
     assert differing([one, two]) == ["MRN · λ 0.01", "MRN · λ 0.1"]
     assert differing([config("mtl"), config("mtl", fraction=0.05)]) == [

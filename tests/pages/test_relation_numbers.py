@@ -87,8 +87,8 @@ def test_infinity_and_missing_values_are_written_not_drawn() -> None:
     view = relations(run, "task", keys[1], singular)
     rows = {row.title: row for row in in_numbers(view, singular, series, keys)}
     assert rows["Condition"].value == "∞"
-    assert rows["Condition"].line == (
-        pytest.approx(covariance_statistics(found, "task").condition, rel=1e-5),
+    assert rows["Condition"].line == pytest.approx(
+        (covariance_statistics(found, "task").condition,), rel=1e-5
     )
     assert rows["Strongest pair"].value == "1.000 (pos, sim-1)"
     assert "Penalty" not in rows

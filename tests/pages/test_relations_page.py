@@ -179,7 +179,7 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
 
 
 def test_a_pair_in_the_link_is_marked_and_has_its_line(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.mrn[0]), pair=["chunk", "ner"])  # type: ignore[arg-type]
+    app = open_page("relations", run=str(finished.mrn[0]), pair=["chunk", "ner"])
     assert shown(app).frame["pair"] == [[1, 2], [2, 1]]
     assert "chunk and ner over training" in words(app).replace("**", "")
 
@@ -215,7 +215,7 @@ def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
             label_names=names, label_owners=owners, cooccurrence=tuple(map(tuple, gold.tolist()))
         )
         store.set_facts(run_id, facts)
-        label = np.corrcoef(np.random.default_rng(seed).normal(size=(len(names), 9)))
+        label = np.asarray(np.corrcoef(np.random.default_rng(seed).normal(size=(len(names), 9))))
         store.add_snapshot(run_id, Snapshot(10, 1.0, Relations(np.eye(2), label, np.zeros((6, 0)), 1.0)))
         ids.append(run_id)
     store.close()
@@ -277,7 +277,7 @@ def test_the_fold_has_the_equation_of_the_view(open_page: Open, finished: Filled
     def equation(**query: str) -> str:
         app = open_page("relations", run=str(finished.mrn[0]), **query)
         app.session_state["how_to_read"] = True
-        (found,) = app.run().get("latex")
+        (found,) = app.run().latex
         return str(found.value)
 
     assert r"\Omega_\text{task}" in equation()

@@ -282,6 +282,7 @@ def test_pairs_beyond_counting(finished: Filled) -> None:
     table = table_of(trajectories, "one", gold=gold, beyond=True)
     assert table.columns == ("Correlation", "Gold", BEYOND)
     learned, counted, beyond = table.rows[0].values
+    assert gold is not None
     assert beyond == pytest.approx(learned - counted, abs=1e-6)
     everything = trajectories[0].learned[-1].correlation("label") - gold
     assert abs(beyond) == pytest.approx(np.abs(np.triu(everything, 1)).max(), abs=1e-6)
@@ -316,10 +317,10 @@ def test_agreement_of_learned_and_counted() -> None:
     rows = Rows(tuple("abcdef"), (("x",),) * 3 + (("y",),) * 3)
     same = agreement(2 * gold, gold, rows, (), between=False)
     assert same is not None
-    assert (same.pearson, same.spearman, same.pairs) == (pytest.approx(1), pytest.approx(1), 15)
+    assert (same.pearson, same.spearman, same.pairs) == pytest.approx((1, 1, 15))
     across = agreement(-(gold**3), gold, rows, (), between=True)
     assert across is not None
-    assert (across.spearman, across.pairs) == (pytest.approx(-1), 9)
+    assert (across.spearman, across.pairs) == pytest.approx((-1, 9))
     assert agreement(np.zeros((6, 6)), gold, rows, (), between=False) is None
     # What cannot be learned is not compared.
     cannot = (Block(0, 3, 3, 6), Block(3, 6, 0, 3))

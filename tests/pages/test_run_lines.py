@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,9 +25,8 @@ def test_a_configuration_is_the_mean_of_its_seeds(filled: Filled) -> None:
     line = next(line for line in page(store).lines if filled.mrn[0] in line.run_ids)
     ended = [run.id for run in store.runs(line.run_ids) if run.state is RunState.SUCCEEDED]
     ner = [score.score for score in store.scores(ended, "test") if score.task == "ner"]
-    assert (line.test["ner"].mean, line.test["ner"].sd) == (
-        pytest.approx(statistics.fmean(ner)),
-        pytest.approx(statistics.stdev(ner)),
+    assert (line.test["ner"].mean, line.test["ner"].sd) == pytest.approx(
+        (statistics.fmean(ner), statistics.stdev(ner))
     )
     assert line.test["ner"].n == len(ended) < len(line.run_ids)  # one is live, one waits
     assert line.dev is not None
@@ -103,7 +103,12 @@ def test_only_the_runs_shown_have_their_scores_read(
     store = Store.open()
     asked: list[int] = []
     read = store.scores
-    monkeypatch.setattr(store, "scores", lambda ids, **more: asked.extend(ids) or read(ids, **more))
+
+    def noted(ids: Sequence[int], **more: Any) -> Any:
+        asked.extend(ids)
+        return read(ids, **more)
+
+    monkeypatch.setattr(store, "scores", noted)
     page_of(store, store.runs()[:5], grouped=False, sort="dev", number=1)
     assert sorted(asked) == sorted(run.id for run in store.runs(limit=5))
 
@@ -189,4 +194,4 @@ class TestSeeds:
         assert line.test["pos"].mean == pytest.approx(0.8)
         scored(5, 0.9, text_hash="b")
         (line,) = page(Store.open()).lines
-        assert (line.test["pos"].mean, line.test["pos"].n) == (pytest.approx(0.8), 2)  # 0.7 and 0.9
+        assert (line.test["pos"].mean, line.test["pos"].n) == pytest.approx((0.8, 2))  # 0.7 and 0.9

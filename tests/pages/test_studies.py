@@ -143,7 +143,7 @@ class TestPage:
         assert list(overview["MRN"]) == [":red[+5.20]", ":red[+5.20]"]
         assert [str(cell).startswith(":gray[") for cell in overview["STL"]] == [True, True]
         assert whole.loc["MTL", "Difference"] == "reference"
-        assert whole.loc["MRN", "Chosen on dev"].replace("\\", "") == "λ=0.1"
+        assert str(whole.loc["MRN", "Chosen on dev"]).replace("\\", "") == "λ=0.1"
         assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "helps")
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning

@@ -13,7 +13,7 @@ from core.config.sweep import numbers, seeds
 from core.errors import ConfigError
 from core.evaluation import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
-from dashboard.launch.data import marks
+from dashboard.components.sentence import marks
 from dashboard.text import escape, option, plotly_text
 from jobs.wording import correlation_told
 

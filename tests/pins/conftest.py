@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -17,7 +18,7 @@ from tests.pages.filled_store import fill
 
 Call = Callable[..., Result]
 _FINE_TUNED = {"lr_encoder": 2e-3, "lr_heads": 2e-2}
-_TRAINED = {
+_TRAINED: dict[str, dict[str, Any]] = {
     "stl": {"paradigm": "stl", "tasks": "pos", **_FINE_TUNED},
     "mtl": {"paradigm": "mtl", **_FINE_TUNED},
     "mrn relational": {"paradigm": "mrn", "prior": "relational", **_FINE_TUNED},

@@ -18,7 +18,7 @@ from tests.pins.recorded import masked, pinned
 
 MAIN = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 PAGES = ("Launch", "Runs", "Curves", "Compare", "Relations", "Tag")
-EMPTY = [(page, {}) for page in PAGES]
+EMPTY: list[tuple[str, dict[str, str]]] = [(page, {}) for page in PAGES]
 FILLED: list[tuple[str, dict[str, str]]] = [
     *EMPTY,
     *((page, {"run": "1"}) for page in PAGES[1:]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,12 +26,12 @@ def test_spans_are_those_of_seqeval(labels: list[str]) -> None:
 
 
 @given(st.lists(label_rows, max_size=6), st.randoms(use_true_random=False))
-def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance: object) -> None:
+def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance: Random) -> None:
     from seqeval.metrics import f1_score
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
     from seqeval.scheme import IOB2
 
-    predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]
     score = score_task("ner", "iob2", gold, predicted)
     if not any(gold):
         assert score.f1_conll == score.f1_strict == 0
@@ -68,10 +70,10 @@ ODD = [
 
 @given(st.lists(st.lists(st.sampled_from(ODD), max_size=8), max_size=6), st.randoms(use_true_random=False))
 @pytest.mark.filterwarnings("ignore:.*seems not to be NE tag:UserWarning")
-def test_the_seqeval_f1_of_plain_labels_is_that_of_seqeval(gold: list[list[str]], chance: object) -> None:
+def test_the_seqeval_f1_of_plain_labels_is_that_of_seqeval(gold: list[list[str]], chance: Random) -> None:
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
-    predicted = [[chance.choice(ODD) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    predicted = [[chance.choice(ODD) for _ in labels] for labels in gold]
     score = score_task("pos", "plain", gold, predicted, plain_score="seqeval_f1")
     expected = (0, 0, 0)
     if any(gold):

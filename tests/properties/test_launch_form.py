@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from typer.core import TyperGroup
 
 from core.config import LEARNABLE, RunConfig
 from core.config.sweep import expand
@@ -21,7 +22,9 @@ from dashboard.launch.draft import Draft, cloned, draft_of, plan, query_of
 from jobs.cli import app
 from jobs.cli.launch import described
 
-_LAUNCH = typer.main.get_command(app).commands["launch"]  # type: ignore[attr-defined]
+_PROGRAM = typer.main.get_command(app)
+assert isinstance(_PROGRAM, TyperGroup)
+_LAUNCH = _PROGRAM.commands["launch"]
 _RATES = st.floats(1e-6, 1, exclude_min=True)
 _FACTORS = st.floats(1e-6, 1e6)
 _COUNTS = st.integers(1, 1000)

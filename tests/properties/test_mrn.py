@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -45,6 +47,12 @@ def dense_weights(alignment: Alignment, heads: Tensor) -> Tensor:
     return torch.from_numpy(alignment.matrix) @ heads
 
 
+def objective_of(prior: Prior, heads: Tensor) -> float:
+    objective = prior.objective(heads)
+    assert objective is not None
+    return float(objective)
+
+
 def covariances(prior: Prior) -> dict[str, Tensor]:
     """Dense and in float64, from what the prior itself keeps."""
     state = prior.state_dict()
@@ -69,7 +77,8 @@ def means(name: str, features: int) -> tuple[dict[str, float], float]:
 
 def dense_quadratic(alignment: Alignment, heads: Tensor, parts: dict[str, Tensor]) -> Tensor:
     vector = dense_weights(alignment, heads).flatten()
-    return vector @ torch.linalg.solve(kron3(parts), vector)
+    quadratic: Tensor = vector @ torch.linalg.solve(kron3(parts), vector)
+    return quadratic
 
 
 def dense_objective(name: str, alignment: Alignment, heads: Tensor, parts: dict[str, Tensor]) -> Tensor:
@@ -160,10 +169,10 @@ def test_map_updates_never_raise_the_objective(case: Case, learn: tuple[str, ...
     alignment, heads = problem(*case)
     heads = 10**scale * heads
     prior = make("map", alignment, heads.shape[1], learn)
-    before = float(prior.objective(heads))
+    before = objective_of(prior, heads)
     for _ in range(6):
         prior.update(heads)
-        after = float(prior.objective(heads))
+        after = objective_of(prior, heads)
         assert after <= before + 1e-9 * abs(before)
         before = after
 
@@ -288,12 +297,10 @@ def test_low_rank_equals_dense(seed: int, size: int, rank: int, diagonal: float)
     rng = np.random.default_rng(seed)
     covariance = LowRankCovariance(diagonal, torch.from_numpy(rng.standard_normal((size, rank))))
     rows, dense = torch.from_numpy(rng.standard_normal((3, size))), covariance.dense()
-    close = {"rtol": 1e-10, "atol": 1e-10}
-    torch.testing.assert_close(
-        covariance.inverse_inner(rows), rows @ torch.linalg.solve(dense, rows.T), **close
-    )
-    torch.testing.assert_close(covariance.logdet(), torch.logdet(dense), **close)
-    torch.testing.assert_close(covariance.inverse_trace(), torch.trace(torch.linalg.inv(dense)), **close)
+    close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-10)
+    close(covariance.inverse_inner(rows), rows @ torch.linalg.solve(dense, rows.T))
+    close(covariance.logdet(), torch.logdet(dense))
+    close(covariance.inverse_trace(), torch.trace(torch.linalg.inv(dense)))
 
 
 @settings(max_examples=40)
@@ -332,12 +339,12 @@ def test_correlation_of_a_zero_diagonal_is_zero_not_nan() -> None:
 
 @settings(max_examples=25)
 @given(problems, st.sampled_from(LEARNING), st.randoms(use_true_random=False))
-def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random: object) -> None:
+def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random: Random) -> None:
     """Tasks, labels and features in another order: the same covariances in that order, J as before."""
     alignment, heads = problem(*case)
     tasks, labels, _ = alignment.matrix.shape
     order = {
-        mode: torch.tensor(random.sample(range(size), size))  # type: ignore[attr-defined] # hypothesis' Random
+        mode: torch.tensor(random.sample(range(size), size))
         for mode, size in zip(MODES, (tasks, labels, heads.shape[1]), strict=True)
     }
     moved = Alignment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,11 +13,17 @@ from numpy.typing import NDArray
 
 from core.evaluation import randomisation_test, score_task, statistics
 from core.evaluation.scores import score_of_counts, sentence_counts
+from core.evaluation.statistics import Randomised
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.sampled_from(LABELS), max_size=8), min_size=1, max_size=6)
 SENTENCES, SEEDS, WORDS = 150, 4, 20
 EXPERIMENTS, ROUNDS = 400, 199
+
+
+def compared(a: NDArray[np.int64], b: NDArray[np.int64], **settings: int) -> Randomised:
+    """The test of two systems, their counts stacked over seeds: (seeds, sentences, 3) each."""
+    return randomisation_test(list(a), list(b), **settings)
 
 
 def systems(random: np.random.Generator, gain: float = 0.0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -43,7 +50,7 @@ def rejected(gain: float, *, jointly: bool) -> float:
         a, b = systems(random, gain)
         if not jointly:
             a, b = (one.reshape(1, -1, 3) for one in (a, b))
-        found += randomisation_test(a, b, rounds=ROUNDS, seed=int(random.integers(2**31))).p <= 0.05
+        found += compared(a, b, rounds=ROUNDS, seed=int(random.integers(2**31))).p <= 0.05
     return found / EXPERIMENTS
 
 
@@ -80,44 +87,44 @@ def test_p_is_that_of_all_exchanges() -> None:
         difference = np.mean(score_of_counts(a.sum(1)) - score_of_counts(b.sum(1)))
         extreme += abs(difference) >= abs(observed) - 1e-12
     assert 0 < extreme < 64
-    result = randomisation_test(one, other, rounds=20_000)
+    result = compared(one, other, rounds=20_000)
     assert result.difference == pytest.approx(observed)
     assert result.p == pytest.approx(extreme / 64, abs=0.012)
 
 
 def test_the_same_predictions_always_have_the_same_p() -> None:
     a, b = systems(np.random.default_rng(1), 0.05)
-    first = randomisation_test(a, b, rounds=999)
-    assert first == randomisation_test(a, b, rounds=999)
-    back = randomisation_test(b, a, rounds=999)
+    first = compared(a, b, rounds=999)
+    assert first == compared(a, b, rounds=999)
+    back = compared(b, a, rounds=999)
     assert (back.p, back.difference) == (first.p, -first.difference)
     assert 0 < first.p <= 1
 
 
 def test_rounds_are_added_up_over_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = systems(np.random.default_rng(2), 0.01)
-    whole = randomisation_test(a, b, rounds=4000).p
+    whole = compared(a, b, rounds=4000).p
     monkeypatch.setattr(statistics, "_AT_ONCE", SENTENCES * 64)
-    assert randomisation_test(a, b, rounds=4000).p == pytest.approx(whole, abs=0.04)
+    assert compared(a, b, rounds=4000).p == pytest.approx(whole, abs=0.04)
 
 
 def test_other_sentences_are_refused() -> None:
     a, b = systems(np.random.default_rng(1))
     with pytest.raises(ValueError, match="same sentences"):
-        randomisation_test(a, b[:, 1:])
+        compared(a, b[:, 1:])
     other = b.copy()
     other[..., 0] += 1
     with pytest.raises(ValueError, match="same sentences"):
-        randomisation_test(a, other)
+        compared(a, other)
     with pytest.raises(ValueError, match="cannot be paired"):
-        randomisation_test(a, b[:2])
+        compared(a, b[:2])
     with pytest.raises(ValueError, match="cannot be paired"):
         randomisation_test([], [])
 
 
 @given(rows, st.randoms(use_true_random=False))
-def test_counts_of_sentences_add_up_to_the_score(gold: list[list[str]], chance: object) -> None:
-    predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+def test_counts_of_sentences_add_up_to_the_score(gold: list[list[str]], chance: Random) -> None:
+    predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]
     for scheme, name in (("iob2", "f1_conll"), ("plain", "accuracy")):
         counts = sentence_counts(name, gold, predicted)
         assert counts.shape == (len(gold), 3)
@@ -129,11 +136,11 @@ def test_counts_of_sentences_add_up_to_the_score(gold: list[list[str]], chance: 
 
 
 @given(rows, st.randoms(use_true_random=False))
-def test_counts_of_what_seqeval_takes_for_spans(gold: list[list[str]], chance: object) -> None:
+def test_counts_of_what_seqeval_takes_for_spans(gold: list[list[str]], chance: Random) -> None:
     pytest.importorskip("seqeval.metrics")
     tags = {"O": "NN", "B-PER": "NNP", "I-PER": "VB", "B-LOC": "VBD", "I-LOC": "."}
     true = [[tags[label] for label in labels] for labels in gold]
-    guess = [[chance.choice(list(tags.values())) for _ in labels] for labels in gold]  # type: ignore[attr-defined]  # a Random
+    guess = [[chance.choice(list(tags.values())) for _ in labels] for labels in gold]
     counts = sentence_counts("seqeval_f1", true, guess)
     score = score_task("pos", "plain", true, guess, plain_score="seqeval_f1").score
     assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score)

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, Request
+from playwright.sync_api import Dialog, Page, Request
 
 from tests.journeys.browser import browser_page, browser_path, running_app
 from tests.pages.conftest import Open
@@ -58,8 +58,13 @@ def test_no_page_reads_a_name_as_markup(hostile: tuple[str, Filled]) -> None:
     address, filled = hostile
     asked: list[str] = []
     seen = {}
+
+    def refuse(dialog: Dialog) -> None:
+        dialog.dismiss()
+        pytest.fail("a page opened a dialog")
+
     with browser_page() as (page, elsewhere, errors):
-        page.on("dialog", lambda dialog: dialog.dismiss() or pytest.fail("a page opened a dialog"))
+        page.on("dialog", refuse)
         page.on("request", lambda request: asked.append(_path(request)))
         for name, query in _links(filled):
             page.goto(f"{address}/{name}?{query}")

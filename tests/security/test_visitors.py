@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from jobs.doctor import is_local, reachable_dashboards
 from tests.serving import Server, running_server
@@ -30,7 +31,7 @@ def _connects(server: Server, *, origin: str, host: str | None = None) -> bool:
             connect(
                 f"ws://{host or f'127.0.0.1:{server.port}'}{_STREAM}",
                 sock=own,
-                origin=origin,  # type: ignore[arg-type]
+                origin=Origin(origin),
                 proxy=None,
             ),
         ):

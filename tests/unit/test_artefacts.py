@@ -102,7 +102,8 @@ class TestHalfOnes:
     def test_the_list_goes_first(self, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """An upload that ends in the middle leaves no list, not the one of the former upload."""
         shared = Artefacts(str(place))
-        put, uploaded = shared._files.put_file, []
+        put = shared._files.put_file
+        uploaded: list[str] = []
 
         def fails_at_the_second(local: str, remote: str) -> None:
             if uploaded:

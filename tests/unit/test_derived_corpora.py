@@ -10,6 +10,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import Corpus, load, prepare, summarise
+from core.corpora.folder import read_folder
 from core.corpora.loading import placed_name
 from core.errors import CorpusError
 from core.recording.placed import placed
@@ -257,7 +258,6 @@ def test_a_corpus_is_read_once_for_many_runs(monkeypatch: pytest.MonkeyPatch, tm
         read.append(path)
         return read_folder(path, *rest)
 
-    read_folder = loading.read_folder
     monkeypatch.setattr(loading, "read_folder", noted)
     mine = folder(tmp_path / "mine")
     for seed in (1, 2):

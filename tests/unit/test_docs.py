@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from core.config import FIELD_HELP
 from core.config.docs import lines
@@ -15,7 +16,9 @@ from jobs.cli import app
 from jobs.run_filter import FIELDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-_COMMANDS = typer.main.get_command(app)
+_PROGRAM = typer.main.get_command(app)
+assert isinstance(_PROGRAM, TyperGroup)
+_COMMANDS = _PROGRAM.commands
 
 
 def _section(text: str, title: str) -> str:
@@ -24,12 +27,12 @@ def _section(text: str, title: str) -> str:
     return found[1] if found else ""
 
 
-@pytest.mark.parametrize("verb", sorted(_COMMANDS.commands))
+@pytest.mark.parametrize("verb", sorted(_COMMANDS))
 def test_every_verb_has_a_section_with_an_example_and_its_options(verb: str) -> None:
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     section, everywhere = _section(text, verb), text.split("## launch")[0]
     assert f"    mrnlab {verb}" in section
-    options = {option for parameter in _COMMANDS.commands[verb].params for option in parameter.opts}
+    options = {option for parameter in _COMMANDS[verb].params for option in parameter.opts}
     for option in options - {"--help"}:
         assert not option.startswith("--") or (
             f"`{option}" in section or f" {option}" in section or f"`{option}`" in everywhere
@@ -44,7 +47,7 @@ def test_every_field_of_a_filter_is_documented() -> None:
 
 def test_no_section_without_a_verb() -> None:
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE)) == set(_COMMANDS.commands)
+    assert set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE)) == set(_COMMANDS)
 
 
 def test_the_description_of_a_run_is_up_to_date() -> None:

@@ -22,7 +22,7 @@ from core.store import Owner, RunState, Store
 from jobs import doctor
 from jobs.cli import app
 from jobs.doctor import Finding, Severity, examine, of_store
-from jobs.engines.local import LocalEngine
+from jobs.engines.local import LocalEngine, gpu_count
 from tests.making import OWNER, claimed, config
 from tests.supervised import wait_for
 
@@ -135,14 +135,14 @@ class TestMachine:
         told_by.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-        doctor.gpu_count.cache_clear()
+        gpu_count.cache_clear()
         try:
             (found,) = doctor.check_gpus("2.13.0+cpu")
             assert "a build without CUDA" in found.message
             assert list(doctor.check_gpus("2.13.0+cu130")) == []
             assert doctor.gpus() == ["H200, 143771 MiB, 99 MiB free of memory"]
         finally:
-            doctor.gpu_count.cache_clear()
+            gpu_count.cache_clear()
 
     def test_little_disk(self, laboratory: Path) -> None:
         cache = laboratory / "cache" / "features"

@@ -66,7 +66,7 @@ def test_the_ten_together() -> None:
     # By hand: 13 gold spans, 13 predicted, 7 right; strictly 10 predicted, 5 right. 21 of 30 labels right.
     assert score.tokens == 30
     assert score.accuracy == pytest.approx(21 / 30)
-    assert (score.precision, score.recall) == (pytest.approx(7 / 13), pytest.approx(7 / 13))
+    assert (score.precision, score.recall) == pytest.approx((7 / 13, 7 / 13))
     assert score.f1_conll == pytest.approx(7 / 13)
     assert score.f1_strict == pytest.approx(10 / 23)
     assert (score.score_name, score.score) == ("f1_conll", score.f1_conll)
@@ -93,7 +93,7 @@ class TestPlain:
         # predicted N 0-2 | T 0, B 1. Only T is right: 1 of 3 predicted, 1 of 5 in gold.
         assert score.seqeval_f1 == pytest.approx(2 / 8)
         assert (score.score_name, score.score) == ("seqeval_f1", score.seqeval_f1)
-        assert (score.precision, score.recall) == (pytest.approx(1 / 3), pytest.approx(1 / 5))
+        assert (score.precision, score.recall) == pytest.approx((1 / 3, 1 / 5))
 
 
 @pytest.mark.parametrize("sentences", [[], [[]]])

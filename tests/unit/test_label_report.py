@@ -50,7 +50,7 @@ def test_spans_are_reported_as_by_seqeval(sentences: list[list[tuple[str, str]]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of labels that are never predicted
         expected = classification_report(gold, predicted, output_dict=True)
-    own = score.report | {f"{name} avg": row for name, row in averages(score).items()}
+    own = dict(score.report) | {f"{name} avg": row for name, row in averages(score).items()}
     assert set(own) == set(expected)
     compare(own, expected)
 
@@ -64,7 +64,7 @@ def test_plain_labels_are_reported_as_by_scikit_learn(sentences: list[list[tuple
     score = score_task("pos", "plain", gold, predicted, plain_score="seqeval_f1")
     flat = [list(chain.from_iterable(side)) for side in (gold, predicted)]
     expected = classification_report(*flat, output_dict=True, zero_division=0)
-    own = score.report | {f"{name} avg": row for name, row in averages(score).items()}
+    own = dict(score.report) | {f"{name} avg": row for name, row in averages(score).items()}
     micro = own.pop("micro avg")
     assert set(own) == set(expected) - {"accuracy"}
     compare(own, expected)

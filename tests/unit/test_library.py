@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +127,7 @@ def test_a_run_in_a_laboratory_is_like_a_workers(
     runs = lab.runs()
     assert list(runs.index) == [2, 1]
     assert runs.loc[1, "tasks"] == "pos,ner"
-    assert runs.loc[1, "dev_score"] == pytest.approx(ours.scores().loc["dev", "score"].mean())
+    assert runs.loc[1, "dev_score"] == pytest.approx(ours.scores().loc[["dev"], "score"].mean())
     assert set(lab.metrics([1, 2])["run"]) == {1, 2}
     assert len(lab.scores([1])) * 2 == len(lab.scores())
 
@@ -190,12 +191,13 @@ def test_bad_input_is_told_in_one_sentence(laboratory: Path) -> None:
     with pytest.raises(StoreError, match="database URL"):
         core.Laboratory("nothing")
     run = core.train(toy_config(laboratory, epochs=1), lab=lab, progress=False)
-    for wrong in (
+    wrong_calls: tuple[Callable[[], object], ...] = (
         lambda: run.relations(),  # MTL has none
         lambda: run.relations("tasks"),
         lambda: run.predictions("train"),
         lambda: run.report("train"),
-    ):
+    )
+    for wrong in wrong_calls:
         with pytest.raises(core.MRNLabError):
             wrong()
     (queued,) = lab.store.add_runs([run.config])

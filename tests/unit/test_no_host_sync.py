@@ -97,7 +97,7 @@ STEPS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", STEPS)
 def test_steps_do_not_wait(kind: str, tmp_path: Path) -> None:
     """Without dropout, for its masks are drawn otherwise on a processor than on a device."""
-    values = {
+    values: dict[str, Any] = {
         "paradigm": "mtl",
         "dropout": 0.0,
         "device": "cpu",

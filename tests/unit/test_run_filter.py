@@ -19,11 +19,11 @@ def runs() -> list[Run]:
     """Five runs, a day apart; the last one is archived."""
     clock = Clock(datetime(2026, 11, 1, 12, tzinfo=UTC).timestamp())
     store = Store.open("sqlite://", clock=clock)
-    one = claimed(store, **{"lambda": 0.01}, encoder="bert-base-cased")
+    one = claimed(store, lambda_=0.01, encoder="bert-base-cased")
     clock.now += 600
     store.finish(one, RunState.SUCCEEDED, owner=OWNER)
     clock.now += DAY
-    two = claimed(store, **{"lambda": 0.1}, seed=2)
+    two = claimed(store, lambda_=0.1, seed=2)
     store.finish(two, RunState.FAILED, error=ErrorInfo("OutOfMemoryError", "CUDA out of memory.", ""))
     clock.now += DAY
     store.add_runs([config(paradigm="mtl", corpus="/data/My Corpus")], sweep="Try it, 2026-11-03")

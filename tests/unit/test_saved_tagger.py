@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ from core.models.tagger import Heads, MultiTaskTagger
 from core.tagging import TaggedSentence, tag_in_parts
 from tests.tiny import WORDS, tiny_bert
 
-TASKS = [
+TASKS: list[dict[str, Any]] = [
     {"name": "pos", "scheme": "plain", "labels": ["NN", "VB", "DT"]},
     {"name": "ner", "scheme": "iob2", "labels": ["O", "B-PER"]},
 ]
@@ -36,7 +38,7 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> SavedTagger:
     return SavedTagger(config, TASKS, MultiTaskTagger(encoder, heads).eval(), load_tokenizer(folder))
 
 
-def plainly(tagger: SavedTagger, sentences: list[list[str]]) -> list[list[torch.Tensor]]:
+def plainly(tagger: SavedTagger, sentences: list[list[str]]) -> list[torch.Tensor]:
     """Each task's probabilities (N, C), window by window and of all subwords."""
     text = encode(sentences, tagger.tokenizer, tagger.config.max_length)
     blank = np.zeros((len(text.firsts), 0), dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 from hypothesis import given
@@ -49,8 +50,8 @@ def sentences(draw: st.DrawFn) -> list[Sentence]:
 
 
 @given(sentences(), st.randoms(use_true_random=False), st.sampled_from(["accuracy", "seqeval_f1"]))
-def test_scores_are_those_of_the_labels(given: list[Sentence], chance: object, plain: str) -> None:
-    words = [chance.randrange(3) for one in given for _ in one.tokens]  # type: ignore[attr-defined]  # a Random
+def test_scores_are_those_of_the_labels(given: list[Sentence], chance: Random, plain: str) -> None:
+    words = [chance.randrange(3) for one in given for _ in one.tokens]
     numbers = np.array([words, [0] * len(words), words], dtype=np.int64).T
     predicted = Predicted(numbers, np.zeros(3))
     config = RunConfig.build(corpus="demo", tasks="pos,ner", pos_score=plain)

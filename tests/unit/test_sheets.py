@@ -76,7 +76,7 @@ def test_only_what_holds_is_bold(bold: bool) -> None:
 
 
 def test_csv_reads_back() -> None:
-    records = [{"name": NASTY, "mean": 0.5}, {"name": 'a, "b"\nc', "mean": None}]
+    records: list[dict[str, object]] = [{"name": NASTY, "mean": 0.5}, {"name": 'a, "b"\nc', "mean": None}]
     read = list(csv.DictReader(io.StringIO(csv_text(["name", "mean"], records))))
     assert [row["name"] for row in read] == [NASTY, 'a, "b"\nc']
     assert [row["mean"] for row in read] == ["0.5", ""]

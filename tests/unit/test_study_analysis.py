@@ -54,8 +54,8 @@ class TestAnalysis:
         mrn = analysed().outcome("mrn")
         assert (mrn.chosen, mrn.failed) == ("λ=0.1", 0)
         assert mrn.dev is not None
-        assert (mrn.dev.mean, mrn.dev.n) == (pytest.approx(0.71), 3)
-        assert (mrn.scores["pos"].mean, mrn.scores["pos"].sd) == (pytest.approx(0.82), pytest.approx(0.01))
+        assert (mrn.dev.mean, mrn.dev.n) == pytest.approx((0.71, 3))
+        assert (mrn.scores["pos"].mean, mrn.scores["pos"].sd) == pytest.approx((0.82, 0.01))
         assert mrn.by_seed[MEAN] == {seed: pytest.approx(sum(TEST["mrn"][seed]) / 2) for seed in (1, 2, 3)}
         assert mrn.scores[MEAN].n == 3
 
@@ -73,7 +73,7 @@ class TestAnalysis:
         assert found.outcome("mtl").learned is None
         learned = found.outcome("mrn").learned
         assert learned is not None
-        assert (learned.mean, learned.n) == (pytest.approx(0.4), 3)
+        assert (learned.mean, learned.n) == pytest.approx((0.4, 3))
 
     def test_differences(self) -> None:
         result = analysed()
@@ -84,6 +84,7 @@ class TestAnalysis:
         assert on_ner.paired.p == pytest.approx(0.03509, abs=1e-5)
         assert on_ner.paired.low == pytest.approx(0.03 - 0.024841, abs=1e-5)
         assert on_ner.p_holm == pytest.approx(2 * 0.03509, abs=2e-5)  # the smaller of two
+        assert on_ner.paired.low is not None
         assert on_ner.paired.low > 0
         assert on_ner.verdict == NOT_SHOWN  # the interval alone leaves zero out, the corrected p does not
         alone = analysed(settings=(replace(setting(), families=("mtl", "mrn")),)).outcome("mrn")

@@ -78,7 +78,7 @@ def probabilities(folder: Path, words: list[str]) -> torch.Tensor:
     model = AutoModelForTokenClassification.from_pretrained(folder).eval()
     inputs = tokenizer(words, is_split_into_words=True, return_tensors="pt")
     with torch.inference_mode():
-        logits = model(**inputs).logits[0]
+        logits: torch.Tensor = model(**inputs).logits[0]
     owners = inputs.word_ids()
     return logits[[owners.index(word) for word in range(len(words))]].softmax(dim=1)
 

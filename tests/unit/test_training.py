@@ -74,6 +74,7 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
     results = {result.split: result for result in _of(events, SplitResult)}
     assert set(results) == {"dev", "test"}
     # What is stored of dev is the best epoch's figure, to the last digit.
+    assert outcome.best_epoch is not None
     chosen = _of(events, EpochMetrics)[outcome.best_epoch - 1]
     for task_score in results["dev"].scores:
         assert chosen.values[task_score.task, "score"] == task_score.score
@@ -205,24 +206,22 @@ def test_a_stop_is_heard_while_features_are_computed(
     assert not _of(again, Note)
 
 
-def test_a_loss_that_is_not_a_number_names_step_and_task(encoder: str, tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_names_step_and_task(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = _config(encoder, lr_heads=1.0, lr_encoder=1.0, paradigm="mtl", epochs=20)
     sentences = _corpus()
     events: list[Event] = []
-    setup = trainer.set_up
 
     def poisoned(config: RunConfig, corpus: Corpus) -> Any:
-        run = setup(config, corpus)
+        run = set_up(config, corpus)
         with torch.no_grad():  # the head of ner alone
             run.model.heads.weight[run.model.heads.slices[1]] = math.inf
         return run
 
-    trainer.set_up = poisoned
-    try:
-        with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
-            train(config, sentences, sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
-    finally:
-        trainer.set_up = setup
+    monkeypatch.setattr(trainer, "set_up", poisoned)
+    with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
+        train(config, sentences, sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
     (bad,) = _of(events, StepMetrics)[:1]
     assert not math.isfinite(bad.values["ner", "loss"])
     assert math.isfinite(bad.values["pos", "loss"])

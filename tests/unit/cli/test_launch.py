@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -87,7 +88,7 @@ class TestLaunch:
 class TestWaiting:
     def test_follows_runs_to_their_end(self, lab: Laboratory, capsys: pytest.CaptureFixture[str]) -> None:
         first, second = claimed(lab.store), claimed(lab.store)
-        steps = iter(
+        steps: Iterator[Callable[[], object]] = iter(
             [
                 lambda: lab.store.set_progress(first, 5, 1.0, 20),
                 lambda: lab.store.finish(first, RunState.SUCCEEDED),

@@ -56,7 +56,11 @@ class TestResults:
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
 
     def test_published_figures_stand_beside_what_was_trained_as_there(self, lab: Laboratory) -> None:
-        same = {"corpus": "conll2003", "tasks": ("pos", "chunk", "ner"), "pos_score": "seqeval_f1"}
+        same: dict[str, Any] = {
+            "corpus": "conll2003",
+            "tasks": ("pos", "chunk", "ner"),
+            "pos_score": "seqeval_f1",
+        }
         same |= {"paradigm": "mtl", "encoder": "bert-base-cased"}
         for training in ("full", "frozen"):
             run_id = claimed(lab.store, **same, encoder_training=training)
