@@ -38,6 +38,9 @@ class Given:
     def read(self) -> Memory:
         return Memory(self.total, self.total - self.others, held=self.before, peak=self.peak)
 
+    def most(self) -> int:
+        return self.peak
+
 
 def _message(gauge: Given | None, batch_size: int, *, trained_mb: int = 0, stepped: bool = True) -> str:
     """What is said of a step that finds no memory, 1 GB being asked for at the end."""
