@@ -31,6 +31,9 @@ from jobs.worker.logs import set_up_logging
 
 # How long the dispatcher waits between two looks at the store.
 _LOOK_S = 1.0
+# Ray gives a process that ends a task the next task that it has, and its imports are paid for already. So it
+# has one run more of each kind than it can train.
+_AHEAD = 1
 _MAINTAIN_EVERY_S = 5.0
 # A task that could not reach the store says nothing about its run: others may try after this time.
 _HOLD_S = 10.0
@@ -314,21 +317,29 @@ class Dispatcher:
             return "Every machine of the cluster is set to take no runs."
         return sqlite_problem(self._url, cluster.nodes)
 
-    def _hand_over(self, queue: list[Run], cluster: _Cluster) -> None:
-        """Make tasks of the first runs, as many as the cluster has place for: Ray knows no priorities.
-
-        A task whose run was stopped, or whose queue was paused, claims nothing when it starts, and ends.
-        """
+    def _room(self, queue: list[Run], cluster: _Cluster) -> dict[str, int]:
+        """How many more runs of each kind the cluster has place for beside those that it trains."""
+        waiting = {run.id for run in queue}
         room = {kind: int(has / cluster.each[kind]) for kind, has in cluster.has.items()}
-        for task in self._tasks.values():
-            room[task.kind] -= 1
+        for run_id, task in self._tasks.items():
+            room[task.kind] -= run_id not in waiting
+        return room
+
+    def _hand_over(self, queue: list[Run], cluster: _Cluster) -> None:
+        """Make tasks of the first runs of the queue, as many as the cluster has place for and `_AHEAD` more.
+
+        Ray knows no priorities: the task of a run that is not among them any more, or that asks for a GPU
+        where the cluster has none now, is cancelled. One that starts at this moment is resumed in its turn.
+        """
+        room = self._room(queue, cluster)
         for run in queue:
-            kind, waiting = cluster.kind(run), self._tasks.get(run.id)
-            if waiting is not None and waiting.kind != kind:
-                ray.cancel(waiting.ref)  # it asks for a GPU, and the cluster has none any more
-            elif waiting is None and room[kind] > 0:
-                room[kind] -= 1
+            kind, task = cluster.kind(run), self._tasks.get(run.id)
+            wanted = bool(cluster.has[kind]) and room[kind] > -_AHEAD
+            room[kind] -= wanted
+            if task is None and wanted:
                 self._tasks[run.id] = _Task(self._submit(run, kind, cluster), kind)
+            elif task is not None and not (wanted and task.kind == kind):
+                ray.cancel(task.ref)
 
     def _submit(self, run: Run, kind: str, cluster: _Cluster) -> Any:
         drained = self._store.drained()
@@ -345,11 +356,13 @@ class Dispatcher:
     def _tell(self, queue: list[Run], cluster: _Cluster, held: str | None) -> None:
         """Write to the store why runs wait."""
         reasons: dict[int, str | None] = {}
+        room = self._room(queue, cluster)
         for run in queue:
             kind = cluster.kind(run)
             if held is not None:
                 reason = held or None
-            elif run.id in self._tasks and cluster.has[kind]:
+            elif run.id in self._tasks and cluster.has[kind] and room[kind] > 0:
+                room[kind] -= 1
                 reason = "The cluster has it and starts it."
             else:
                 reason = cluster.why_waiting(kind, run.waiting_for)

@@ -51,7 +51,10 @@ def make_config(corpus: str, seed: int) -> RunConfig:
 @contextlib.contextmanager
 def fresh_engine() -> Iterator[tuple[Store, LocalEngine]]:
     """An empty store in a temporary laboratory; its workers end with the block."""
-    with laboratory(MRNLAB_SLOTS="1", HF_HUB_OFFLINE="1"), supervised("jobs.worker.loop") as made:
+    with (
+        laboratory(MRNLAB_SLOTS="1", MRNLAB_LINGER_S="300", HF_HUB_OFFLINE="1"),
+        supervised("jobs.worker.loop") as made,
+    ):
         yield made
 
 
