@@ -10,6 +10,7 @@ import streamlit as st
 from core.evaluation.costs import COST_NOTE
 from core.studies.published import CITATION, Published
 from core.wording import p_text, percent, plural, points
+from dashboard.compare.charts import forest_chart
 from dashboard.compare.scope import Scope, predictions_needed, sentence_tests
 from dashboard.compare.views import (
     ALONE,
@@ -30,7 +31,6 @@ from dashboard.compare.views import (
 )
 from dashboard.components.charts import chart
 from dashboard.shared import resources
-from dashboard.shared.charts import forest_chart
 from dashboard.shared.downloads import copy_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours

@@ -1,18 +1,20 @@
-"""The figures of Compare: mistakes, scores by seed."""
+"""The figures of Compare: forest plots, mistakes, scores by seed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
+from core.studies.analysis import RARE
 from core.wording import signed_points
 from dashboard.compare.closer_views import Matrix
-from dashboard.shared.charts import axis, figure, wrapped
+from dashboard.compare.views import Forest
+from dashboard.shared.charts import axis, figure
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, DIVERGING, MUTED, TEXT
 from jobs.results import ResultTable
@@ -105,3 +107,72 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:
     chart.update_xaxes(_names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65)))
     chart.update_yaxes(axis("percent", tickformat=".1f", nticks=6))
     return chart
+
+
+_LEGEND = 30
+# Longer names are set on two lines.
+_LONG = 32
+
+
+def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
+    """Differences with 95% intervals: a row per family, in it a mark per target, filled if shown."""
+    per_family = len(view.targets)
+    height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
+    chart = figure(
+        height,
+        margin={"l": 8, "r": 16, "t": _LEGEND, "b": 44},
+        showlegend=per_family > 1,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    chart.add_vline(x=0, line={"color": MUTED, "width": 1})
+    for place, target in enumerate(view.targets):
+        offset = 0.7 * ((place + 0.5) / per_family - 0.5)
+        _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
+    chart.update_xaxes(axis(f"Difference to {plotly_text(view.reference)}, points", tickformat="~g"))
+    chart.update_yaxes(
+        axis(
+            showgrid=False,
+            tickmode="array",
+            tickvals=list(range(len(view.families))),
+            ticktext=[wrapped(title) for title in view.families],
+            range=(len(view.families) - 0.5, -0.5),
+        ),
+        tickfont={"size": 13, "color": TEXT},
+    )
+    for line in range(1, len(view.families)):
+        chart.add_hline(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
+    return chart
+
+
+def wrapped(title: str) -> str:
+    """A configuration's name; a long one on two lines of similar length."""
+    parts = title.split(" · ")
+    if len(title) <= _LONG or len(parts) < 2:
+        return plotly_text(title)
+    halves = [(" · ".join(parts[:place]), " · ".join(parts[place:])) for place in range(1, len(parts))]
+    first, second = min(halves, key=lambda pair: abs(len(pair[0]) - len(pair[1])))
+    return f"{plotly_text(first)}<br>{plotly_text(second)}"
+
+
+def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:
+    marks = [mark for mark in view.marks if mark.target == target]
+    shape = "diamond" if target == RARE else "circle"
+    symbols = [shape if mark.shown else f"{shape}-open" for mark in marks]
+    chart.add_scatter(
+        x=[mark.points for mark in marks],
+        y=[mark.row + offset for mark in marks],
+        name=plotly_text(target),
+        mode="markers",
+        marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [0.0 if mark.high is None else mark.high - mark.points for mark in marks],
+            "arrayminus": [0.0 if mark.low is None else mark.points - mark.low for mark in marks],
+            "color": colour,
+            "thickness": 1.6,
+            "width": 0,
+        },
+        text=[plotly_text(mark.told) for mark in marks],
+        hovertemplate="%{text}<extra></extra>",
+    )

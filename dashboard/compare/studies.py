@@ -15,6 +15,7 @@ from core.studies import STUDIES, Study
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Cell, Outcome, Result, TableView, table_view
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
 from core.wording import p_text, percent, plural, signed_points
+from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import (
     failures,
     has_scores,
@@ -25,7 +26,6 @@ from dashboard.compare.views import (
 )
 from dashboard.components.charts import chart
 from dashboard.shared import resources
-from dashboard.shared.charts import forest_chart
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import colours

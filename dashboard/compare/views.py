@@ -16,7 +16,6 @@ from core.evaluation.statistics import PairedDifference, holm, significant
 from core.studies import analysis
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Result
 from core.wording import all_of, p_text, plural, signed_points
-from dashboard.shared.charts import Forest, Mark
 from jobs.naming import confounds
 from jobs.results import ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
@@ -270,6 +269,31 @@ def sharing_sentence(steps: Sequence[Step], quoted: Callable[[str], str] = str) 
                 parts.append(f"{verb} {all_of(tasks)}")
         sentences.append(f"{step.title} {' and '.join(parts) or 'shows no difference'}")
     return "; ".join(sentences) + "."
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One difference in a forest plot, in points: the row of its family, its target, its interval, the text
+    under the pointer, and whether the corrected p shows a difference.
+    """
+
+    row: int
+    target: str
+    points: float
+    low: float | None
+    high: float | None
+    told: str
+    shown: bool
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Differences to one reference: `families` are the rows, top first, `targets` the tasks and means."""
+
+    families: tuple[str, ...]
+    targets: tuple[str, ...]
+    reference: str
+    marks: tuple[Mark, ...]
 
 
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:

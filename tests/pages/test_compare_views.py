@@ -13,7 +13,7 @@ from core.evaluation import Randomised, holm
 from core.evaluation.scores import Report
 from core.store import Store
 from core.store.records import Run, StoredScore
-from dashboard.compare.charts import seeds_chart
+from dashboard.compare.charts import forest_chart, seeds_chart
 from dashboard.compare.closer_views import counted
 from dashboard.compare.closer_views import tested as over_sentences
 from dashboard.compare.views import (
@@ -33,7 +33,6 @@ from dashboard.compare.views import (
     sharing_sentence,
     with_sentences,
 )
-from dashboard.shared.charts import forest_chart
 from jobs.naming import confounds
 from jobs.results import ResultTable, tabulate
 from jobs.results import settings as by_setting

@@ -17,8 +17,8 @@ from core.studies import STUDIES, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
+from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import failures, has_scores, study_answer, study_forest
-from dashboard.shared.charts import forest_chart
 from dashboard.theme import TEXT, colours
 from jobs.studies import follow, laid_out, sweep_name
 from tests.making import run_facts
