@@ -24,7 +24,7 @@ README = ROOT / "README.md"
 KEYS = {
     "curves": "band_ms naive_ms",
     "evaluation": "evaluation_share_of_epoch",
-    "mrn_step": "update_speedup",
+    "mrn_step": "update_speedup mrn_over_mtl",
     "pages": "runs points open_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
