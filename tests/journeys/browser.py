@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, Route, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, ViewportSize, expect, sync_playwright
 
 from core.store import ACTIVE, Store
 from tests.patience import PATIENCE_MS, PATIENCE_S
@@ -40,6 +41,8 @@ _OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # Nothing leaves this machine: no other name or address can be found.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
 
 
@@ -127,27 +130,25 @@ def browser_page(
 ) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page of the real browser, with the addresses it asked for elsewhere and the errors it threw.
 
-    Of that running browser, with nothing kept of its other pages, or of one of its own. A request to any
-    other machine is noted and refused: nothing leaves this one.
+    Of that running browser, whose pages share what was downloaded, or of one of its own.
     """
     elsewhere: list[str] = []
     errors: list[str] = []
 
-    def guard(route: Route) -> None:
-        if route.request.url.startswith(("http://127.0.0.1", "http://localhost")):
-            route.continue_()
-        else:
-            elsewhere.append(route.request.url)
-            route.abort()
+    def note(request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https") and address.hostname not in ("127.0.0.1", "localhost"):
+            elsewhere.append(request.url)
 
     with contextlib.ExitStack() as stack:
         program = program or stack.enter_context(chromium())
-        context = program.new_context(viewport=VIEWPORT, color_scheme="dark" if dark else "light")
-        stack.callback(context.close)
-        context.route("**/*", guard)
-        page = context.new_page()
+        context = program.contexts[0] if program.contexts else program.new_context(viewport=VIEWPORT)
+        stack.callback(context.clear_cookies)
+        page = stack.enter_context(contextlib.closing(context.new_page()))
+        page.emulate_media(color_scheme="dark" if dark else "light")
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
+        page.on("request", note)
         page.on("pageerror", lambda error: errors.append(str(error)))
         try:
             yield page, elsewhere, errors
