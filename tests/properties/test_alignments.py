@@ -132,6 +132,24 @@ def test_an_alignment_is_its_definition(name: str, file: Path, case: Case) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=10)
+@given(case=cases(), seed=st.integers(0, 1000))
+def test_an_alignment_is_linear_and_its_adjoint_is_the_transpose(
+    name: str, file: Path, case: Case, seed: int
+) -> None:
+    matrix = torch.from_numpy(aligned(name, case, file).matrix)
+    stream = torch.Generator().manual_seed(seed)
+    first, second = torch.randn(2, matrix.shape[2], 3, dtype=torch.float64, generator=stream)
+    torch.testing.assert_close(
+        matrix @ (2.5 * first - 0.5 * second), 2.5 * (matrix @ first) - 0.5 * (matrix @ second)
+    )
+    weights = torch.randn(*matrix.shape[:2], 3, dtype=torch.float64, generator=stream)
+    heads = first.requires_grad_()
+    (gradient,) = torch.autograd.grad(((matrix @ heads) * weights).sum(), heads)
+    torch.testing.assert_close(gradient, torch.einsum("tcr,tcd->rd", matrix, weights))
+
+
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40)
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_relations_arise_within_groups_of_tasks_and_only_there(

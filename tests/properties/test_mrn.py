@@ -380,3 +380,10 @@ def test_disjoint_rows_never_relate_tasks(name: str) -> None:
     owner = np.repeat([0, 1, 2], [3, 2, 4])
     between = owner[:, None] != owner[None, :]
     np.testing.assert_allclose(relations.correlation("label")[between], 0, atol=1e-6)
+
+
+def test_a_low_rank_covariance_refuses_what_is_none() -> None:
+    with pytest.raises(ValueError, match="positive, not 0"):
+        LowRankCovariance(0.0, torch.zeros(3, 1))
+    with pytest.raises(ValueError, match=r"\(D, r\), not \(3,\)"):
+        LowRankCovariance(1.0, torch.zeros(3))

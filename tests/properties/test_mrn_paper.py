@@ -79,3 +79,14 @@ def test_objective_is_the_penalty_less_the_log_determinants() -> None:
         precision = state[f"precision_{mode}"].double()
         expected = expected - weights.numel() / len(precision) * torch.logdet(precision)
     torch.testing.assert_close(prior.objective(heads.float()), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_gradient_of_the_penalty_is_right() -> None:
+    alignment, heads = problem(2, (2, 3), 4)
+    prior = make_prior("paper", alignment, PriorSettings(4, 0.5, 3.0), CPU)
+    prior.update(heads.float())
+    rows = heads.float().requires_grad_()
+    (gradient,) = torch.autograd.grad(prior.penalty(rows), rows)
+    step = 1e-2 * torch.ones_like(rows)
+    change = prior.penalty(rows + step) - prior.penalty(rows - step)
+    torch.testing.assert_close(change / 2, (gradient * step).sum(), rtol=1e-3, atol=1e-4)

@@ -120,6 +120,9 @@ def test_other_sentences_are_refused() -> None:
         compared(a, b[:2])
     with pytest.raises(ValueError, match="cannot be paired"):
         randomisation_test([], [])
+    with pytest.raises(ValueError, match="lengths"):
+        sentence_counts("accuracy", [["A", "B"]], [["A"]])
+    assert compared(a, a, rounds=99).p == 1
 
 
 @given(rows, st.randoms(use_true_random=False))

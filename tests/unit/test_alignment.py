@@ -55,6 +55,8 @@ def test_the_evidence_names_pairs_or_ranges() -> None:
         "4 pairs of tasks share 0% to 100% of their words and, by label name, under 0.1% to 12.5%"
         in choose([*two, *two])[1]
     )
+    alike = [Overlap(("a", "b"), 1.0, 0.0), Overlap(("a", "c"), 1.0, 0.0)]
+    assert "the 2 pairs of tasks share 100% of their words and, by label name, 0% of" in choose(alike)[1]
 
 
 def test_indicator_correlation_is_that_of_the_one_hot_columns() -> None:

@@ -53,3 +53,17 @@ def test_states_and_gradients_are_those_of_torch(lengths: tuple[int, ...]) -> No
     for name, weight in encoder.named_parameters():
         torch.testing.assert_close(weight.grad, right[name], rtol=0, atol=1e-5, msg=name)
     torch.testing.assert_close(encoder.words(given), encoder(given).flatten(0, 1)[given.rows])
+
+
+def test_gradients_are_those_of_small_differences() -> None:
+    given = batch((3, 1, 2))
+    encoder = BiLSTM(Table(3, 3, 2), 2).double()
+    weights = dict(encoder.named_parameters())
+
+    def words(*values: Tensor) -> Tensor:
+        states: Tensor = torch.func.functional_call(
+            encoder, dict(zip(weights, values, strict=True)), (given,)
+        )
+        return states[0]
+
+    assert torch.autograd.gradcheck(words, tuple(weights.values()))

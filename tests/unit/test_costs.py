@@ -80,6 +80,13 @@ class TestConfigurations:
         slower = dataclasses.replace(ner, seconds=8.0, memory=9)
         assert cost_of([[pos, ner], [pos, slower]]) == Cost(202, 182, 9, 8.0, ("cpu",), models=2)
 
+    def test_what_is_not_known_is_left_out(self) -> None:
+        pos = Cost(100, 90, 5, 2.0, ("cpu",))
+        assert cost_of([[pos, None], [pos, pos], [pos]]) == Cost(200, 180, 5, 4.0, ("cpu",), models=2)
+        assert cost_of([[pos, None]]) is cost_of([]) is None
+        unknown = dataclasses.replace(pos, memory=None, devices=("cuda",))
+        assert cost_of([[pos, unknown]]) == Cost(200, 180, None, 4.0, ("cpu", "cuda"), models=2)
+
     def test_in_words(self) -> None:
         assert cost_told(None) == ("–", "–", "–", "–")
         cost = Cost(325_400_000, 7_800, 3 * 2**29, 130.0, ("cuda",), models=3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.config import RunConfig
+from core.config import PRESETS, RunConfig
 from core.errors import ConfigError
 from core.evaluation.costs import Cost
 from core.studies import Study, load_study, may_change_encoder
@@ -45,6 +45,16 @@ class TestPlan:
             "table2": 35, "table2-bilstm": 25, "table2-roberta": 35,
             "table3-5": 25, "table3-10": 25, "table3-5-one-draw": 25, "table3-10-one-draw": 25,
         }  # fmt: skip
+
+    def test_every_run_has_the_presets_values(self) -> None:
+        """But for what a table is about, and how λ is chosen where there are no dev sentences."""
+        of_the_table = {"encoder", "lambda", "alignment", "fraction", "select_by", "dev_sentences"}
+        fixed = {name: value for name, value in PRESETS["dissertation"].items() if name not in of_the_table}
+        for one in listing():
+            values = one.run.values()
+            assert {name: values[name] for name in fixed} == {
+                name: None if values[name] is None else value for name, value in fixed.items()
+            }
 
     def test_where_there_are_no_dev_sentences_lambda_is_chosen_by_runs_that_hold_some_out(self) -> None:
         for one in listing():

@@ -42,6 +42,7 @@ def test_nothing_is_dropped_where_nothing_should_be() -> None:
     assert Dropout(0.5).eval()(values) is values
     assert dropout(values[:0], 0.5).shape == (0, 5)
     assert dropout(values, 1.0).abs().sum() == 0
+    assert dropout(values.bfloat16().t(), 0.5).dtype == torch.bfloat16
 
 
 def test_the_state_of_torchs_generator_says_what_is_dropped() -> None:

@@ -46,6 +46,7 @@ class TestPairedDifference:
         assert both == more
         assert both is not None
         assert both.n == 2
+        assert paired_difference({1: 0.5}, {2: 0.5}) is None
 
     def test_one_common_seed_proves_nothing(self) -> None:
         found = paired_difference({1: 0.75}, {1: 0.5})

@@ -134,6 +134,11 @@ def test_what_the_run_does_not_have_is_left_out_and_told() -> None:
     assert "Labels of chunk there are O, B-NP, I-NP." in absent
 
 
+def test_tasks_that_share_no_general_label_are_told_of() -> None:
+    fitted = fit(mapping("task,label,general\nner,B-PER,NP\n"), TASKS, LABELS)
+    assert "no relation between tasks can be learned" in fitted.notes[-1]
+
+
 def test_a_file_of_which_no_row_applies_is_refused() -> None:
     with pytest.raises(ConfigError, match="no row, from row 2 on, names a task and a label") as error:
         fit(mapping("task,label,general\nner,B-LOC,LOC\npos,NN,N\n"), TASKS, LABELS)

@@ -22,7 +22,7 @@ from transformers import (
 
 from core.encoding.batches import IGNORED, Batch
 from core.models.encoders import Transformer
-from core.models.encoders.fast_bert import packs
+from core.models.encoders.fast_bert import Places, packs
 from core.models.tagger import Heads, MultiTaskTagger
 
 SIZES: dict[str, Any] = {
@@ -212,3 +212,17 @@ def test_a_tagger_learns_as_the_plain_loop_does() -> None:
         assert own.keys() == right.keys()
         for weight, gradient in right.items():
             torch.testing.assert_close(own[weight], gradient, rtol=0, atol=1e-5, msg=weight)
+
+
+@pytest.mark.parametrize("size", [3, 7])
+def test_scatter_and_gather_are_each_other_s_adjoint(size: int) -> None:
+    """With every place taken, and with places that hold no row."""
+    at = torch.tensor([2, 0, 1])
+    places = Places(at, size)
+    rows, everywhere = torch.randn(3, 2, requires_grad=True), torch.randn(size, 2, requires_grad=True)
+    scattered, gathered = places.scatter(rows), places.gather(everywhere)
+    assert torch.equal(scattered[at], rows)
+    assert torch.equal(gathered, everywhere[at])
+    towards = torch.zeros(size, 2).index_copy(0, at, torch.randn(3, 2))
+    assert torch.equal(torch.autograd.grad((scattered * towards).sum(), rows)[0], towards[at])
+    assert torch.equal(torch.autograd.grad((gathered * towards[at]).sum(), everywhere)[0], towards)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.config import RunConfig
-from core.studies.published import ABOVE, BELOW, PUBLISHED, WITHIN, Published, matching
+from core.studies.published import ABOVE, BELOW, PUBLISHED, TABLES, WITHIN, Published, matching
 
 _PAPER = Path(__file__).resolve().parents[3] / "shared" / "spec" / "published-results.md"
 
@@ -35,6 +35,15 @@ def cell(table: int, encoder: str, paradigm: str, task: str, fraction: float = 1
         == (table, encoder, paradigm, task, fraction)
     ]
     return found.mean, found.sd
+
+
+def test_the_tables_are_complete() -> None:
+    assert [len(table.cells()) for table in TABLES] == [8 * 3, 8 * 2, 4, 4]
+    assert cell(1, "bert-base-cased", "mrn", "ner") == (90.82, 0.11)
+    assert cell(2, "roberta-base", "mrn", "chunk") == (96.85, 0.04)
+    assert cell(3, "bert-base-cased", "mrn", "pos-2000", 0.1) == (96.57, 0.08)
+    assert [row.scores["ner"] for row in TABLES[0].reported] == [90.10, 91.80]
+    assert [row.scores["chunk"] for row in TABLES[1].reported] == [94.46, 95.92, 96.35, 96.72, 96.81]
 
 
 def test_every_figure_is_the_one_that_was_noted_from_the_paper() -> None:

@@ -5,6 +5,7 @@ The table names where each value stands: a section of the text, or the file of t
 
 from __future__ import annotations
 
+import json
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import get_scheduler
 
 from core.checkpoints import Checkpoint
 from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import load, prepare
 from core.corpora.types import Corpus, Sentence, Task
-from core.encoding.batches import Batches
+from core.encoding.batches import Batch, Batches, EpochOrder
 from core.models.tagger import Heads
 from core.mrn.priors import paper
-from core.records import EpochMetrics, Event, Note, SplitResult
+from core.records import TOTAL, EpochMetrics, Event, Note, SplitResult, StepMetrics
 from core.training.setup import make_optimiser, set_up, snapshot_steps, update_steps
 from core.training.trainer import train
+from tests.benchmarks import _published as program
 from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
@@ -169,6 +172,18 @@ class TestEpochs:
         assert epochs[0] != epochs[1] != epochs[2]
         assert len(set.union(*epochs)) > max(map(len, epochs))
 
+    def test_the_published_counts(self) -> None:
+        """5% of CoNLL-2003's 878 batches are 43.9: the loop ends with index 44."""
+        assert [EpochOrder(share=share).count(878) for share in (0.05, 1.0, None)] == [45, 878, 878]
+
+    def test_shuffled_batches_mix_lengths(self, run: Any) -> None:
+        spread = {}
+        for batching in ("by_length", "shuffled"):
+            widths = [batch.lengths for batch in run(batching=batching).shuffled(np.random.default_rng(0))]
+            assert len(widths) == 9
+            spread[batching] = np.mean([width.max().item() - width.min().item() for width in widths])
+        assert spread["by_length"] < 3 < spread["shuffled"]
+
     def test_what_is_skipped_is_the_start_of_the_same_epoch(self, run: Any) -> None:
         batches = run(corpus_order="in_turn", fraction=0.5, fraction_draw="each_epoch")
         rest = [b.words.tolist() for b in batches.shuffled(np.random.default_rng(3), 4)]
@@ -178,6 +193,56 @@ class TestEpochs:
 def _train(config: RunConfig, data: Corpus, folder: Path) -> tuple[list[Event], Any]:
     events: list[Event] = []
     return events, train(config, data, sink=events.append, checkpoint=Checkpoint(folder / "run"))
+
+
+def _in_program(batch: Batch, tasks: list[str], length: int) -> dict[str, torch.Tensor]:
+    """A batch as A.4 has it: padded to `length`, labels at words' first subwords."""
+    padding = (0, length - batch.ids.shape[1])
+    columns = {"input_ids": batch.ids, "attention_mask": batch.mask}
+    for task, numbers in zip(tasks, batch.labels.T, strict=True):
+        columns[task] = torch.full_like(batch.ids, program.IGNORED)
+        columns[task].view(-1)[batch.rows] = numbers
+    return {
+        name: torch.nn.functional.pad(column, padding, value=program.IGNORED if name in tasks else 0)
+        for name, column in columns.items()
+    }
+
+
+def test_thirty_steps_are_those_of_the_published_program(tmp_path: Path) -> None:
+    """A.5: 6 epochs of 5 batches without dropout, covariances updated after batches 0 and 3 of each."""
+    described = tiny_bert(tmp_path / "encoder") / "config.json"
+    no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    described.write_text(json.dumps(json.loads(described.read_text()) | no_dropout))
+    config = toy_config(
+        str(described.parent), paradigm="mrn", prior="paper", alignment="disjoint", **{"lambda": 0.5},
+        batching="shuffled", head_init="default", dropout=0.0, epochs=6, lr_encoder=2e-3, lr_heads=2e-3,
+        update_every=3, update_timing="epoch_start",
+    )  # fmt: skip
+    events, _ = _train(config, toy_corpus(), tmp_path)
+    steps = [event for event in events if isinstance(event, StepMetrics) and (TOTAL, "loss") in event.values]
+
+    run = set_up(config, toy_corpus())  # of the same seed: the same heads and batches as before
+    tasks, sizes = [task.name for task in run.facts.tasks], [len(task.labels) for task in run.facts.tasks]
+    model = program.Model(config.encoder, sizes, config.max_length).train()
+    model.dropout.p = 0.0
+    for head, rows in zip(model.heads, run.model.heads.slices, strict=True):
+        head.load_state_dict({name: value[rows] for name, value in run.model.heads.state_dict().items()})
+    algebra = program.Algebra(program.align_tasks("disjoint", sizes), model.features, 0.5)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=config.weight_decay)
+    schedule = get_scheduler("linear", optimiser, num_warmup_steps=0, num_training_steps=30)
+    expected = []
+    for _ in range(config.epochs):
+        for index, batch in enumerate(run.epoch(skip=0)):
+            optimiser.zero_grad()
+            in_program = _in_program(batch, tasks, config.max_length)
+            loss, _ = program.total_loss(model, in_program, tasks, algebra)
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            if index % 3 == 0:
+                algebra.update(torch.cat([head.get_parameter("weight") for head in model.heads]))
+            expected.append(loss.item())
+    assert [step.values[TOTAL, "loss"] for step in steps] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import CachedTransformer, load_transformer
+from core.models.encoders import CachedTransformer, frozen, load_transformer, shared_transformer
 from tests.tiny import tiny_bert
 
 
@@ -60,3 +60,16 @@ def test_a_padding_subword_in_the_text_is_not_padding(folder: str) -> None:
     plain = load_transformer(folder, half=False).eval()
     shared(padded)
     torch.testing.assert_close(shared(written), plain(written))
+
+
+@torch.inference_mode()
+def test_only_so_much_is_kept(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shared_transformer(folder) is shared_transformer(folder)
+    first, second = _batch(folder, "EU rejects lamb ."), _batch(folder, "a German lamb .")
+    shared = CachedTransformer(load_transformer(folder, half=False).eval())
+    reads: list[int] = []
+    shared.transformer.register_forward_hook(lambda *_: reads.append(1))
+    monkeypatch.setattr(frozen, "_MOST_BYTES", 1)
+    for batch in (first, second, second, first):
+        shared(batch)
+    assert len(reads) == 3

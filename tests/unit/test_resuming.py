@@ -201,6 +201,12 @@ def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
     assert_same(pieces, whole)
 
 
+def test_a_stop_before_the_first_step_saves_nothing(encoder: str, tmp_path: Path) -> None:
+    pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
+    assert pieces.attempt(stop_at=1).steps == 0
+    assert not (tmp_path / "pieces.states").exists()
+
+
 def test_data_that_changed_are_refused(encoder: str, tmp_path: Path) -> None:
     pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
     assert pieces.attempt(stop_at=8).stopped

@@ -74,6 +74,8 @@ class TestFollow:
             "small: dev chose mrn λ=0.1 (71.80%).",
             "small is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps).",
         ]
+        assert terminal.follow()
+        assert store.runs() == runs  # again makes no run
 
     @pytest.mark.parametrize("looks", [1, 2, 5])
     def test_killed_and_started_again_it_goes_on(self, store: Store, looks: int) -> None:

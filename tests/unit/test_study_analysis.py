@@ -17,6 +17,7 @@ from core.studies.analysis import (
     HURTS,
     MEAN,
     NOT_SHOWN,
+    RARE,
     FinalScores,
     Floats,
     Outcome,
@@ -58,6 +59,8 @@ class TestAnalysis:
         assert (mrn.scores["pos"].mean, mrn.scores["pos"].sd) == pytest.approx((0.82, 0.01))
         assert mrn.by_seed[MEAN] == {seed: pytest.approx(sum(TEST["mrn"][seed]) / 2) for seed in (1, 2, 3)}
         assert mrn.scores[MEAN].n == 3
+        assert mrn.scores[RARE].mean == pytest.approx(mrn.scores[MEAN].mean / 2)
+        assert mrn.differences[RARE].paired.mean == pytest.approx(mrn.differences[MEAN].paired.mean / 2)
 
     def test_what_was_learned_is_the_mean_over_pairs_with_a_target(self) -> None:
         """One of two tasks is the target; seeds 1 to 3 learned 0.2, 0.4 and 0.6."""
@@ -99,6 +102,11 @@ class TestAnalysis:
         stl = analysed(frozenset({pos})).outcome("stl")
         assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
         assert stl.differences[MEAN].paired.n == 2
+        nothing = analyse(layout, DevScores({}), FinalScores({}))
+        assert [outcome.arm is None for outcome in nothing.outcomes] == [False, False, True]
+        assert not any(outcome.scores or outcome.differences for outcome in nothing.outcomes)
+        single = analysed(seeds=(1,), search_seeds=(1,)).outcome("mrn").differences["ner"]
+        assert (single.verdict, single.paired.low, single.p_holm) == (NOT_SHOWN, None, None)
 
     def test_test_scores_choose_nothing(self) -> None:
         made = study()

@@ -17,6 +17,7 @@ from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import model_io as checkpoints
 from core.models.device import ALL_THREADS
+from core.models.encoders import Transformer
 from core.mrn.relations import MODES
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Snapshot, SplitResult, StepMetrics
 from core.registry import PRIORS
@@ -128,6 +129,23 @@ def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> N
     assert [group["name"] for group in frozen.optimiser.param_groups] == ["heads"]
 
 
+def test_frozen_features_are_computed_once_and_again_where_their_file_is_damaged(
+    encoder: str, monkeypatch: pytest.MonkeyPatch, laboratory: Path
+) -> None:
+    def states(seed: int) -> torch.Tensor:
+        run = set_up(_config(encoder, encoder_training="frozen", seed=seed), _corpus())
+        found: torch.Tensor = run.model.encoder(next(run.enter("dev").batches.by_length()))
+        return found
+
+    expected = states(seed=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Transformer, "forward", None)  # whoever asks the encoder now fails
+        torch.testing.assert_close(states(seed=2), expected)
+    (stored,) = (laboratory / "cache" / "features").glob("*.npy")
+    stored.write_bytes(stored.read_bytes()[:100])
+    torch.testing.assert_close(states(seed=1), expected)
+
+
 def test_heads_alone_train_on_one_thread_and_the_next_run_has_all_again(encoder: str) -> None:
     frozen = set_up(_config(encoder, encoder_training="frozen"), _corpus())
     assert frozen.facts.threads == 1
@@ -146,6 +164,8 @@ def test_the_saved_tagger_predicts_what_the_run_did(
     config = _config(f"{encoder}{'+bilstm' * bilstm}", encoder_training=training, **extra)
     events, _ = _run(config, corpus, tmp_path)
     (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
+    assert {score.tokens for score in result.scores} == {sum(len(one.tokens) for one in corpus.test)}
+    assert (tmp_path / "checkpoint" / "encoder").exists() == (training == "full")
     tagger = load_tagger(tmp_path / "checkpoint")
     assert tagger.schemes == {"pos": "plain", "ner": "iob2"}
     tagged = tagger.tag([sentence.tokens for sentence in corpus.test])

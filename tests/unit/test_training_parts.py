@@ -28,6 +28,7 @@ def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | No
     by_loss = [DevMetrics(epoch, 0.0, -score) for epoch, score in enumerate(scores, start=1)]
     assert best_epoch(by_score, "score", 3) == expected
     assert best_epoch(by_loss, "loss", 3) == expected
+    assert best_epoch(by_score, "last", 3) == (3 if len(scores) == 3 else None)
 
 
 def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
