@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 
 from core.errors import MRNLabError
@@ -121,6 +123,14 @@ def own_log(path: str | None) -> Path | None:
 def upload_dir() -> Path:
     """The folder that uploaded corpora and the mapping files of runs are kept in."""
     return _made(home() / "uploads")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A place beside `path` to write to, renamed at the end: two processes may do so at once."""
+    beside = path.with_name(f"{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    yield beside
+    beside.replace(path)
 
 
 def _last_name(path: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.encoding.tokenizer import Pieces, SubwordTokenizer, offsets, places
+from core.paths import written_whole
 
 OVERLAP = 0.25
 """Share of a window that the next one reads again, as context."""
@@ -167,8 +167,6 @@ def encode_cached(
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             path.unlink(missing_ok=True)
     text = encode(sentences, tokenizer, max_length)
-    # Written beside and renamed: two workers may encode the same text at once. The name must end in .npz.
-    temporary = path.with_name(f"{key}.{os.getpid()}.tmp.npz")
-    np.savez(temporary, **{field.name: getattr(text, field.name) for field in fields(EncodedText)})
-    temporary.replace(path)
+    with written_whole(path) as beside:
+        np.savez(beside, **{field.name: getattr(text, field.name) for field in fields(EncodedText)})
     return text, key

@@ -52,7 +52,6 @@ def score_task(
 
     See `score_numbers`. Raises ValueError where lengths differ.
     """
-    _check_lengths(task, gold, predicted)
     known, guess = numbered(gold, predicted)
     return score_numbers(task, scheme, known, guess, plain_score=plain_score, details=details)
 
@@ -109,16 +108,6 @@ def score_numbers(
     )
 
 
-def _check_lengths(task: str, gold: Labels, predicted: Labels) -> None:
-    if len(gold) != len(predicted):
-        raise ValueError(f"{task}: {len(gold)} sentences of gold labels, {len(predicted)} of predicted ones")
-    for number, (true, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
-        if len(true) != len(guess):
-            raise ValueError(
-                f"{task}, sentence {number}: {len(true)} gold labels and {len(guess)} predicted ones"
-            )
-
-
 def _span_report(types: Sequence[str], counts: Ints) -> Report:
     """A row per span type that is annotated or predicted, in the order of their names."""
     return {
@@ -161,8 +150,6 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
     Items are spans (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). The score
     of any set of sentences is `score_of_counts` of their sum. Raises ValueError where lengths differ.
     """
-    if [len(labels) for labels in gold] != [len(labels) for labels in predicted]:
-        raise ValueError("gold and predicted labels have different lengths")
     known, guess = numbered(gold, predicted)
     if score_name == "accuracy":
         right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))

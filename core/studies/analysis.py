@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,17 +72,27 @@ class Outcome:
     arm: Mapping[str, Any] | None
     dev: MeanSD | None
     by_seed: Mapping[str, Mapping[int, float]]
-    scores: Mapping[str, MeanSD]
-    differences: Mapping[str, Difference] = field(default_factory=dict)
-    failed: int = 0
+    failed: int
+    published: Mapping[str, Published]
     learned: MeanSD | None = None
-    published: Mapping[str, Published] = field(default_factory=dict)
     cost: Cost | None = None
+    differences: dict[str, Difference] = field(default_factory=dict)
+
+    @cached_property
+    def scores(self) -> dict[str, MeanSD]:
+        """Per target, and for their mean, the scores summed up over seeds."""
+        return {target: summary(scores.values()) for target, scores in self.by_seed.items()}
 
     @property
     def chosen(self) -> str:
-        """The chosen arm in words; empty where there was no choice."""
-        return "" if self.arm is None else self.family.describe(self.arm)
+        """The chosen arm in words: `open` while there is none, empty where there was no choice."""
+        return "open" if self.arm is None else self.family.describe(self.arm)
+
+    def verdict(self, target: str) -> str:
+        """`WITHIN`, `ABOVE` or `BELOW` the published figure; empty where there is none, or no score yet."""
+        if target not in self.scores or target not in self.published:
+            return ""
+        return self.published[target].verdict(self.scores[target].mean)
 
 
 @dataclass(frozen=True)
@@ -100,12 +111,24 @@ class Result:
 def analyse(
     layout: Layout, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
 ) -> Result:
-    """The setting as far as it is known: arms are chosen by dev alone, then read off the test sentences."""
-    outcomes = [_outcome(layout, family, dev, test, failed) for family in layout.arms]
-    reference = next(outcome for outcome in outcomes if outcome.family.name == layout.study.reference)
+    """The setting as far as it is known: arms are chosen by dev alone, then read off the test sentences.
+
+    The p-values of differences on a target are corrected over the families.
+    """
+    outcomes = {name: _outcome(layout, name, dev, test, failed) for name in layout.arms}
+    reference = outcomes[layout.study.reference].by_seed
     for target in (*layout.setting.targets, MEAN, RARE):
-        _compare(outcomes, reference, target)
-    return Result(layout.setting, layout.study.reference, tuple(outcomes))
+        paired = {
+            name: difference
+            for name, outcome in outcomes.items()
+            if name != layout.study.reference
+            and (difference := paired_difference(outcome.by_seed.get(target, {}), reference.get(target, {})))
+        }
+        tested = {name: difference.p for name, difference in paired.items() if difference.p is not None}
+        corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
+        for name, difference in paired.items():
+            outcomes[name].differences[target] = Difference(difference, corrected.get(name))
+    return Result(layout.setting, layout.study.reference, tuple(outcomes.values()))
 
 
 def _outcome(
@@ -113,39 +136,42 @@ def _outcome(
 ) -> Outcome:
     family, targets, seeds = layout.study.family(name), layout.setting.targets, layout.study.seeds
     arms = layout.arms[name]
-    lost = {run for arm in arms for run in (*layout.search_of(arms, arm), *arm.of(seeds)) if run in failed}
+    needed = {*layout.search_of(name, *arms), *(run for arm in arms for run in arm.of(seeds))}
+    lost = sum(run in failed for run in needed)
     published = {
         target: cell for target, cell in matching(arms[0].runs[seeds[0]][0]).items() if target in targets
     }
     arm = chosen_arm(layout, name, dev, failed)
     if arm is None:
-        return Outcome(family, None, None, {}, {}, failed=len(lost), published=published)
+        return Outcome(family, None, None, {}, lost, published)
     on_dev = _by_seed(arm.search if len(arms) > 1 else arm.runs, targets, dev.by_run).get(MEAN)
     by_seed = _by_seed(arm.runs, targets, test.by_run)
     if rare := _by_seed(arm.runs, targets, test.rare).get(MEAN):
         by_seed[RARE] = rare
+    learned = [
+        correlation
+        for run in arm.of(seeds)
+        if run in test.by_run and (correlation := _learned(run, targets, test)) is not None
+    ]
     return Outcome(
         family,
         arm.values,
         summary(on_dev.values()) if on_dev else None,
         by_seed,
-        {target: summary(scores.values()) for target, scores in by_seed.items()},
-        failed=len(lost),
-        published=published,
-        cost=cost_of([test.costs.get(run) for run in runs] for runs in arm.runs.values()),
-        learned=_learned(arm.of(seeds), targets, test),
+        lost,
+        published,
+        summary(learned) if learned else None,
+        cost_of([test.costs.get(run) for run in runs] for runs in arm.runs.values()),
     )
 
 
-def _learned(runs: Iterable[RunConfig], targets: tuple[str, ...], test: FinalScores) -> MeanSD | None:
-    correlations = []
-    for run in runs:
-        matrix = test.relations(run) if run in test.by_run else None
-        if matrix is not None and len(run.tasks) > 1:
-            is_target = np.array([task in targets for task in run.tasks])
-            pairs = np.triu(is_target[:, None] | is_target[None, :], k=1)
-            correlations.append(float(matrix[pairs].mean()))
-    return summary(correlations) if correlations else None
+def _learned(run: RunConfig, targets: tuple[str, ...], test: FinalScores) -> float | None:
+    """The mean correlation over pairs of tasks with a target; None where the run learned none."""
+    matrix = test.relations(run)
+    if matrix is None or len(run.tasks) < 2:
+        return None
+    is_target = np.array([task in targets for task in run.tasks])
+    return float(matrix[np.triu(is_target[:, None] | is_target[None, :], k=1)].mean())
 
 
 def _by_seed(
@@ -157,66 +183,30 @@ def _by_seed(
     by_target: dict[str, dict[int, float]] = {}
     for seed, runs in runs_by_seed.items():
         scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
-        for target in targets:
-            if target in scored:
-                by_target.setdefault(target, {})[seed] = scored[target]
-        if set(targets) <= scored.keys():
-            mean = math.fsum(scored[target] for target in targets) / len(targets)
-            by_target.setdefault(MEAN, {})[seed] = mean
+        known = {target: scored[target] for target in targets if target in scored}
+        if len(known) == len(targets):
+            known[MEAN] = math.fsum(known.values()) / len(targets)
+        for target, score in known.items():
+            by_target.setdefault(target, {})[seed] = score
     return by_target
-
-
-def _compare(outcomes: list[Outcome], reference: Outcome, target: str) -> None:
-    """Add the differences on this target, with p-values corrected over the families, to the outcomes."""
-    paired = {
-        place: difference
-        for place, outcome in enumerate(outcomes)
-        if outcome.family != reference.family and target in outcome.by_seed and target in reference.by_seed
-        if (difference := paired_difference(outcome.by_seed[target], reference.by_seed[target])) is not None
-    }
-    tested = {place: difference.p for place, difference in paired.items() if difference.p is not None}
-    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
-    for place, difference in paired.items():
-        known = {target: Difference(difference, corrected.get(place))}
-        outcomes[place] = replace(outcomes[place], differences={**outcomes[place].differences, **known})
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One model's scores on one task: ours, and the published figure where both mean the same."""
-
-    ours: MeanSD | None
-    published: Published | None
-
-    @property
-    def verdict(self) -> str:
-        """`WITHIN`, `ABOVE` or `BELOW`; empty where either figure is missing."""
-        return "" if self.ours is None or self.published is None else self.published.verdict(self.ours.mean)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A model under a paradigm, such as `BERT (STL)`: what dev chose (`open` until then), a cell per task."""
-
-    model: str
-    chosen: str
-    cells: Mapping[str, Cell]
-    cost: Cost | None
 
 
 @dataclass(frozen=True)
 class TableView:
-    """The whole table. `reported` are the rows that the paper quotes from the literature."""
+    """A published table with our figures: a row per model under a paradigm, such as `BERT (STL)`.
+
+    `reported` are the rows that the paper quotes from the literature.
+    """
 
     title: str
     tasks: tuple[str, ...]
     reported: tuple[Reported, ...]
-    rows: tuple[Row, ...]
+    rows: Mapping[str, Outcome]
 
     @property
     def summary(self) -> str:
         """How many figures agree with the published ones, in a sentence."""
-        counts = Counter(cell.verdict for row in self.rows for cell in row.cells.values())
+        counts = Counter(outcome.verdict(task) for outcome in self.rows.values() for task in self.tasks)
         compared = counts[WITHIN] + counts[ABOVE] + counts[BELOW]
         if not compared:
             return "No figure of ours stands beside a published one yet."
@@ -228,19 +218,13 @@ class TableView:
 
 def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView | None:
     """The table that this part repeats, from the results that belong to it; None where there is none."""
-    paper = study.papers.get(part)
     of_part = [result for result in results if result.setting.part == part]
-    if paper is None or not of_part:
+    if part not in study.papers or not of_part:
         return None
-    tasks = of_part[0].setting.targets
-    rows = [
-        Row(
-            f"{paper.models[result.setting.name]} ({outcome.family.title})",
-            outcome.chosen if outcome.arm is not None else "open",
-            {task: Cell(outcome.scores.get(task), outcome.published.get(task)) for task in tasks},
-            outcome.cost,
-        )
+    rows = {
+        f"{result.setting.model} ({outcome.family.title})": outcome
         for result in of_part
         for outcome in result.outcomes
-    ]
-    return TableView(paper.title, tasks, paper.reported, tuple(rows))
+    }
+    paper = study.papers[part]
+    return TableView(paper.title, of_part[0].setting.targets, paper.reported, rows)

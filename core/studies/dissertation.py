@@ -6,7 +6,7 @@ STL for BERT with a BiLSTM, and Table 3 for BERT alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -73,7 +73,14 @@ def over(encoder: str | None = None, encoder_training: str = "full") -> Study:
         _FAMILIES,
         "mtl",
         search_seeds=(1, 2, 3, 4, 5),
-        papers=_papers(settings),
+        papers={
+            f"table {table.number}{reading}": Paper(
+                f"Table {table.number}: {_TITLES[table.corpus]}" + ", the share drawn once" * bool(reading),
+                table.reported,
+            )
+            for table in TABLES
+            for reading in (_READINGS if table.number == 3 else ("",))
+        },
         protocol=_PROTOCOL,
         over=over,
     )
@@ -92,34 +99,19 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
         base |= _READINGS[reading]
     if encoder_training == "frozen":
         del base["lr_heads"]
-    name, title = f"table{table.number}{suffix}", _TITLES[table.corpus]
+    name, share = f"table{table.number}{suffix}", ""
     if table.fraction < 1:
-        name = f"{name}-{100 * table.fraction:g}{reading.replace(' ', '-')}"
+        name, share = f"{name}-{100 * table.fraction:g}", f", {100 * table.fraction:g}%"
     return Setting(
-        name,
-        f"{title}{_share(base)}{' drawn once' if reading else ''}, {_model(base)}",
+        name + reading.replace(" ", "-"),
+        f"{_TITLES[table.corpus]}{share}{' drawn once' if reading else ''}, {_model(base)}",
         f"table {table.number}{reading}",
         base,
         table.tasks,
         ("mtl", "mrn") if has_bilstm(encoder) or table.number == 3 else ("stl", "mtl", "mrn"),
         {} if table.corpus == "conll2003" else _HELD_OUT,
+        _model(base) + share,
     )
-
-
-def _papers(settings: Sequence[Setting]) -> dict[str, Paper]:
-    """The published tables by part, with the model of each of these settings."""
-    papers = {}
-    for table, reading in [(table, reading) for table in TABLES for reading in _READINGS]:
-        part = f"table {table.number}{reading}"
-        of_part = [setting for setting in settings if setting.part == part]
-        if not of_part:
-            continue
-        papers[part] = Paper(
-            f"Table {table.number}: {_TITLES[table.corpus]}" + (", the share drawn once" if reading else ""),
-            {setting.name: _model(setting.base) + _share(setting.base) for setting in of_part},
-            table.reported,
-        )
-    return papers
 
 
 def _model(base: Mapping[str, Any]) -> str:
@@ -131,10 +123,6 @@ def _model(base: Mapping[str, Any]) -> str:
     if base["encoder_training"] == "frozen":
         model += ", frozen"
     return model
-
-
-def _share(base: Mapping[str, Any]) -> str:
-    return f", {100 * base['fraction']:g}%" if base["fraction"] < 1 else ""
 
 
 STUDY = over()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ class Setting:
 
     A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
     settings. `search` are the fields in which the runs that choose an arm differ from those whose scores
-    count: a dev split, where the latter have none.
+    count: a dev split, where the latter have none. `model` is the encoder's name in a published table.
     """
 
     name: str
@@ -50,16 +50,14 @@ class Setting:
     targets: tuple[str, ...]
     families: tuple[str, ...]
     search: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A published table that a part of a study repeats: its title, the model of each setting by the
-    setting's name, and the rows that the paper quotes from the literature.
-    """
+    """A published table that a part of a study repeats, and the rows that it quotes from the literature."""
 
     title: str
-    models: Mapping[str, str]
     reported: tuple[Reported, ...] = ()
 
 
@@ -89,16 +87,13 @@ class Study:
         for names in (known, [setting.name for setting in self.settings]):
             if len(set(names)) < len(names):
                 raise ValueError(f"{self.name}: a name is given twice among {', '.join(names)}")
-        for family in self.families:
-            if not family.arms:
-                raise ValueError(f"{self.name}: the family {family.name} has no arm")
+        if empty := [family.name for family in self.families if not family.arms]:
+            raise ValueError(f"{self.name}: the family {empty[0]} has no arm")
         for setting in self.settings:
             if unknown := set(setting.families) - set(known):
                 raise ValueError(f"{self.name}/{setting.name}: no family is called {', '.join(unknown)}")
             if self.reference not in setting.families:
                 raise ValueError(f"{self.name}/{setting.name}: the reference {self.reference} is missing")
-            if not setting.targets:
-                raise ValueError(f"{self.name}/{setting.name}: no target is named")
         if not self.search_seeds or not set(self.search_seeds) <= set(self.seeds):
             raise ValueError(f"{self.name}: the seeds of the search must be some of all seeds")
 
@@ -112,8 +107,7 @@ class Study:
 
     def with_seeds(self, count: int) -> Study:
         """The same study with its first `count` seeds; beyond its own, seeds go on counting."""
-        further = range(max(self.seeds) + 1, max(self.seeds) + 1 + count)
-        seeds = (*self.seeds, *further)[:count]
+        seeds = (*self.seeds, *range(max(self.seeds) + 1, max(self.seeds) + 1 + count))[:count]
         search = tuple(seed for seed in self.search_seeds if seed in seeds) or seeds[:1]
         return replace(self, seeds=seeds, search_seeds=search)
 
@@ -144,13 +138,9 @@ class Arm:
     runs: Mapping[int, tuple[RunConfig, ...]]
     search: Mapping[int, tuple[RunConfig, ...]]
 
-    def of(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
+    def of(self, seeds: Iterable[int]) -> list[RunConfig]:
         """The runs with these seeds."""
-        return (run for seed in seeds for run in self.runs[seed])
-
-    def searched(self, seeds: Iterable[int]) -> Iterator[RunConfig]:
-        """The runs of the search with these seeds."""
-        return (run for seed in seeds for run in self.search[seed])
+        return [run for seed in seeds for run in self.runs[seed]]
 
 
 @dataclass(frozen=True)
@@ -161,18 +151,18 @@ class Layout:
     setting: Setting
     arms: Mapping[str, tuple[Arm, ...]]
 
-    def runs(self) -> Iterator[RunConfig]:
+    def runs(self) -> list[RunConfig]:
         """Every run that any stage may ask for, each once."""
         runs: dict[RunConfig, None] = {}
-        for arms in self.arms.values():
+        for family, arms in self.arms.items():
             for arm in arms:
-                runs |= dict.fromkeys(self.search_of(arms, arm))
-                runs |= dict.fromkeys(arm.of(self.study.seeds))
-        return iter(runs)
+                runs |= dict.fromkeys([*self.search_of(family, arm), *arm.of(self.study.seeds)])
+        return list(runs)
 
-    def search_of(self, arms: Sequence[Arm], arm: Arm) -> Iterator[RunConfig]:
-        """The runs that choose this arm among these; none where there is but one."""
-        return arm.searched(self.study.search_seeds if len(arms) > 1 else ())
+    def search_of(self, family: str, *arms: Arm) -> list[RunConfig]:
+        """The runs that choose among the arms of this family: those of `arms`. A single arm has none."""
+        seeds = self.study.search_seeds if len(self.arms[family]) > 1 else ()
+        return [run for arm in arms for seed in seeds for run in arm.search[seed]]
 
 
 def lay_out(
@@ -182,25 +172,24 @@ def lay_out(
 
     Raises ConfigError where an arm does not make a run.
     """
-    arms = {
-        name: tuple(_arm(study, setting, values, place) for values in study.family(name).arms)
-        for name in setting.families
-    }
-    return Layout(study, setting, arms)
 
+    def runs_of(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
+        runs = [
+            run
+            for run in expand(values, {"seed": study.seeds}, preset=base)
+            if not set(setting.targets).isdisjoint(run.tasks)  # STL of another task would count for nothing
+        ]
+        return {seed: tuple(place(run) for run in runs if run.seed == seed) for seed in study.seeds}
 
-def _arm(
-    study: Study, setting: Setting, values: Mapping[str, Any], place: Callable[[RunConfig], RunConfig]
-) -> Arm:
-    def runs_of(base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
-        runs: dict[int, list[RunConfig]] = {seed: [] for seed in study.seeds}
-        for run in expand(values, {"seed": study.seeds}, preset=base):
-            if not set(setting.targets).isdisjoint(run.tasks):  # STL of another task would count for nothing
-                runs[run.seed].append(place(run))
-        return {seed: tuple(found) for seed, found in runs.items()}
+    def arm(values: Mapping[str, Any]) -> Arm:
+        runs = runs_of(values, setting.base)
+        return Arm(
+            values, runs, runs_of(values, {**setting.base, **setting.search}) if setting.search else runs
+        )
 
-    runs = runs_of(setting.base)
-    return Arm(values, runs, runs_of({**setting.base, **setting.search}) if setting.search else runs)
+    return Layout(
+        study, setting, {name: tuple(map(arm, study.family(name).arms)) for name in setting.families}
+    )
 
 
 def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
@@ -222,30 +211,11 @@ def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[R
     arms = layout.arms[family]
     if len(arms) == 1:
         return arms[0]
-    if any(_open(layout.search_of(arms, arm), dev, failed) for arm in arms):
+    if _unknown(layout.search_of(family, *arms), dev, failed):
         return None
-    scored = [
-        (mean, arm)
-        for arm in arms
-        if (mean := dev_mean(arm, layout.study.search_seeds, layout.setting.targets, dev)) is not None
-    ]
+    seeds, targets = layout.study.search_seeds, layout.setting.targets
+    scored = [(mean, arm) for arm in arms if (mean := dev_mean(arm, seeds, targets, dev)) is not None]
     return max(scored, key=lambda pair: pair[0])[1] if scored else None
-
-
-def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
-    """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
-
-    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait.
-    """
-    wanted: dict[RunConfig, None] = {}
-    for family, arms in layout.arms.items():
-        chosen = chosen_arm(layout, family, dev, failed)
-        if chosen is not None:
-            wanted |= dict.fromkeys(_open(chosen.of(layout.study.seeds), dev, failed))
-        else:
-            for arm in arms:
-                wanted |= dict.fromkeys(_open(layout.search_of(arms, arm), dev, failed))
-    return list(wanted)
 
 
 @dataclass(frozen=True)
@@ -264,41 +234,48 @@ class Planned:
 
 
 def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[Planned]:
-    """Every run of the setting: of each family those that choose an arm, then those of the chosen arm. While
-    that is open the first arm stands for it.
+    """Every run of the setting: of each family those that choose an arm, then those of the chosen arm.
+
+    While that is open the first arm stands for it. A family whose arms all failed has no final runs.
     """
     plan = []
     for family, arms in layout.arms.items():
-        search = dict.fromkeys(run for arm in arms for run in layout.search_of(arms, arm))
+        search = dict.fromkeys(layout.search_of(family, *arms))
         counts = frozenset(run for arm in arms for run in arm.of(layout.study.seeds))
-        plan += [
-            Planned(layout.setting.name, family, "search, final" if run in counts else "search", run)
-            for run in search
-        ]
+        for run in search:
+            stage = "search, final" if run in counts else "search"
+            plan.append(Planned(layout.setting.name, family, stage, run))
         chosen = chosen_arm(layout, family, dev, failed)
-        still_open = () if chosen is not None else layout.study.family(family).searched
-        final = (chosen or arms[0]).of(layout.study.seeds)
+        if chosen is None and not _unknown(search, dev, failed):
+            continue
+        to_choose = () if chosen is not None else layout.study.family(family).searched
         plan += [
-            Planned(layout.setting.name, family, "final", run, still_open)
-            for run in final
+            Planned(layout.setting.name, family, "final", run, to_choose)
+            for run in (chosen or arms[0]).of(layout.study.seeds)
             if run not in search
         ]
     return plan
+
+
+def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+    """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
+
+    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait.
+    """
+    ready = dict.fromkeys(plan.run for plan in planned(layout, dev, failed) if not plan.open)
+    return _unknown(ready, dev, failed)
 
 
 def remaining(
     layout: Layout, dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
     """The runs still to be made in the search and after it. The first arm stands for one yet to be chosen."""
-    left = [plan for plan in planned(layout, dev, failed) if _open([plan.run], dev, failed)]
-    search = dict.fromkeys(plan.run for plan in left if plan.stage != "final")
-    searching = {plan.family for plan in left if plan.stage != "final"}
-    final = [
-        plan.run for plan in left if plan.stage == "final" and (not plan.open or plan.family in searching)
-    ]
-    return list(search), [run for run in dict.fromkeys(final) if run not in search]
+    plan = planned(layout, dev, failed)
+    search = _unknown(dict.fromkeys(each.run for each in plan if each.stage != "final"), dev, failed)
+    final = _unknown(dict.fromkeys(each.run for each in plan if each.stage == "final"), dev, failed)
+    return search, [run for run in final if run not in search]
 
 
-def _open(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
-    """Those of which nothing is known yet."""
+def _unknown(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+    """Those that have neither succeeded nor failed."""
     return [run for run in runs if run not in dev.by_run and run not in failed]

@@ -12,7 +12,7 @@ import streamlit as st
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import MeanSD
 from core.studies import STUDIES, Study
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Cell, Outcome, Result, TableView, table_view
+from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Outcome, Result, TableView, table_view
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
 from core.wording import p_text, percent, plural, signed_points
 from dashboard.compare.charts import forest_chart
@@ -95,11 +95,11 @@ def _paper(view: TableView, study: Study) -> None:
             line[f"{escape(task)}, published"] = (
                 f":gray[{quoted.scores[task]:.2f}]" if task in quoted.scores else ""
             )
-    for row in view.rows:
-        line = lines[escape(row.model)] = {"Chosen on dev": escape(row.chosen)}
-        for task, cell in row.cells.items():
-            line[escape(task)] = _score(cell.ours)
-            line[f"{escape(task)}, published"] = _published(cell)
+    for model, outcome in view.rows.items():
+        line = lines[escape(model)] = {"Chosen on dev": escape(outcome.chosen)}
+        for task in view.tasks:
+            line[escape(task)] = _score(outcome.scores.get(task))
+            line[f"{escape(task)}, published"] = _published(outcome, task)
     st.table(
         pd.DataFrame.from_dict(lines, orient="index"),
         border="horizontal",
@@ -115,9 +115,9 @@ def _paper(view: TableView, study: Study) -> None:
         sources = ", ".join(f"{row.model} from {row.source}" for row in view.reported)
         st.caption(f"Reported: what the paper quotes from the literature. {escape(sources)}.")
     st.caption(escape(study.protocol))
-    if any(row.cost is not None for row in view.rows):
+    if any(outcome.cost is not None for outcome in view.rows.values()):
         with st.expander("What each model costs"):
-            costs = {escape(row.model): cost_told(row.cost) for row in view.rows}
+            costs = {escape(model): cost_told(outcome.cost) for model, outcome in view.rows.items()}
             head = [name.capitalize() for name in COST_HEAD]
             st.table(
                 pd.DataFrame.from_dict(costs, orient="index", columns=head),
@@ -127,11 +127,11 @@ def _paper(view: TableView, study: Study) -> None:
             st.caption(COST_NOTE)
 
 
-def _published(cell: Cell) -> str:
-    if cell.published is None:
+def _published(outcome: Outcome, task: str) -> str:
+    if (cell := outcome.published.get(task)) is None:
         return ""
-    figure = f":gray[{cell.published.mean:.2f} ± {cell.published.sd:.2f}]".replace(" ", _NARROW)
-    mark = _VERDICTS.get(cell.verdict, "")
+    figure = f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _NARROW)
+    mark = _VERDICTS.get(outcome.verdict(task), "")
     return f"{figure} {mark}".strip()
 
 
@@ -236,7 +236,7 @@ def _line(one: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, s
         "Verdict": "" if mean is None else _whole(mean.verdict),
         **{escape(target): _score(one.scores.get(target)) for target in columns},
         "Dev": percent(None if one.dev is None else one.dev.mean),
-        "Chosen on dev": escape(one.chosen) if one.arm is not None else "open",
+        "Chosen on dev": escape(one.chosen),
         **({"Task correlation": _whole(correlation_told(one.learned))} if learned else {}),
     }
 

@@ -185,7 +185,7 @@ def _family(outcome: Outcome) -> dict[str, Any]:
             target: {
                 "mean": cell.mean,
                 "sd": cell.sd,
-                "verdict": cell.verdict(outcome.scores[target].mean) if target in outcome.scores else None,
+                "verdict": outcome.verdict(target) or None,
             }
             for target, cell in outcome.published.items()
         },
@@ -273,18 +273,18 @@ def _paper_table(view: TableView) -> _Table:
             known = task in quoted.scores
             row += [_NONE, f"{quoted.scores[task]:.2f} (reported)" if known else _NONE, ""]
         rows.append(row)
-    for ours in view.rows:
-        row = [ours.model, ours.chosen]
-        for cell in ours.cells.values():
-            figure = cell.published
+    for model, outcome in view.rows.items():
+        row = [model, outcome.chosen]
+        for task in view.tasks:
+            figure = outcome.published.get(task)
             published = _NONE if figure is None else f"{figure.mean:.2f} ± {figure.sd:.2f}"
-            row += [_scores(cell.ours), published, cell.verdict]
+            row += [_scores(outcome.scores.get(task)), published, outcome.verdict(task)]
         rows.append(row)
     return headers, rows
 
 
 def _cost_table(view: TableView) -> _Table:
-    return ["model", *COST_HEAD], [[row.model, *cost_told(row.cost)] for row in view.rows]
+    return ["model", *COST_HEAD], [[model, *cost_told(row.cost)] for model, row in view.rows.items()]
 
 
 def _paper_note(study: Study) -> str:
@@ -321,7 +321,7 @@ def _result_table(result: Result) -> _Table:
     for outcome in result.outcomes:
         row = [
             outcome.family.title,
-            outcome.chosen or ("" if outcome.arm is not None else "open"),
+            outcome.chosen,
             _NONE if outcome.dev is None else f"{100 * outcome.dev.mean:.2f}",
             *(_scores(outcome.scores.get(target)) for target in targets),
             *_difference(outcome.differences.get(MEAN)),

@@ -142,14 +142,13 @@ class TestReport:
         assert mrn.scores[MEAN].n == 5
         view = table_view(STUDY, "table 1", [found])
         assert view is not None
-        rows = {row.model: row for row in view.rows}
-        assert list(rows) == ["BERT (STL)", "BERT (MTL)", "BERT (MRN)"]
-        assert {task: cell.verdict for task, cell in rows["BERT (MRN)"].cells.items()} == {
+        assert list(view.rows) == ["BERT (STL)", "BERT (MTL)", "BERT (MRN)"]
+        assert {task: view.rows["BERT (MRN)"].verdict(task) for task in view.tasks} == {
             "ner": WITHIN,  # 90.84 beside 90.82 ± 0.11
             "chunk": WITHIN,  # 91.49 beside 91.49 ± 0.06
             "pos": ABOVE,  # 94.00 beside 93.16 ± 0.07
         }
-        assert rows["BERT (STL)"].cells["ner"].verdict == BELOW
+        assert view.rows["BERT (STL)"].verdict("ner") == BELOW
         assert view.summary.startswith("Figures beside a published one: 9. Within its standard deviation: ")
         assert [row.model for row in view.reported] == ["BiLSTM-CRF", "BERT"]
 
@@ -157,7 +156,7 @@ class TestReport:
     def test_another_or_a_frozen_encoder_is_never_held_against_the_paper(self, made: Study) -> None:
         view = table_view(made, "table 1", [result(made, "table1", scores=PRINTED)])
         assert view is not None
-        assert {cell.published for row in view.rows for cell in row.cells.values()} == {None}
+        assert not any(outcome.published for outcome in view.rows.values())
         assert view.summary == "No figure of ours stands beside a published one yet."
 
     def test_markdown_has_the_papers_table(self) -> None:

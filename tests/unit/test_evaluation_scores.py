@@ -112,9 +112,9 @@ def test_numbers_are_plain_python_numbers() -> None:
 
 
 def test_lengths_must_agree() -> None:
-    with pytest.raises(ValueError, match="ner: 1 sentences of gold labels, 2 of predicted"):
+    with pytest.raises(ValueError, match="1 sentences of gold labels, 2 of predicted"):
         score_task("ner", "iob2", [["O"]], [["O"], ["O"]])
-    with pytest.raises(ValueError, match="ner, sentence 2: 1 gold labels and 2 predicted"):
+    with pytest.raises(ValueError, match="sentence 2: 1 gold labels and 2 predicted"):
         score_task("ner", "iob2", [["O"], ["O"]], [["O"], ["O", "O"]])
 
 

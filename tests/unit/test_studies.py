@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class TestFollow:
         assert terminal.follow()
         assert store.runs() == runs  # again makes no run
 
-    @pytest.mark.parametrize("looks", [1, 2, 5])
+    @pytest.mark.parametrize("looks", [1, 5])
     def test_killed_and_started_again_it_goes_on(self, store: Store, looks: int) -> None:
         left = iter([None] * looks)
 
@@ -161,7 +162,9 @@ class TestFollow:
         assert str(tmp_path / "gone") in told
 
     def test_settings_are_queued_one_after_another(self, store: Store) -> None:
-        settings = [setting(f"s{place}", fraction=0.1 * place) for place in range(1, 6)]
+        settings = [
+            replace(setting(f"s{place}", fraction=0.1 * place), families=("mtl",)) for place in range(1, 6)
+        ]
         terminal = Terminal(store, *settings)
         seen = []
 
@@ -169,8 +172,8 @@ class TestFollow:
             seen.append(len(store.runs(states={RunState.QUEUED})))
 
         assert terminal.follow(sleep=look)
-        assert len(store.runs()) == 5 * ALL
-        assert max(seen) < 2 * ALL
+        assert len(store.runs()) == 5 * 3
+        assert max(seen) <= 2 * 3
         ended = [line.split()[0] for line in terminal.told if "is done" in line]
         assert ended == [one.name for one in settings]
 

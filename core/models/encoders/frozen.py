@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from core.encoding.batches import AT_ONCE, IGNORED, Batch, Batches
 from core.encoding.encoded import EncodedText
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
+from core.paths import written_whole
 
 _MOST_BYTES = 64_000_000
 """Bytes of states that a CachedTransformer keeps."""
@@ -75,11 +75,8 @@ class FeatureTables:
         table = self._states(text, should_stop)
         if table is None:
             return False
-        path = self._path(text_key)
-        # Written beside and renamed: two workers may compute the same table at once.
-        temporary = path.with_name(f"{path.stem}.{os.getpid()}.tmp.npy")
-        np.save(temporary, table.numpy(), allow_pickle=False)
-        temporary.replace(path)
+        with written_whole(self._path(text_key)) as path:
+            np.save(path, table.numpy(), allow_pickle=False)
         self._keep(text_key, table)
         return True
 

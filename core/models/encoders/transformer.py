@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 import logging
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +36,7 @@ from core.models.sources import (
     signature,
     verify_packaged_weights,
 )
+from core.paths import written_whole
 from core.registry import ENCODERS, base_name
 
 
@@ -179,10 +179,9 @@ class LazyTransformer:
         if known is None:
             loaded = self.load()
             known = _Known(loaded.features, _fingerprint(loaded), weight_count(loaded))
-            if path is not None:  # written beside and renamed: two workers may do so at once
-                temporary = path.with_suffix(f".{os.getpid()}.tmp")
-                temporary.write_text(json.dumps(asdict(known)), encoding="utf-8")
-                temporary.replace(path)
+            if path is not None:
+                with written_whole(path) as beside:
+                    beside.write_text(json.dumps(asdict(known)), encoding="utf-8")
         self.features, self.fingerprint, self.parameters = known.features, known.fingerprint, known.parameters
 
     def load(self) -> Transformer:

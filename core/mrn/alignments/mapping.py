@@ -19,7 +19,7 @@ import io
 import math
 import os
 import re
-import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -28,7 +28,7 @@ import numpy as np
 
 from core.errors import ConfigError
 from core.mrn.alignments.base import Alignment, LabelCounts, stack_blocks
-from core.paths import may_read, upload_dir
+from core.paths import may_read, upload_dir, written_whole
 from core.plain_text import spreadsheet_cell, unguarded_cell
 from core.wording import first_of, plural
 
@@ -101,11 +101,8 @@ def parse_mapping(content: bytes, name: str) -> MappingFile:
 def template(tasks: Iterable[tuple[str, Sequence[str]]]) -> str:
     """A file to begin from, given tasks and their labels: every label goes to a general label of its name."""
     text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(_COLUMNS)
-    for task, labels in tasks:
-        guarded = [(spreadsheet_cell(task), spreadsheet_cell(label)) for label in labels]
-        writer.writerows((task_cell, label_cell, label_cell, 1) for task_cell, label_cell in guarded)
+    rows = [(task, label, label, 1) for task, labels in tasks for label in labels]
+    csv.writer(text).writerows([_COLUMNS, *(map(spreadsheet_cell, row) for row in rows)])
     return text.getvalue()
 
 
@@ -136,14 +133,12 @@ def _correspondences(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterat
             "alignment", f"{name} is empty; its first row must be {','.join(_COLUMNS)}, its others labels."
         )
     columns = [cell.lower() for cell in header]
-    for needed in _NEEDED:
-        if needed not in columns:
-            right = f"the first row must be {','.join(_COLUMNS)}, with commas between"
-            raise _wrong(name, number, f"has no column {needed}; {right}")
-    for place, column in enumerate(columns):
-        if column not in _COLUMNS or column in columns[:place]:
-            right = f"the columns are {', '.join(_COLUMNS)}, each once"
-            raise _wrong(name, number, f"has a column '{column}' too many; {right}")
+    missing = [column for column in _NEEDED if column not in columns]
+    others = list((Counter(columns) - Counter(_COLUMNS)).elements())
+    if missing or others:
+        wrong = f"has no column {missing[0]}" if missing else f"has a column '{others[0]}' too many"
+        right = f"the first row must be {','.join(_COLUMNS)}, with commas between, each once"
+        raise _wrong(name, number, f"{wrong}; {right}")
     for number, cells in rows:
         if len(cells) > len(columns):
             advice = 'write a cell that holds a comma in quotation marks, such as ","'
@@ -284,7 +279,6 @@ def keep_mapping(mapping: MappingFile) -> Path:
     folder.mkdir(exist_ok=True)
     kept = folder / f"{slug}-{digest}.csv"
     if not kept.exists():
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as beside:
-            beside.write(mapping.content)
-        os.replace(beside.name, kept)
+        with written_whole(kept) as beside:
+            beside.write_bytes(mapping.content)
     return kept
