@@ -1,6 +1,6 @@
 """The corpora known by name: how each is read, where its files are, and several joined as one.
 
-A new corpus is a function that reads it and an entry of CATALOGUE.
+A new corpus is an entry of CATALOGUE.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from core.corpora.assembly import assemble, describe
-from core.corpora.demo import DEMO_COLUMNS, DEMO_POS_COLUMNS, demo, demo_pos_a, demo_pos_b
 from core.corpora.folder import find_splits, read_folder
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
@@ -25,6 +24,9 @@ from core.paths import data_dir, may_read
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
+
+_DATA = Path(__file__).parent / "data"
+"""The files of the corpora that come with MRN Lab, a folder each."""
 
 # The bare names on the Hub are script repositories, which `datasets` refuses since version 4; the parquet
 # revision holds the same data without code.
@@ -102,55 +104,6 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
     return assemble(name, splits, tag_lists=tag_lists)
 
 
-CONLL2003_COLUMNS = ("tokens", "pos", "chunk", "ner")
-CONLL2000_COLUMNS = ("tokens", "pos", "chunk")
-
-# The tag lists that the corpora declare on the Hub. Some of their tags occur in no sentence; a head of the
-# published program has a row for each all the same.
-_POS_2000 = (
-    *("''", "#", "$", "(", ")", ",", ".", ":", "``", "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS"),
-    *("MD", "NN", "NNP", "NNPS", "NNS", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO"),
-    *("UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB"),
-)
-_POS_2003 = (*_POS_2000, '"', "LS", "NN|SYM")
-
-
-def _spans(types: str) -> tuple[str, ...]:
-    return ("O", *(f"{prefix}-{kind}" for kind in types.split() for prefix in "BI"))
-
-
-_CHUNKS = _spans("ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP")
-_TAG_LISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "conll2003": {"pos": _POS_2003, "chunk": _CHUNKS, "ner": _spans("LOC MISC ORG PER")},
-    "conll2000": {"pos": _POS_2000, "chunk": _CHUNKS},
-}
-
-
-def conll2003() -> Corpus:
-    """CoNLL-2003 English: 14,041 / 3,250 / 3,453 sentences with POS, chunks and entities."""
-    return _read("conll2003", CONLL2003_COLUMNS)
-
-
-def conll2000() -> Corpus:
-    """CoNLL-2000: 8,936 / - / 2,012 sentences with POS and chunks."""
-    return _read("conll2000", CONLL2000_COLUMNS)
-
-
-def _read(name: str, columns: tuple[str, ...]) -> Corpus:
-    data = data_dir()
-    if data is not None and (data / name).is_dir():
-        return read_folder(data / name, columns, name, _TAG_LISTS[name])
-    return read_hub(name, f"eriktks/{name}")
-
-
-def _both_pos() -> Corpus:
-    return join("both-pos", {"pos-2003": (conll2003(), "pos"), "pos-2000": (conll2000(), "pos")})
-
-
-def _demo_both_pos() -> Corpus:
-    return join("demo-both-pos", {"pos-a": (demo_pos_a(), "pos"), "pos-b": (demo_pos_b(), "pos")})
-
-
 def join_all(corpora: Sequence[Corpus]) -> Corpus:
     """One corpus of all tasks of all these. A task that several of them have is named `task@corpus`.
 
@@ -182,10 +135,12 @@ def join(name: str, parts: Mapping[str, tuple[Corpus, str]]) -> Corpus:
         kept = []
         for part, corpus in corpora.items():
             new_names = {new: old for new, (owner, old) in parts.items() if owner.name == part}
-            for one in corpus.split(split):
-                labels = {new: one.labels[old] for new, old in new_names.items() if old in one.labels}
+            for sentence in corpus.split(split):
+                labels = {
+                    new: sentence.labels[old] for new, old in new_names.items() if old in sentence.labels
+                }
                 if labels:
-                    kept.append(Sentence(one.tokens, labels, part))
+                    kept.append(Sentence(sentence.tokens, labels, part))
         return tuple(kept)
 
     return describe(
@@ -200,25 +155,59 @@ def join(name: str, parts: Mapping[str, tuple[Corpus, str]]) -> Corpus:
     )
 
 
+# The tag lists that the corpora declare on the Hub. Some of their tags occur in no sentence; a head of the
+# published program has a row for each all the same.
+_POS_2000 = (
+    *("''", "#", "$", "(", ")", ",", ".", ":", "``", "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS"),
+    *("MD", "NN", "NNP", "NNPS", "NNS", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO"),
+    *("UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB"),
+)
+
+
+def _spans(types: str) -> tuple[str, ...]:
+    return ("O", *(f"{prefix}-{kind}" for kind in types.split() for prefix in "BI"))
+
+
+_CHUNKS = _spans("ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP")
+
+
 @dataclass(frozen=True)
 class CorpusSpec:
     """A corpus with a name of its own.
 
-    `columns` are those of its files (None where it is joined from others), `tasks` what it annotates.
-    `hub_folders` are the folders under MRNLAB_DATA that it is read from; those missing come from the Hub.
+    tasks        the names of its tasks
+    columns      the columns of its files; None for a corpus that is joined from others
+    repository   where the Hub has it; None for one that comes with MRN Lab, or is joined
+    tag_lists    by task, the labels that the corpus declares
+    parts        of a joined corpus: each task's corpus, and its name there
     """
 
     name: str
     description: str
-    columns: tuple[str, ...] | None
     tasks: tuple[str, ...]
-    read: Callable[[], Corpus] = field(repr=False, compare=False)
-    hub_folders: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    repository: str | None = None
+    tag_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
-    def needs_hub(self) -> bool:
-        """Whether it comes over the network unless folders under MRNLAB_DATA hold it."""
-        return bool(self.hub_folders)
+    def hub_folders(self) -> tuple[str, ...]:
+        """The folders under MRNLAB_DATA that it is read from; those missing come from the Hub."""
+        if self.repository is not None:
+            return (self.name,)
+        return tuple(folder for part, _ in self.parts.values() for folder in CATALOGUE[part].hub_folders)
+
+    def read(self) -> Corpus:
+        """The whole corpus. Raises CorpusError where it cannot be read."""
+        if self.parts:
+            return join(
+                self.name, {task: (CATALOGUE[part].read(), old) for task, (part, old) in self.parts.items()}
+            )
+        if self.repository is None:
+            return read_folder(_DATA / self.name, self.columns, self.name)
+        for folder in local_folders(self.name):
+            return read_folder(folder, self.columns, self.name, self.tag_lists)
+        return read_hub(self.name, self.repository)
 
 
 CATALOGUE: dict[str, CorpusSpec] = {
@@ -227,54 +216,52 @@ CATALOGUE: dict[str, CorpusSpec] = {
         CorpusSpec(
             "demo",
             "1,800 newswire-like sentences made by MRN Lab's own grammar: POS, chunks and entities.",
-            DEMO_COLUMNS,
             tasks=("pos", "chunk", "ner"),
-            read=demo,
+            columns=("tokens", "pos", "chunk", "ner"),
         ),
         CorpusSpec(
             "demo-pos-a",
             "Sentences of the demo grammar with its own POS tags.",
-            DEMO_POS_COLUMNS,
             tasks=("pos",),
-            read=demo_pos_a,
+            columns=("tokens", "pos"),
         ),
         CorpusSpec(
             "demo-pos-b",
             "Other sentences of the demo grammar, with a POS tag set that differs in a few labels.",
-            DEMO_POS_COLUMNS,
             tasks=("pos",),
-            read=demo_pos_b,
+            columns=("tokens", "pos"),
         ),
         CorpusSpec(
             "demo-both-pos",
             "demo-pos-a and demo-pos-b together: two tasks, each on sentences of its own.",
-            None,
             tasks=("pos-a", "pos-b"),
-            read=_demo_both_pos,
+            parts={"pos-a": ("demo-pos-a", "pos"), "pos-b": ("demo-pos-b", "pos")},
         ),
         CorpusSpec(
             "conll2003",
             "English newswire of the CoNLL-2003 shared task: POS, chunks and entities.",
-            CONLL2003_COLUMNS,
-            hub_folders=("conll2003",),
             tasks=("pos", "chunk", "ner"),
-            read=conll2003,
+            columns=("tokens", "pos", "chunk", "ner"),
+            repository="eriktks/conll2003",
+            tag_lists={
+                "pos": (*_POS_2000, '"', "LS", "NN|SYM"),
+                "chunk": _CHUNKS,
+                "ner": _spans("LOC MISC ORG PER"),
+            },
         ),
         CorpusSpec(
             "conll2000",
             "English newswire of the CoNLL-2000 shared task: POS and chunks.",
-            CONLL2000_COLUMNS,
-            hub_folders=("conll2000",),
             tasks=("pos", "chunk"),
-            read=conll2000,
+            columns=("tokens", "pos", "chunk"),
+            repository="eriktks/conll2000",
+            tag_lists={"pos": _POS_2000, "chunk": _CHUNKS},
         ),
         CorpusSpec(
             "both-pos",
             "The POS tags of conll2003 and conll2000: two tasks, each on sentences of its own.",
-            None,
-            hub_folders=("conll2003", "conll2000"),
             tasks=("pos-2003", "pos-2000"),
-            read=_both_pos,
+            parts={"pos-2003": ("conll2003", "pos"), "pos-2000": ("conll2000", "pos")},
         ),
     )
 }

@@ -260,7 +260,7 @@ def _metadata(record: RunRecord) -> ModelCardData:
         pipeline_tag="token-classification",
         tags=["mrnlab", "token-classification", "multi-task-learning", config.paradigm],
         base_model="sentence-transformers/all-MiniLM-L6-v2" if name == "minilm" else encoder,
-        datasets=[f"eriktks/{known.name}"] if known and known.needs_hub and known.columns else None,
+        datasets=[known.repository] if known and known.repository else None,
         metrics=sorted({_METRICS.get(score.score_name, score.score_name) for score in record.scores}),
         model_name=_title(record.run),
         eval_results=[

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from core.config import RunConfig
-from core.corpora.demo import demo
+from core.corpora import load
 from core.corpora.types import Corpus, Sentence, Task
 from core.mrn.priors import NoPrior
 from core.training.setup import set_up
@@ -91,7 +91,7 @@ def _costs(sentences: int, words: int, tasks: int, labels: int, features: int) -
 
 def _corpus(sentences: int, words: int, tasks: int, labels: int) -> Corpus:
     random = np.random.default_rng(0)
-    vocabulary = sorted({word for sentence in demo().train for word in sentence.tokens})
+    vocabulary = sorted({word for sentence in load("demo").train for word in sentence.tokens})
     names = [f"L{label}" for label in range(labels)]
     made = tuple(Task(f"task{number}", "plain", tuple(names)) for number in range(tasks))
 

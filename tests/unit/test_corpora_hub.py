@@ -109,7 +109,7 @@ def test_a_corpus_of_two_folders_is_local_only_with_both(
 ) -> None:
     remote = ["conll2003", "conll2000", "both-pos"]
     assert [name for name in CATALOGUE if not is_local(name)] == remote
-    assert [name for name, spec in CATALOGUE.items() if spec.needs_hub] == remote
+    assert [name for name, spec in CATALOGUE.items() if spec.hub_folders] == remote
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
     (tmp_path / "conll2003").mkdir()
     assert [name for name in CATALOGUE if not is_local(name)] == ["conll2000", "both-pos"]
