@@ -36,10 +36,6 @@ class CorpusError(MRNLabError):
     """A corpus that cannot be found or read; the message names file, line and what was expected."""
 
 
-class FixedColumns(CorpusError):
-    """A CoNLL-U file where columns were to be named: its columns have names already."""
-
-
 class EncoderError(MRNLabError):
     """An encoder that cannot be found or loaded here."""
 

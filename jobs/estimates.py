@@ -227,7 +227,7 @@ def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str]) -
     """How many words a run of these tasks trains on: those of the sentences annotated for one of them."""
     summary = summarise(corpus, columns)
     annotated = sum(
-        sum(task.counts.get("train", {}).values()) for task in summary.tasks if task.name in tasks
+        sum(counts.get("train", {}).values()) for task, counts in summary.counts.items() if task in tasks
     )
     words = min(summary.splits["train"].tokens, annotated)
     return words if "dev" in summary.splits else 0.9 * words

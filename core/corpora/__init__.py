@@ -2,7 +2,7 @@
 
 from core.corpora.catalogue import CATALOGUE, CorpusSpec
 from core.corpora.folder import ColumnProposal, detect_columns
-from core.corpora.loading import CorpusSummary, SplitSize, TaskSummary, load, summarise
+from core.corpora.loading import CorpusSummary, SplitSize, load, summarise
 from core.corpora.preparation import prepare
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.corpora.uploads import save_upload
@@ -18,7 +18,6 @@ __all__ = [
     "Split",
     "SplitSize",
     "Task",
-    "TaskSummary",
     "detect_columns",
     "load",
     "prepare",

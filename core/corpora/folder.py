@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.readers import IGNORED, ONLY_TASKS, TOKENS, Table, named, read_conllu, read_table
+from core.corpora.readers import IGNORED, ONLY_TASKS, TOKENS, Source, Table, named, read_conllu, read_table
 from core.corpora.schemes import notation
 from core.corpora.types import Corpus, Sentence, Split
-from core.errors import CorpusError, FixedColumns
+from core.errors import CorpusError
 from core.plain_text import shortened
 
 CONLLU = ".conllu"
@@ -43,35 +43,44 @@ def split_of(file_name: str) -> Split | None:
 
 
 def find_splits(folder: Path) -> dict[Split, Path]:
-    """The files of the splits.
-
-    Raises CorpusError where train or test is missing, or two files claim one split.
-    """
+    """The files of the splits. Raises CorpusError as `splits_of`, and where there is no such folder."""
     if not folder.exists():
         raise CorpusError(f"There is no folder {folder}; check the name.")
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder that holds the train and test files.")
-    found: dict[Split, Path] = {}
-    for path in sorted(folder.iterdir()):
-        split = split_of(path.name) if path.is_file() else None
-        if split is None:
-            continue
-        if split in found:
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    return {split: folder / name for split, name in splits_of(names, str(folder)).items()}
+
+
+def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
+    """The split files among files of these names; `place` is what an error calls their folder.
+
+    Raises CorpusError where train or test is missing, two files claim one split, or formats are mixed.
+    """
+    files: dict[Split, str] = {}
+    for name in names:
+        split = split_of(name)
+        if split is not None and split in files:
             raise CorpusError(
-                f"{folder}: both {found[split].name} and {path.name} could be the {split} split; "
-                "keep one of them there."
+                f"{place}: both {files[split]} and {name} could be the {split} split; keep one of them."
             )
-        found[split] = path
+        if split is not None:
+            files[split] = name
     for needed in ("train", "test"):
-        if needed not in found:
+        if needed not in files:
             raise CorpusError(
-                f"{folder} has no {needed} file; expected {needed}.conll, {needed}.conllu or a like name."
+                f"{place} has no {needed} file; expected {needed}.conll, {needed}.conllu or a like name."
             )
-    if len({path.suffix.lower() == CONLLU for path in found.values()}) > 1:
+    if len({is_conllu(name) for name in files.values()}) > 1:
         raise CorpusError(
-            f"{folder} mixes CoNLL-U files with others; all of its splits must be of one format."
+            f"{place} mixes CoNLL-U files with others; all of its splits must be of one format."
         )
-    return found
+    return {split: files[split] for split in SPLITS if split in files}
+
+
+def is_conllu(file_name: str) -> bool:
+    """Whether a file of that name is CoNLL-U."""
+    return file_name.lower().endswith(CONLLU)
 
 
 _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
@@ -85,17 +94,17 @@ _WORDS_PER_LABEL = 10
 class ColumnProposal:
     """A name for each column, from left to right, and the first sentence's rows to check them by.
 
-    A name that begins with `_` is a column to read over (numbers, lemmas).
+    A name that begins with `_` is a column to skip (lemmas).
     """
 
     columns: tuple[str, ...]
     sample: tuple[tuple[str, ...], ...]
 
 
-def detect_columns(path: str | Path) -> ColumnProposal:
-    """Proposed names for the columns of a CoNLL file, or of the train file of a folder.
+def detect_columns(path: str | Path) -> ColumnProposal | None:
+    """Proposed names for the columns of a CoNLL file, or of the train file of a folder; None for CoNLL-U.
 
-    Raises FixedColumns for CoNLL-U, CorpusError where the file cannot be read or has only one column.
+    Raises CorpusError where the file cannot be read or has only one column.
     """
     # Of os.path, whose functions raise nothing, whatever a name holds.
     if not os.path.exists(path):
@@ -103,47 +112,34 @@ def detect_columns(path: str | Path) -> ColumnProposal:
     path = Path(path)
     if path.is_dir():
         path = find_splits(path)["train"]
-    if path.suffix.lower() == CONLLU:
-        raise FixedColumns(f"{path} is CoNLL-U, whose columns are fixed; there is nothing to name.")
+    if is_conllu(path.name):
+        return None
     table = read_table(path)
-    _, end = table.bounds[:2]
-    sample = zip(*(column[:end] for column in table.columns), strict=True)
-    return ColumnProposal(name_several(table, path), tuple(sample))
+    return ColumnProposal(name_columns(table, path), tuple(zip(*table.sentences[0], strict=True)))
 
 
-def name_several(table: Table, path: Path) -> tuple[str, ...]:
-    """As `name_columns`. Raises CorpusError where the file of that path has but one column."""
-    if len(table.columns) < 2:
+def name_columns(table: Table, source: Source) -> tuple[str, ...]:
+    """A name for each column, from left to right, by what is in it; one is `tokens`.
+
+    Raises CorpusError where there is but one column.
+    """
+    if table.width < 2:
         raise CorpusError(
-            f"{path}, line 1: has one column; expected words and at least one column of labels."
+            f"{source}, line 1: has one column; expected words and at least one column of labels."
         )
-    return name_columns(table)
+    columns = [table.column(place) for place in range(table.width)]
+    values = [set(chain.from_iterable(column)) for column in columns]
+    # Words have the most different values of all columns but those of spans.
+    kinds = [len(values[place]) * (notation(column) == "plain") for place, column in enumerate(columns)]
+    names = [_label_name(column, values[place]) for place, column in enumerate(columns)]
+    names[kinds.index(max(kinds))] = TOKENS
+    return tuple(
+        name if name not in names[:place] else f"{name}{names[:place].count(name) + 1}"
+        for place, name in enumerate(names)
+    )
 
 
-def name_columns(table: Table) -> tuple[str, ...]:
-    """A name for each of two columns or more, from left to right, by what is in them; one is `tokens`."""
-    columns = [table.column(place) for place in range(len(table.columns))]
-    words = _words_place(columns)
-    names: list[str] = []
-    for place, column in enumerate(columns):
-        name = TOKENS if place == words else _name(column)
-        names.append(_free(name, names))
-    return tuple(names)
-
-
-def _words_place(columns: Sequence[Sequence[Sequence[str]]]) -> int:
-    """The column with the most kinds of values that is neither a numbering nor labels of spans."""
-    kinds = [
-        0 if _is_numbering(column) or notation(column) != "plain" else len(_values(column))
-        for column in columns
-    ]
-    return max(range(len(columns)), key=lambda place: (kinds[place], -place))
-
-
-def _name(column: Sequence[Sequence[str]]) -> str:
-    if _is_numbering(column):
-        return IGNORED + "number"
-    values = _values(column)
+def _label_name(column: Sequence[Sequence[str]], values: Set[str]) -> str:
     if notation(column) != "plain":
         types = {value.partition("-")[2] for value in values if value != "O"}
         return "chunk" if len(types & _CHUNK_TYPES) * 2 >= len(types) else "ner"
@@ -151,24 +147,6 @@ def _name(column: Sequence[Sequence[str]]) -> str:
         return "ner"
     size = sum(map(len, column))
     return IGNORED + "other" if len(values) > max(_MOST_LABELS, size / _WORDS_PER_LABEL) else "pos"
-
-
-def _is_numbering(column: Sequence[Sequence[str]]) -> bool:
-    return all(
-        value == str(first + place)
-        for labels in column
-        for first in (0 if labels[0] == "0" else 1,)
-        for place, value in enumerate(labels)
-    )
-
-
-def _values(column: Iterable[Sequence[str]]) -> set[str]:
-    return set(chain.from_iterable(column))
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    numbered = (f"{name}{number}" for number in count(2))
-    return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
 def read_folder(
@@ -184,16 +162,15 @@ def read_folder(
     Raises CorpusError naming the file, the line and what was expected.
     """
     files = find_splits(folder)
-    order = [split for split in SPLITS if split in files]
     notes: list[str] = []
     splits: dict[Split, Sequence[Sentence]] = {}
-    if files["train"].suffix.lower() == CONLLU:
+    if is_conllu(files["train"].name):
         if columns is not None:
             raise CorpusError(
                 f"{folder} holds CoNLL-U files, whose columns are fixed; leave the names of columns away."
             )
-        for split in order:
-            splits[split], left_out = read_conllu(files[split])
+        for split, file in files.items():
+            splits[split], left_out = read_conllu(file)
             notes += left_out
         notes.append(ONLY_TASKS)
     else:
@@ -201,11 +178,11 @@ def read_folder(
             check_names(columns)
         training = read_table(files["train"], columns)
         if columns is None:
-            columns = name_several(training, files["train"])
+            columns = name_columns(training, files["train"])
             notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
-        for split in order:
-            table = training if split == "train" else read_table(files[split], columns)
-            splits[split], left_out = named(table, columns, files[split].name)
+        for split, file in files.items():
+            table = training if split == "train" else read_table(file, columns)
+            splits[split], left_out = named(table, columns, file.name)
             notes += left_out
     return assemble(name or folder.name, splits, notes, tag_lists)
 

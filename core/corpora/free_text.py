@@ -1,35 +1,23 @@
 """Text that a researcher hands over to have it tagged, with or without gold labels: pasted, or a file.
 
-`.txt` holds a sentence a line, or CoNLL columns with labels; `.conllu` is CoNLL-U; everything else is CoNLL
-columns, words alone included.
+`.txt` holds a sentence a line; `.conllu` is CoNLL-U; everything else is CoNLL columns, words alone included.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
-from core.corpora.folder import CONLLU, check_names, name_columns
-from core.corpora.readers import (
-    IGNORED,
-    TOKENS,
-    Table,
-    read_columns,
-    read_conllu,
-    read_lines,
-    read_table,
-    usual_rows,
-)
+from core.corpora.folder import CONLLU, check_names
+from core.corpora.readers import IGNORED, TOKENS, GivenFile, named, read_conllu, read_lines, read_table
 from core.corpora.schemes import convert, looks_like_spans, notation
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from core.wording import plural
 
 # Rules of our own instead of pysbd 0.3.4: that drops characters it uses as marks inside (a property test here
 # forbids it), and its time grows with the square of the text: 25 s for 72 kB, where these take 0.05 s.
@@ -186,22 +174,7 @@ def _word() -> re.Pattern[str]:
     )
 
 
-TEXT = ".txt"
-ENDINGS = ("txt", "conll", "tsv", "iob", "iob2", "bio", "col", "conllu")
-"""The endings of files that can be tagged."""
-
-_T = TypeVar("_T")
-
-_FITS = 0.5  # a column is a task's where at least this share of its words has labels that the task knows
-
-
-@dataclass(frozen=True)
-class GivenTask:
-    """A task that the text is to be tagged with: whether its labels are `iob2` or `plain`, and which."""
-
-    name: str
-    scheme: str
-    labels: Sequence[str]
+_TEXT = ".txt"
 
 
 @dataclass(frozen=True)
@@ -217,137 +190,60 @@ class GivenText:
         return tuple(dict.fromkeys(task for sentence in self.sentences for task in sentence.labels))
 
 
-def propose_columns(content: bytes, name: str, tasks: Sequence[GivenTask]) -> tuple[str, ...]:
-    """A name for each column, from left to right: `tokens`, the tasks that the columns hold gold labels of.
-
-    A column whose labels fit none of the tasks gets a name that begins with `_`: it is read over.
-    Raises CorpusError naming the line where the content cannot be read.
-    """
-    return _through_file(content, name, lambda path: _proposed(read_table(path), tasks))
-
-
-def has_columns(content: bytes, name: str, tasks: Sequence[GivenTask]) -> bool:
-    """Whether a file of that name is read as CoNLL columns, whose names can be proposed.
-
-    A .txt file is where nearly all lines have the same number of fields, two or more, and one of the columns
-    holds labels of spans or labels that a task knows. Raises CorpusError where it cannot be read.
-    """
-    ending = Path(name).suffix.lower()
-    return ending != CONLLU and (
-        ending != TEXT or _through_file(content, name, lambda path: _holds_labels(usual_rows(path), tasks))
-    )
-
-
 def read_given(
     content: bytes,
     name: str,
-    tasks: Sequence[GivenTask],
+    schemes: Mapping[str, str],
     *,
     columns: Sequence[str] | None = None,
     split: bool = False,
 ) -> GivenText:
-    """What is in a file of that name; a text that was pasted is read as CoNLL columns unless named .txt.
+    """The content of a file of that name, or of a text that was pasted.
 
-    `columns` names CoNLL columns where the proposed names are not right; `split` says that a .txt file holds
-    lines that are already split into words. Gold labels of other tasks than these are left out.
-    Raises CorpusError: what is wrong, in which line, and what was expected.
+    Its format is that of its ending, but a .txt file whose `columns` are named holds CoNLL columns. Without
+    names, columns are words and, where there are as many, the tasks in order. `schemes` has the scheme of
+    each task (`iob2`, `plain`); gold labels of other tasks are left out. `split`: the lines of a .txt file
+    are already split into words. Raises CorpusError: what is wrong, in which line, and what was expected.
     """
+    file = GivenFile(name, content)
     ending = Path(name).suffix.lower()
     if ending == CONLLU:
-        given = _through_file(content, name, lambda path: GivenText(*read_conllu(path)))
-    elif ending == TEXT and not columns and (split or not has_columns(content, name, tasks)):
-        return _through_file(content, name, lambda path: _lines(path, split))
+        sentences, notes = read_conllu(file)
+    elif ending == _TEXT and not columns:
+        lines = [line.split() if split else split_words(line) for line in read_lines(file)]
+        return GivenText(tuple(Sentence(tuple(words), {}) for words in lines if words))
     else:
-        chosen = tuple(columns) if columns else propose_columns(content, name, tasks)
-        check_names(chosen, [task.name for task in tasks])
-        given = _through_file(content, name, lambda path: GivenText(*read_columns(path, chosen)))
-    return GivenText(_in_iob2(given.sentences, tasks, name), given.notes)
+        if columns:
+            check_names(columns, tuple(schemes))
+        table = read_table(file, columns)
+        sentences, notes = named(table, columns or _usual_names(table.width, name, tuple(schemes)), name)
+    return GivenText(_in_iob2(sentences, schemes, name), notes)
 
 
-def _through_file(content: bytes, name: str, read: Callable[[Path], _T]) -> _T:
-    """The strict readers take files; their errors then speak of the name that the researcher knows."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "given"
-        path.write_bytes(content)
-        try:
-            return read(path)
-        except CorpusError as error:
-            raise CorpusError(str(error).replace(str(path), name)) from error
+def _usual_names(width: int, name: str, tasks: Sequence[str]) -> tuple[str, ...]:
+    """The names of so many columns, where they go without saying. Raises CorpusError where they do not."""
+    if width not in (1, 1 + len(tasks)):
+        raise CorpusError(
+            f"{name} has {plural(width, 'column')}, which need names; words and the tasks here would be "
+            f"{', '.join((TOKENS, *tasks))}. Name them from left to right, '{IGNORED}' for one to skip."
+        )
+    return (TOKENS, *tasks)[:width]
 
 
-def _lines(path: Path, split: bool) -> GivenText:
-    words = (line.split() if split else split_words(line) for line in read_lines(path))
-    return GivenText(tuple(Sentence(tuple(one), {}) for one in words if one))
-
-
-def _holds_labels(table: Table | None, tasks: Sequence[GivenTask]) -> bool:
-    """Whether some column holds labels. Punctuation marks alone do not count: they are words as well."""
-    if table is None:
-        return False
-    columns = [table.column(place) for place in range(len(table.columns))]
-    return any(
-        notation(column) != "plain" or _fitting("", column, tasks) is not None
-        for column in columns
-        if any(map(str.isalpha, chain.from_iterable(set(column[0]) - {"O"})))
-    )
-
-
-def _proposed(table: Table, tasks: Sequence[GivenTask]) -> tuple[str, ...]:
-    if len(table.columns) == 1:
-        return (TOKENS,)
-    named = name_columns(table)
-    free = list(tasks)
-    names = []
-    for place, name in enumerate(named):
-        column = table.column(place)
-        best = None if name == TOKENS else _fitting(name, column, free)
-        if best is not None:
-            free.remove(best)
-        names.append(name if name == TOKENS else best.name if best else f"{IGNORED}{place + 1}")
-    return tuple(names)
-
-
-def _fitting(name: str, column: Sequence[Sequence[str]], tasks: Sequence[GivenTask]) -> GivenTask | None:
-    """The task that knows most of the column's labels, O left aside; of several, the one of that name."""
-    written = notation(column)
-    labels = [label for sentence in convert(column, written) for label in sentence]
-    inside = [label for label in labels if label != "O"] or labels
-    fits: dict[int, float] = {}
-    for number, task in enumerate(tasks):
-        is_spans = written != "plain" or set(labels) == {"O"}
-        if is_spans == (task.scheme == "iob2"):
-            kept = _type if is_spans else str
-            known = set(map(kept, task.labels))
-            fits[number] = sum(kept(label) in known for label in inside) / len(inside)
-    best = max(fits, key=lambda number: (fits[number], tasks[number].name == name), default=None)
-    return tasks[best] if best is not None and fits[best] >= _FITS else None
-
-
-def _type(label: str) -> str:
-    """The type of a span's label: a run may know B-PER only, and I-PER is gold for it none the less."""
-    return label.partition("-")[2] or label
-
-
-def _in_iob2(sentences: Sequence[Sentence], tasks: Sequence[GivenTask], name: str) -> tuple[Sentence, ...]:
+def _in_iob2(sentences: Sequence[Sentence], schemes: Mapping[str, str], name: str) -> tuple[Sentence, ...]:
     """Only the labels of these tasks, spans as IOB2 however they were written."""
     kept: list[dict[str, tuple[str, ...]]] = [{} for _ in sentences]
-    for task in tasks:
-        places = [place for place, one in enumerate(sentences) if task.name in one.labels]
-        column = [sentences[place].labels[task.name] for place in places]
-        if task.scheme == "iob2":
-            column = _spans(column, task.name, name)
-        for place, labels in zip(places, column, strict=True):
-            kept[place][task.name] = labels
-    return tuple(Sentence(one.tokens, labels) for one, labels in zip(sentences, kept, strict=True))
-
-
-def _spans(column: Sequence[tuple[str, ...]], task: str, name: str) -> list[tuple[str, ...]]:
-    converted = convert(column, notation(column))
-    for number, labels in enumerate(converted, start=1):
-        odd = next((label for label in labels if label != "O" and not looks_like_spans([label])), None)
-        if odd is not None:
-            raise CorpusError(
-                f"{name}, sentence {number}: '{odd}' is no label of spans, which {task} has; expected O, or "
-                "B- or I- and a type."
-            )
-    return converted
+    for task, scheme in schemes.items():
+        numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
+        column = [sentences[number].labels[task] for number in numbers]
+        if scheme == "iob2":
+            column = convert(column, notation(column))
+        for number, labels in zip(numbers, column, strict=True):
+            strange = [label for label in labels if label != "O" and not looks_like_spans([label])]
+            if scheme == "iob2" and strange:
+                raise CorpusError(
+                    f"{name}, sentence {number + 1}: '{strange[0]}' is no label of spans, which {task} has; "
+                    "expected O, or B- or I- and a type."
+                )
+            kept[number][task] = labels
+    return tuple(Sentence(sentence.tokens, labels) for sentence, labels in zip(sentences, kept, strict=True))

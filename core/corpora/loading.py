@@ -15,7 +15,8 @@ from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.folder import read_folder
-from core.corpora.types import Corpus, Overlap, Scheme, Sentence, Split, Task
+from core.corpora.sampling import words_of
+from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
 from core.errors import CorpusError
 
 _PREVIEW_SEED = 1
@@ -162,29 +163,17 @@ class SplitSize:
 
 
 @dataclass(frozen=True)
-class TaskSummary:
-    """One task: `labels`, those of the training words, and what was found in all splits.
+class CorpusSummary:
+    """What the form shows of a corpus.
 
-    `counts` says for each split that is annotated how many words have each label, labels that training never
-    shows among them. `sentences` is how many training sentences are annotated for it.
+    splits   sizes of train and test, and of dev where the corpus has one
+    counts   by task, for each split that is annotated, how many words have each label
+    samples  three training sentences
     """
 
-    name: str
-    scheme: Scheme
-    labels: tuple[str, ...]
-    counts: Mapping[Split, Mapping[str, int]]
-    sentences: int
-    unseen: Mapping[str, tuple[str, ...]]
-    illegal: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class CorpusSummary:
-    """What the form shows of a corpus. `splits` has train and test, and dev where the corpus has one."""
-
-    name: str
     splits: Mapping[Split, SplitSize]
-    tasks: tuple[TaskSummary, ...]
+    tasks: tuple[Task, ...]
+    counts: Mapping[str, Mapping[Split, Mapping[str, int]]]
     samples: tuple[Sentence, ...]
     notes: tuple[str, ...]
 
@@ -200,26 +189,25 @@ def _summarised(
 ) -> CorpusSummary:
     corpus = load(name, columns)
     return CorpusSummary(
-        corpus.name,
         {
-            split: SplitSize(len(sentences), sum(len(sentence.tokens) for sentence in sentences))
+            split: SplitSize(len(sentences), words_of(sentences))
             for split in SPLITS
             if (sentences := corpus.split(split))
         },
-        tuple(_task_summary(corpus, task) for task in corpus.tasks),
+        corpus.tasks,
+        {task.name: _label_counts(corpus, task.name) for task in corpus.tasks},
         _samples(corpus),
         corpus.notes,
     )
 
 
-def _task_summary(corpus: Corpus, task: Task) -> TaskSummary:
-    counts: dict[Split, Counter[str]] = {}
-    for split in SPLITS:
-        columns = [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
-        if columns:
-            counts[split] = Counter(chain.from_iterable(columns))
-    sentences = sum(task.name in one.labels for one in corpus.train)
-    return TaskSummary(task.name, task.scheme, task.labels, counts, sentences, task.unseen, task.illegal)
+def _label_counts(corpus: Corpus, task: str) -> dict[Split, Counter[str]]:
+    """How often each split that is annotated for the task has each label."""
+    columns = {
+        split: [sentence.labels[task] for sentence in corpus.split(split) if task in sentence.labels]
+        for split in SPLITS
+    }
+    return {split: Counter(chain.from_iterable(column)) for split, column in columns.items() if column}
 
 
 def _samples(corpus: Corpus) -> tuple[Sentence, ...]:

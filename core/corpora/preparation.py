@@ -83,7 +83,7 @@ def prepare(config: RunConfig) -> Corpus:
     recipe = recipe_of(config.corpus)
     corpus = read(config.corpus, config.columns)
     names = [task.name for task in corpus.tasks]
-    origins = {name: name for name in names} if recipe is None else recipe.tasks(names)
+    origins = {name: name for name in names} if recipe is None else recipe.kind.origins(names)
     for name in config.tasks:
         if name not in origins:
             whose = corpus.name if recipe is None else recipe.name

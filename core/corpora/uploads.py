@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.corpora.assembly import SPLITS
-from core.corpora.folder import CONLLU, EXTENSIONS, detect_columns, find_splits, split_of
-from core.corpora.readers import read_conllu, read_table
+from core.corpora.folder import EXTENSIONS, find_splits, is_conllu, name_columns, split_of, splits_of
+from core.corpora.readers import GivenFile, read_conllu, read_table
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -52,7 +51,7 @@ def uploads() -> list[Upload]:
             continue  # no corpus
         uploaded = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         size = sum(file.stat().st_size for file in files.values())
-        kept.append(Upload(path, uploaded, tuple(split for split in SPLITS if split in files), size))
+        kept.append(Upload(path, uploaded, tuple(files), size))
     return sorted(kept, key=lambda upload: upload.uploaded, reverse=True)
 
 
@@ -76,36 +75,29 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
             f"The upload holds {megabytes:,.0f} MB and the most is {MOST_MEGABYTES} MB; "
             "put the files in a folder on the machine and name that instead."
         )
-    splits: dict[Split, tuple[str, bytes]] = {}
-    for file_name, content in files.items():
-        base = re.split(r"[/\\]", file_name)[-1]
-        split = split_of(base)
-        if split is None:
+    given = [GivenFile(re.split(r"[/\\]", file_name)[-1], content) for file_name, content in files.items()]
+    for file in given:
+        if split_of(file.name) is None:
             raise CorpusError(
-                f"'{base}' does not tell its split; name the files train, dev and test with an ending such "
-                "as .conll or .conllu."
+                f"'{file.name}' does not tell its split; name the files train, dev and test with an ending "
+                "such as .conll or .conllu."
             )
-        if split in splits:
-            raise CorpusError(
-                f"Both '{splits[split][0]}' and '{base}' are {split} files; upload one of them."
-            )
-        splits[split] = base, content
-    for needed in ("train", "test"):
-        if needed not in splits:
-            raise CorpusError(f"The upload has no {needed} file; add one, {needed}.conll say.")
+    by_name = {file.name: file for file in given}
+    chosen = splits_of([file.name for file in given], "The upload")
+    splits = {split: by_name[file_name] for split, file_name in chosen.items()}
     folder = upload_dir() / f"{_slug(name)}-{_digest(splits)}"
     if not folder.exists():
+        _check_readable(splits)
         _write(folder, splits)
     return folder
 
 
-def _write(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
+def _write(folder: Path, splits: Mapping[Split, GivenFile]) -> None:
     """All files or none: written beside, then moved in place."""
     beside = Path(tempfile.mkdtemp(prefix=".upload-", dir=folder.parent))
     try:
-        for split, (base, content) in splits.items():
-            (beside / f"{split}{_ending(base)}").write_bytes(content)
-        _check_readable(beside, splits)
+        for split, file in splits.items():
+            (beside / f"{split}{_ending(file.name)}").write_bytes(file.content)
         try:
             beside.rename(folder)
         except OSError:
@@ -115,19 +107,16 @@ def _write(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _check_readable(folder: Path, splits: Mapping[Split, tuple[str, bytes]]) -> None:
-    """Raises CorpusError, with the file's uploaded name, where a file cannot be read as rows of one width."""
-    try:
-        files = find_splits(folder)
-        is_conllu = files["train"].suffix == CONLLU
-        columns = None if is_conllu else detect_columns(folder).columns
-        for file in files.values():
-            read_conllu(file) if is_conllu else read_table(file, columns)
-    except CorpusError as error:
-        sentence = str(error)
-        for split, (base, _) in splits.items():
-            sentence = sentence.replace(str(folder / f"{split}{_ending(base)}"), base)
-        raise CorpusError(sentence.replace(str(folder), "The upload")) from error
+def _check_readable(splits: Mapping[Split, GivenFile]) -> None:
+    """Raises CorpusError where a file cannot be read as rows of one width."""
+    columns = None
+    for file in splits.values():  # training first
+        if is_conllu(file.name):
+            read_conllu(file)
+        elif columns is None:
+            columns = name_columns(read_table(file), file)
+        else:
+            read_table(file, columns)
 
 
 def _ending(base: str) -> str:
@@ -140,10 +129,9 @@ def _slug(name: str) -> str:
     return slug or "corpus"
 
 
-def _digest(splits: Mapping[Split, tuple[str, bytes]]) -> str:
+def _digest(splits: Mapping[Split, GivenFile]) -> str:
     digest = hashlib.sha256()
-    for split in sorted(splits):
-        base, content = splits[split]
-        digest.update(f"{split}{_ending(base)}:{len(content)}:".encode())
-        digest.update(content)
+    for split, file in sorted(splits.items()):
+        digest.update(f"{split}{_ending(file.name)}:{len(file.content)}:".encode())
+        digest.update(file.content)
     return digest.hexdigest()[:8]

@@ -14,7 +14,7 @@ from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
 from core.corpora.uploads import MOST_MEGABYTES, Upload, delete_upload, uploads
-from core.errors import CorpusError, FixedColumns
+from core.errors import CorpusError
 from core.paths import upload_dir
 from core.store import Store
 from core.store.records import ACTIVE
@@ -221,9 +221,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _columns(path: str) -> tuple[str, ...] | None:
     """The columns of CoNLL files, proposed from their content and confirmed by the reader; CoNLL-U: None."""
-    try:
-        proposal = detect_columns(path)
-    except FixedColumns:
+    proposal = detect_columns(path)
+    if proposal is None:
         return None
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(

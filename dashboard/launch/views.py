@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.config import RunConfig
 from core.config.sweep import LISTED
-from core.corpora import CorpusSummary, TaskSummary
+from core.corpora import CorpusSummary, Task
 from core.corpora.types import Split
 from core.store.records import Run, RunState
 from jobs.estimates import Cost
@@ -117,13 +117,14 @@ class LabelCounts:
     unseen: tuple[str, ...]
 
 
-def label_counts(summary: CorpusSummary, task: TaskSummary) -> LabelCounts:
+def label_counts(summary: CorpusSummary, task: Task) -> LabelCounts:
     """The label counts of one task of a corpus."""
     spans = task.scheme == "iob2"
-    splits = tuple(split for split in summary.splits if split in task.counts)
+    counts_of = summary.counts[task.name]
+    splits = tuple(split for split in summary.splits if split in counts_of)
     by_label: dict[str, dict[Split, int]] = {}
     for split in splits:
-        for label, number in task.counts[split].items():
+        for label, number in counts_of[split].items():
             if spans and not label.startswith("B-"):
                 continue  # a span counts once, where it begins
             by_label.setdefault(label.removeprefix("B-") if spans else label, {})[split] = number
@@ -133,7 +134,7 @@ def label_counts(summary: CorpusSummary, task: TaskSummary) -> LabelCounts:
             by_label.items(), key=lambda item: ([-item[1].get(split, 0) for split in splits], item[0])
         )
     ]
-    training = task.counts.get("train", {})
+    training = counts_of.get("train", {})
     annotated = sum(training.values())
     words = summary.splits["train"].tokens
     outside = training.get(_OUTSIDE, 0) if spans else 0

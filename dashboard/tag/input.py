@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
 
+from core.corpora.folder import EXTENSIONS, is_conllu
 from core.corpora.free_text import (
-    ENDINGS,
-    GivenTask,
     GivenText,
     given_sentences,
-    has_columns,
     has_unspaced_script,
-    propose_columns,
     read_given,
     split_sentences,
 )
@@ -27,7 +24,7 @@ from core.wording import duration, percent, plural
 from dashboard.launch.presets import TRY_IT
 from dashboard.shared.states import empty, problem
 from dashboard.tag.models import FileTagging, TaggedFile, answers, examples, is_here, models, test_split
-from dashboard.tag.views import CheckedSentence, System, given_tasks
+from dashboard.tag.views import CheckedSentence, System, schemes_of
 from dashboard.text import escape
 from jobs.results import SCORE_NAMES
 
@@ -128,9 +125,9 @@ def _short(tokens: Sequence[str]) -> str:
     return " ".join(tokens[:4]) + (" …" if len(tokens) > 4 else "")
 
 
-def gold_text(tasks: Sequence[GivenTask]) -> list[Sentence]:
-    """Pasted CoNLL columns: words with their gold labels."""
-    if not tasks:
+def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
+    """Pasted CoNLL columns: words with their gold labels. `schemes`: that of each task."""
+    if not schemes:
         return []
     written = st.text_area(
         "Words and gold labels in columns",
@@ -143,27 +140,26 @@ def gold_text(tasks: Sequence[GivenTask]) -> list[Sentence]:
     _to_link("gold", written)
     if not written.strip():
         return []
-    content, name = written.encode("utf-8", "replace"), "Pasted text"
+    columns = _columns("tag_columns", schemes)
     try:
-        proposed = propose_columns(content, name, tasks)
-        columns = _columns(proposed, f"tag_columns_{len(proposed)}", "the runs know")
-        given = read_given(content, name, tasks, columns=columns)
+        given = read_given(written.encode("utf-8", "replace"), "Pasted text", schemes, columns=columns)
     except CorpusError as error:
         problem(str(error))
         return []
     if not given.gold:
-        known = ", ".join(task.name for task in tasks)
+        known = ", ".join(schemes)
         problem(f"No column is named after a task of these runs ({known}), so nothing can be compared.")
     return list(given.sentences)
 
 
-def _columns(proposed: Sequence[str], key: str, known_to: str) -> tuple[str, ...]:
-    """The columns' names, which the reader can correct."""
+def _columns(key: str, tasks: Iterable[str]) -> tuple[str, ...]:
+    """The names of the columns; none where they go without saying."""
     names = st.text_input(
         "Columns, from left to right",
-        value=", ".join(proposed),
-        key=f"{key}_{'.'.join(proposed)}",
-        help=f"Proposed from the labels that {known_to}. A column whose name begins with \\_ is read over.",
+        placeholder=", ".join(("tokens", *tasks)),
+        key=key,
+        help="Needed where there are others than the words and every task in order. A column whose name "
+        "begins with \\_ is skipped. A .txt file holds a sentence a line unless its columns are named.",
     )
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
@@ -274,9 +270,9 @@ def tag_file(asked: Sequence[System]) -> None:
             "Lines of .txt are already split into words", key="tag_file_split", persist_state="session"
         )
     uploaded = st.file_uploader(
-        "A sentence a line (.txt), CoNLL columns (.conll, .tsv, or a .txt with labels) or CoNLL-U (.conllu), "
+        "A sentence a line (.txt), CoNLL columns (.conll, .tsv) or CoNLL-U (.conllu), "
         f"up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
-        type=list(ENDINGS),
+        type=list(EXTENSIONS),
         max_upload_size=MOST_MEGABYTES,
         key="tag_file",
     )
@@ -297,13 +293,11 @@ def tag_file(asked: Sequence[System]) -> None:
     _run(given, system, key, Path(uploaded.name).stem)
 
 
-def _read(content: bytes, name: str, system: System, split: bool) -> tuple[GivenText, tuple[str, ...] | None]:
-    """What is in the file, and how its columns are named. Raises CorpusError."""
-    tasks = given_tasks(answers([system], ())[0])
-    columns = None
-    if not (split and Path(name).suffix.lower() == ".txt") and has_columns(content, name, tasks):
-        columns = _columns(propose_columns(content, name, tasks), "tag_file_columns", "the run knows")
-    given = read_given(content, name, tasks, columns=columns, split=split)
+def _read(content: bytes, name: str, system: System, split: bool) -> tuple[GivenText, tuple[str, ...]]:
+    """The content of the file, and the names of its columns. Raises CorpusError."""
+    schemes = schemes_of(answers([system], ())[0])
+    columns = () if is_conllu(name) else _columns("tag_file_columns", schemes)
+    given = read_given(content, name, schemes, columns=columns, split=split)
     words = sum(len(one.tokens) for one in given.sentences)
     if words > MOST_FILE_WORDS:
         raise CorpusError(

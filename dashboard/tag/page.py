@@ -13,7 +13,7 @@ from dashboard.shared.states import problem, title
 from dashboard.tag import input
 from dashboard.tag.answers import show_answers
 from dashboard.tag.models import answers, models
-from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, given_tasks, has_model, systems, why_not
+from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, schemes_of, systems, why_not
 
 title("Tag", "Give a sentence and see every task's labels, how sure each run is, and where runs differ.")
 
@@ -61,7 +61,7 @@ def ask() -> None:
         elif kind == input.TEST:
             given = input.test_sentence(asked[0])
         else:
-            given = input.gold_text(given_tasks(answers(ready(), ())[0]))
+            given = input.gold_text(schemes_of(answers(ready(), ())[0]))
         if not given:
             input.nothing_yet(kind)
             return

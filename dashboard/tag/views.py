@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.config import kind_key
-from core.corpora.free_text import GivenTask
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.evaluation.confusion import (
@@ -135,16 +134,8 @@ def first_choice(runs: Sequence[Run]) -> list[int]:
     return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
 
 
-def given_tasks(answers: Sequence[Answer]) -> list[GivenTask]:
-    """The tasks that gold labels may be given for, with all labels that any of these knows."""
-    labels: dict[str, dict[str, None]] = {}
-    for answer in answers:
-        for task in answer.schemes:
-            labels.setdefault(task, {}).update(dict.fromkeys(answer.labels.get(task, ())))
-    return [GivenTask(task, scheme, tuple(labels[task])) for task, scheme in _schemes(answers).items()]
-
-
-def _schemes(answers: Sequence[Answer]) -> dict[str, str]:
+def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
+    """The tasks of these answers, each with the scheme of its labels."""
     return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
 
 
@@ -169,7 +160,7 @@ def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
 
 
 def _vote(who: str, answers: Sequence[Answer]) -> Answer:
-    schemes = _schemes(answers)
+    schemes = schemes_of(answers)
     sentences = []
     for of_all in zip(*(answer.sentences for answer in answers), strict=True):
         tags = {}
@@ -204,7 +195,7 @@ def blocks(
 
     Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
     """
-    schemes = _schemes(answers)
+    schemes = schemes_of(answers)
     rank = {task: place for place, task in enumerate(order)}
     tasks = sorted(schemes, key=lambda task: rank.get(task, len(rank)))
     colour = colours(dict.fromkeys([*order, *tasks]))

@@ -83,15 +83,14 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
 
 
 def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence: bool, json_: bool) -> None:
-    from core.corpora.free_text import GivenTask, read_given
+    from core.corpora.free_text import read_given
     from core.corpora.readers import read_bytes
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    tasks = [GivenTask(name, scheme, tagger.labels[name]) for name, scheme in tagger.schemes.items()]
-    given = read_given(content, str(file), tasks, columns=columns or None, split=split)
+    given = read_given(content, str(file), tagger.schemes, columns=columns, split=split)
     for note in given.notes:
         say(note)
     parts = tag_in_parts([tagger], [sentence.tokens for sentence in given.sentences])

@@ -169,8 +169,7 @@ def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     upload = page.locator("input[type=file]")
     upload.wait_for(state="attached")
     text = f"{_RIGHT}\nGerman J B-MISC\nlamb N I-MISC\nrejects V O\nlamb N O\n. . O\n"
-    # Columns are known as such whatever the ending.
-    upload.set_input_files({"name": "news.txt", "mimeType": "text/plain", "buffer": text.encode()})
+    upload.set_input_files({"name": "news.conll", "mimeType": "text/plain", "buffer": text.encode()})
     read = page.get_by_text("2 sentences, 10 words; gold labels of pos, ner.")
     expect(read).to_be_visible()
     page.get_by_role("button", name="Tag the file").click()

@@ -148,11 +148,12 @@ def test_a_mistake_in_pasted_columns_is_one_sentence(open_page: Open, trained: P
 
 
 def test_columns_can_be_named(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="1", gold="German JJ X\nlamb NN X\n")
-    assert "nothing can be compared" in words(app)
+    app = open_page("tag", run="1", gold="German JJ X X\nlamb NN X X\n")
+    assert "Pasted text has 4 columns, which need names" in words(app)
     (columns,) = [one for one in app.text_input if one.label.startswith("Columns")]
-    assert columns.value == "tokens, _2, _3"
-    columns.set_value("tokens, pos, _").run()
+    columns.set_value("tokens, _, _, _").run()
+    assert "nothing can be compared" in words(app)
+    columns.set_value("tokens, pos, _, _").run()
     assert [lane["who"] for lane in lanes(drawn(app)[0], "pos")] == ["gold", "MTL 1"]
 
 

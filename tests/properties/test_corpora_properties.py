@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -72,10 +71,7 @@ def test_a_file_is_read_as_its_lines_say(text: str, columns: tuple[str, ...] | N
         path.write_bytes(text.encode())
         try:
             table = read_table(path, columns)
-            read = [
-                list(zip(*(column[first:after] for column in table.columns), strict=True))
-                for first, after in pairwise(table.bounds)
-            ]
+            read = [list(zip(*sentence, strict=True)) for sentence in table.sentences]
         except CorpusError as error:
             told = re.search(r", line (\d+):", str(error))
             assert _by_line(text, columns) == (int(told[1]) if told else "nothing")

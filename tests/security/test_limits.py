@@ -30,7 +30,7 @@ def test_long_lines(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="line 2: has 100,001 characters"):
         readers.read_lines(_written(tmp_path / "a.conll", f"a N\n{long}\n"))
     with pytest.raises(CorpusError, match=r"mine\.txt, line 1: has 100,001 characters"):
-        read_given(long.encode(), "mine.txt", [])
+        read_given(long.encode(), "mine.txt", {})
 
 
 def test_many_columns(tmp_path: Path) -> None:

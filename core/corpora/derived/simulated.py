@@ -15,24 +15,13 @@ annotated on training sentences only: they are auxiliary.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations, cycle, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.derived.kinds import (
-    SAMPLES,
-    Kind,
-    Option,
-    Options,
-    choice,
-    count,
-    counts,
-    sampled,
-    share_list,
-    text,
-)
+from core.corpora.derived.kinds import Kind, option
 from core.corpora.sampling import shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
@@ -65,11 +54,6 @@ def relatedness(labellings: Sequence[NDArray[np.integer]]) -> NDArray[np.float64
     return matrix
 
 
-_TASKS = 5
-_ALPHA = 0.9
-_MOST_TASKS = 50
-
-
 def artificial_labels(
     real: NDArray[np.int64], alpha: float, labels: int, numbers: np.random.Generator
 ) -> NDArray[np.int64]:
@@ -83,41 +67,118 @@ def artificial_labels(
     return np.where(chance[:, 0] < alpha, real, other + (other >= real))
 
 
-def _derive(corpus: Corpus, options: Options, seed: int) -> Corpus:
-    corpus = sampled(corpus, options, seed)
-    real = corpus.task(_real(corpus.name, [task.name for task in corpus.tasks], options))
-    if len(real.labels) < 2:
-        raise CorpusError(
-            f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels can "
-            "be drawn from two or more."
-        )
-    names = _artificial(options)
-    alphas = list(islice(cycle(options.get("alpha", (_ALPHA,))), len(names)))
-    own, others = _sentences(corpus, real.name, names, options, seed)
-    # Every drawn sentence with the tasks that it is annotated for.
-    drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in own]
-    drawn += [(sentence, (name,)) for name, sentences in others.items() for sentence in sentences]
+@dataclass(frozen=True)
+class Simulated(Kind):
+    """A real task beside artificial ones.
 
-    number = {label: place for place, label in enumerate(real.labels)}
-    truth = np.array(
-        [number[label] for sentence, _ in drawn for label in sentence.labels[real.name]], dtype=np.int64
-    )
-    columns = {real.name: truth}
-    for name, alpha in zip(names, alphas, strict=True):
-        columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
-    related = np.round(relatedness(list(columns.values())), 4)
-    return replace(
-        corpus,
-        tasks=(
-            real,
-            *(Task(name, "plain", real.labels, auxiliary=True, inventory=real.labels) for name in names),
-        ),
-        train=_annotated(drawn, columns, real.labels),
-        dev=_only(corpus.dev, real.name),
-        test=_only(corpus.test, real.name),
-        notes=(*corpus.notes, _note(real.name, own, others, alphas, seed)),
-        planted=Planted(tuple(columns), (1.0, *alphas), tuple(map(tuple, related.tolist()))),
-    )
+    task        the real task; the last of the base where empty
+    tasks       how many artificial tasks
+    alpha       the chance that an artificial task keeps a word's real label, dealt to the tasks in turn
+    samples     training words of each artificial task, dealt in turn; as many as the real task's where empty
+    tokens      training words of the real task; all that are left where None
+    sentences   `own`: every task has sentences of its own; `same`: all are on the real task's
+    """
+
+    name = "simulated"
+    description = "A real task beside artificial ones, related to it as much as alpha says."
+
+    task: str = option("")
+    tasks: int = option(5, most=50)
+    alpha: tuple[float, ...] = option((0.9,))
+    samples: tuple[int, ...] = option(())
+    tokens: int | None = option()
+    sentences: str = option("own", choices=("own", "same"))
+
+    @property
+    def _artificial(self) -> list[str]:
+        return [f"sim-{number}" for number in range(1, self.tasks + 1)]
+
+    def _real(self, corpus: str, tasks: Sequence[str]) -> str:
+        if self.task and self.task not in tasks:
+            raise CorpusError(f"{corpus} has no task '{self.task}'; its tasks are {', '.join(tasks)}.")
+        return self.task or tasks[-1]
+
+    def origins(self, base: Sequence[str]) -> Mapping[str, str]:
+        real = self._real("The base", base)
+        return dict.fromkeys((real, *self._artificial), real)
+
+    def make(self, corpus: Corpus, seed: int) -> Corpus:
+        corpus = super().make(corpus, seed)
+        real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
+        if len(real.labels) < 2:
+            raise CorpusError(
+                f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels "
+                "can be drawn from two or more."
+            )
+        names = self._artificial
+        alphas = list(islice(cycle(self.alpha), len(names)))
+        own, others = self._drawn(corpus, real.name, seed)
+        # Every drawn sentence with the tasks that it is annotated for.
+        drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in own]
+        drawn += [(sentence, (name,)) for name, sentences in others.items() for sentence in sentences]
+
+        number = {label: place for place, label in enumerate(real.labels)}
+        truth = np.array(
+            [number[label] for sentence, _ in drawn for label in sentence.labels[real.name]], dtype=np.int64
+        )
+        columns = {real.name: truth}
+        for name, alpha in zip(names, alphas, strict=True):
+            columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
+        related = np.round(relatedness(list(columns.values())), 4)
+        shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
+        note = (
+            f"{real.name} has {words_of(own):,} training words; {plural(len(names), 'artificial task')} on "
+            f"{_extent(others)}, their labels drawn with seed {seed} at α = {shown}."
+        )
+        return replace(
+            corpus,
+            tasks=(
+                real,
+                *(Task(name, "plain", real.labels, auxiliary=True, inventory=real.labels) for name in names),
+            ),
+            train=_annotated(drawn, columns, real.labels),
+            dev=_only(corpus.dev, real.name),
+            test=_only(corpus.test, real.name),
+            notes=(*corpus.notes, note),
+            planted=Planted(tuple(columns), (1.0, *alphas), tuple(map(tuple, related.tolist()))),
+        )
+
+    def _drawn(
+        self, corpus: Corpus, real: str, seed: int
+    ) -> tuple[list[Sentence], dict[str, list[Sentence]]]:
+        """The real task's training sentences, and those of each artificial task (none where all are shared).
+
+        Of one random order the real task takes from the front and the artificial ones, one after another,
+        from the back: none of them gets others because there are more tasks, or more words for another.
+        """
+        annotated = [sentence for sentence in corpus.train if real in sentence.labels]
+        words, names = words_of(annotated), self._artificial
+        budgets: dict[str, int] = {}
+        if self.sentences == "own":
+            default = self.tokens or max(1, words // (len(names) + 1))
+            budgets = dict(zip(names, cycle(self.samples or (default,)), strict=False))
+        elif self.samples:
+            raise CorpusError(
+                f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
+                "samples away."
+            )
+        order = shuffled(annotated, stream(seed, "simulated", ""))
+        others = {}
+        for name, budget in budgets.items():
+            others[name] = until(reversed(order), budget)
+            del order[len(order) - len(others[name]) :]
+        own = order if self.tokens is None else until(order, self.tokens)
+        if words_of(own) < (self.tokens or 1) or any(
+            words_of(others[name]) < budgets[name] for name in others
+        ):
+            wanted = [f"{self.tokens:,} for {real}"] if self.tokens else []
+            if budgets:
+                wanted += [f"{sum(budgets.values()):,} for {plural(len(names), 'artificial task')}"]
+            raise CorpusError(
+                f"{corpus.name}: {words:,} training words are annotated for {real}, and more were asked for "
+                f"in whole sentences ({' and '.join(wanted)}); ask for fewer."
+            )
+        return own, others
 
 
 def _annotated(
@@ -136,68 +197,13 @@ def _annotated(
     return tuple(made)
 
 
-def _sentences(
-    corpus: Corpus, real: str, names: Sequence[str], options: Options, seed: int
-) -> tuple[list[Sentence], dict[str, list[Sentence]]]:
-    """The real task's training sentences, and those of each artificial task (none where all are the same).
-
-    Of one random order the real task takes from the front and the artificial ones, one after another, from
-    the back: none of them gets others because there are more tasks, or more words for another.
-    """
-    annotated = [sentence for sentence in corpus.train if real in sentence.labels]
-    words, tokens, samples = words_of(annotated), options.get("tokens"), options.get("samples")
-    budgets: dict[str, int] = {}
-    if options.get("sentences", "own") == "own":
-        default = tokens or max(1, words // (len(names) + 1))
-        budgets = dict(zip(names, cycle(samples or (default,)), strict=False))
-    elif samples is not None:
-        raise CorpusError(
-            f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
-            "samples away."
-        )
-    order = shuffled(annotated, stream(seed, "simulated", ""))
-    others = {}
-    for name, budget in budgets.items():
-        others[name] = until(reversed(order), budget)
-        del order[len(order) - len(others[name]) :]
-    own = order if tokens is None else until(order, tokens)
-    if words_of(own) < (tokens or 1) or any(words_of(others[name]) < budgets[name] for name in others):
-        asked = [f"{tokens:,} for {real}"] if tokens else []
-        asked += [f"{sum(budgets.values()):,} for {plural(len(names), 'artificial task')}"] if budgets else []
-        raise CorpusError(
-            f"{corpus.name}: {words:,} training words are annotated for {real}, and more were asked for in "
-            f"whole sentences ({' and '.join(asked)}); ask for fewer."
-        )
-    return own, others
-
-
-def _note(
-    real: str,
-    own: Sequence[Sentence],
-    others: Mapping[str, Sequence[Sentence]],
-    alphas: Sequence[float],
-    seed: int,
-) -> str:
-    sizes = sorted(words_of(sentences) for sentences in others.values())
-    extent = f"{sizes[0]:,} words" if sizes else "the same words"
-    if sizes and sizes[0] < sizes[-1]:
-        extent = f"{sizes[0]:,} to {sizes[-1]:,} words each"
-    shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
-    return (
-        f"{real} has {words_of(own):,} training words; {plural(len(alphas), 'artificial task')} on {extent}, "
-        f"their labels drawn with seed {seed} at α = {shown}."
-    )
-
-
-def _real(corpus: str, tasks: Sequence[str], options: Options) -> str:
-    task: str = options.get("task", tasks[-1])
-    if task not in tasks:
-        raise CorpusError(f"{corpus} has no task '{task}'; its tasks are {', '.join(tasks)}.")
-    return task
-
-
-def _artificial(options: Options) -> list[str]:
-    return [f"sim-{number}" for number in range(1, options.get("tasks", _TASKS) + 1)]
+def _extent(others: Mapping[str, Sequence[Sentence]]) -> str:
+    """How many words the artificial tasks have."""
+    sizes = sorted(map(words_of, others.values()))
+    if not sizes:
+        return "the same words"
+    each = f" to {sizes[-1]:,} words each" if sizes[0] < sizes[-1] else " words"
+    return f"{sizes[0]:,}{each}"
 
 
 def _only(sentences: Sequence[Sentence], task: str) -> tuple[Sentence, ...]:
@@ -207,36 +213,3 @@ def _only(sentences: Sequence[Sentence], task: str) -> tuple[Sentence, ...]:
         for sentence in sentences
         if task in sentence.labels
     )
-
-
-def _tasks(base: Sequence[str], options: Options) -> Mapping[str, str]:
-    real = _real("The base", base, options)
-    return dict.fromkeys((real, *_artificial(options)), real)
-
-
-SIMULATED = Kind(
-    name="simulated",
-    description="A real task beside artificial ones, related to it as much as alpha says.",
-    options={
-        "task": Option("the real task: by default the last of the base", text),
-        "tasks": Option(f"artificial tasks: by default {_TASKS}", count(_MOST_TASKS)),
-        "alpha": Option(
-            "the chance that an artificial task keeps a word's real label, dealt in turn: by default "
-            f"{_ALPHA}",
-            share_list,
-        ),
-        "samples": Option(
-            "training words of each artificial task, dealt in turn: by default as many as the real task has",
-            counts,
-        ),
-        "tokens": Option("training words of the real task: by default all that are left", count()),
-        "sentences": Option(
-            "own: every task on sentences of its own (by default); same: all on the real task's",
-            choice("own", "same"),
-        ),
-        "dev": SAMPLES["dev"],
-        "test": SAMPLES["test"],
-    },
-    tasks=_tasks,
-    derive=_derive,
-)

@@ -42,13 +42,14 @@ def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
     assert "ner: f1_conll 66.67% on 5 words." in result.stderr
     columns = tmp_path / "gold.txt"
     columns.write_text(GOLD)
-    assert lab.answer("tag", run, "--file", str(columns), "--confidence") == result.stdout
+    named = ("--columns", "tokens,pos,ner")
+    assert lab.answer("tag", run, "--file", str(columns), "--confidence", *named) == result.stdout
     told = json.loads(lab.answer("tag", run, "--file", str(gold), "--format", "json"))
     assert told["sentences"][0]["gold"]["ner"] == ["B-MISC", "I-MISC", "O", "O", "O"]
     assert told["sentences"][0]["tags"]["ner"][3]["label"] == "B-ORG"
     assert told["scores"]["pos"] == {"accuracy": 1.0, "words": 5}
-    named = json.loads(lab.answer("tag", run, "--file", str(gold), "--json", "--columns", "tokens,pos,_"))
-    assert list(named["scores"]) == ["pos"]
+    skipped = json.loads(lab.answer("tag", run, "--file", str(gold), "--json", "--columns", "tokens,pos,_"))
+    assert list(skipped["scores"]) == ["pos"]
 
     gold.write_text(f"{GOLD}\n" * 300)  # tagged in parts, and scored as a whole
     result = lab.call("tag", run, "--file", str(gold))
