@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.utils.benchmark import Timer
 
 from core.config import RunConfig
-from core.corpora.demo import demo
+from core.corpora import load
 from core.corpora.types import Corpus, Task
 from core.models.device import choose_device, make_deterministic
 from core.mrn.priors import NoPrior, PriorSettings, make_prior
@@ -89,7 +89,7 @@ def labelled_at_random(sentences: int) -> Corpus:
         for name, count in counts.items()
     )
     train = []
-    for sentence in demo().train[:sentences]:
+    for sentence in load("demo").train[:sentences]:
         size = (len(sentence.tokens),)
         labels = {
             task.name: tuple(
