@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
+from typing import ClassVar
 
 
 class MRNLabError(Exception):
@@ -41,7 +42,11 @@ class EncoderError(MRNLabError):
 
 
 class RunNotFound(MRNLabError):
-    """No run has the number that was asked for."""
+    """No run has the number `run_id`."""
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__(f"There is no run {run_id}; `mrnlab runs` lists those there are.")
+        self.run_id = run_id
 
 
 class TrainingError(MRNLabError):
@@ -122,8 +127,26 @@ class StoreReplaced(StoreError):
 
 
 class IllegalMove(MRNLabError):
-    """A change of state that a run's life does not have (a finished run stopped, say)."""
+    """What a run in its `state` does not allow: to become `act`, a state, or an act of _REFUSED."""
+
+    _REFUSED: ClassVar = {
+        "stop": "has already ended ({state}); there is nothing to stop",
+        "delete": "is being trained; stop it before deleting it",
+        "archive": "is {state}; only runs that have ended are archived",
+        "resume": "has {state} and has saved no training state; retry it once the cause is removed",
+        "restart": "cannot start again: it {is_state}",
+    }
+
+    def __init__(self, run_id: int, state: str, act: str) -> None:
+        sentence = self._REFUSED.get(act, "{is_state}; it cannot become {act}")
+        is_state = "has succeeded" if state == "succeeded" else f"is {state}"
+        super().__init__(f"Run {run_id} {sentence.format(state=state, is_state=is_state, act=act)}.")
+        self.run_id, self.state, self.act = run_id, state, act
 
 
 class NotOwner(MRNLabError):
     """A worker wrote to a run that is no longer its own (it was lost, stopped or started again)."""
+
+    def __init__(self, run_id: int, state: str, pid: int, host: str) -> None:
+        super().__init__(f"Run {run_id} is {state} and no longer belongs to process {pid} on {host}.")
+        self.run_id, self.state, self.pid, self.host = run_id, state, pid, host

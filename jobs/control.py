@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.checkpoints import SharedFolders
-from core.checkpoints.shared_storage import shared_artefacts
-from core.errors import IllegalMove, MRNLabError
+from core.checkpoints.shared_storage import forget_run
+from core.errors import IllegalMove, MRNLabError, RunNotFound
 from core.paths import checkpoint_dir, log_path
 from core.plain_text import shortened
 from core.store import ACTIVE, RESTARTABLE, RunState, Store, normal_tag
@@ -83,10 +82,7 @@ def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> li
                 store.requeue(run_id, resume=True)
                 return f"goes on from step {run.saved_step:,}."
             if run.state is RunState.FAILED:
-                raise IllegalMove(
-                    f"Run {run_id} has failed and has saved no training state; retry it once the cause is "
-                    "removed."
-                )
+                raise IllegalMove(run_id, run.state, "resume")
             _restart(store, run_id)
             return "has saved no training state yet and starts from its beginning."
 
@@ -155,8 +151,7 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
 
     def act(run_id: int) -> str:
         store.run(run_id)
-        if (place := shared_artefacts()) is not None:
-            SharedFolders(place, str(run_id)).remove()
+        forget_run(run_id)
         store.delete_runs([run_id])
         _remove_checkpoint(run_id)
         log_path(run_id).unlink(missing_ok=True)
@@ -174,8 +169,7 @@ def _restart(store: Store, run_id: int) -> None:
 
 def _check_restartable(run_id: int, state: RunState) -> None:
     if state not in RESTARTABLE:
-        why = "it has succeeded" if state is RunState.SUCCEEDED else f"it is {state}"
-        raise IllegalMove(f"Run {run_id} cannot start again: {why}.")
+        raise IllegalMove(run_id, state, "restart")
 
 
 def _remove_checkpoint(run_id: int) -> None:
@@ -256,7 +250,7 @@ def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer
 
     def act(run_id: int) -> str:
         if run_id not in known:
-            raise MRNLabError(f"There is no run {run_id}.")
+            raise RunNotFound(run_id)
         return f"has priority {priority}."
 
     with store.transaction():

@@ -4,6 +4,5 @@ torch: what goes into the folders is written by others.
 
 from core.checkpoints.folders import Checkpoint, checkpoint_seconds
 from core.checkpoints.sealed import Damaged, NoRoom
-from core.checkpoints.shared_storage import SharedFolders
 
-__all__ = ["Checkpoint", "Damaged", "NoRoom", "SharedFolders", "checkpoint_seconds"]
+__all__ = ["Checkpoint", "Damaged", "NoRoom", "checkpoint_seconds"]

@@ -6,7 +6,8 @@
         step-00000120/                 a training state; its list names the best model that belongs to it
 
 Each is sealed (`core.checkpoints.sealed`), and a folder goes only once no state names it. So wherever a
-process is killed, a state that is found whole has its best model beside it.
+process is killed, a state that is found whole has its best model beside it. Half-written folders that it
+leaves are removed when the run is claimed again, those of states also with the next state.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from core.checkpoints.sealed import Damaged, Sealed, moved, opened, seal, verified
-from core.checkpoints.shared_storage import Artefacts, SharedFolders
+from core.checkpoints.sealed import UNFINISHED, Damaged, Sealed, opened, put_in_place, seal, verified
+from core.checkpoints.shared_storage import Artefacts, model_of, states_of
 from core.errors import ArtefactError, DataChanged
 from core.settings import seconds
 
@@ -63,7 +65,7 @@ class Checkpoint:
         self._states = folder.with_name(folder.name + ".states")
         self._recorded, self._every_s, self._settle, self._clock = recorded, every_s, settle, clock
         self._due_at = clock() + every_s
-        self._shared = None if shared is None else SharedFolders(shared, folder.name)
+        self._shared, self._shared_states = shared, states_of(folder.name)
         self._share_failed = False
         self._identity = ""
         self._note: Callable[[str], None] = _log.warning
@@ -82,11 +84,13 @@ class Checkpoint:
         Raises DataChanged where the newest is of another identity, ArtefactError where the place fails.
         """
         self._identity, self._note = identity, note
-        states = self._newest_first()
+        for unfinished in self.folder.parent.glob(f"{self.folder.name}{UNFINISHED}*"):
+            shutil.rmtree(unfinished, ignore_errors=True)
+        names = {path.name for path in self._newest_first()}
         if self._shared is not None and self.resumes:
-            here = {path.name for path in states}
-            remote = [name for name in self._shared.names() if _STATE.fullmatch(name) and name not in here]
-            states = sorted([*states, *(self._states / name for name in remote)], reverse=True)
+            shared = self._shared.names(self._shared_states)
+            names |= {name.removeprefix(self._shared_states) for name in shared}
+        states = [self._states / name for name in sorted(names, reverse=True) if _STATE.fullmatch(name)]
         while states and not self._usable(states[0]):
             states.pop(0)
         self._keep_shared(self._keep(states))
@@ -161,7 +165,8 @@ class Checkpoint:
         """Put the best model in the run's folder, once all events are on record."""
         self._settle()
         if self._best is not None and self.best != self.folder:
-            self._best = moved(self._best, self.folder)
+            put_in_place(self.best, self.folder)
+            self._best = replace(self._best, folder=self.folder)
         self._share(self.best)
 
     def forget_states(self) -> None:
@@ -171,7 +176,7 @@ class Checkpoint:
 
     def _fetch(self, name: str) -> None:
         if self._shared is not None:
-            self._shared.pull(self._states / name)
+            self._shared.pull(self._shared_states + name, self._states / name)
 
     def _share(self, folder: Path) -> None:
         """Upload a state after its best model, or the run's model. A failure is noted once."""
@@ -179,11 +184,13 @@ class Checkpoint:
             return
         try:
             if folder == self.folder:
-                self._shared.publish(folder)
+                self._shared.push(folder, model_of(folder.name))
                 return
-            if self._best is not None and self._best.folder != self.folder:
-                self._shared.push(self._best.folder)
-            self._shared.push(folder)
+            best = () if self._best is None or self.best == self.folder else (self.best,)
+            shared = self._shared.names(self._shared_states)
+            for new in (*best, folder):
+                if (name := self._shared_states + new.name) not in shared:
+                    self._shared.push(new, name)
             self._share_failed = False
         except ArtefactError as error:
             if not self._share_failed:
@@ -194,7 +201,7 @@ class Checkpoint:
         if self._shared is None:
             return
         try:
-            self._shared.keep(names)
+            self._shared.keep(self._shared_states, names)
         except ArtefactError as error:
             _log.warning("%s What is not needed any more stays there.", error)
 

@@ -12,8 +12,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,9 @@ from safetensors import SafetensorError
 
 from core.errors import MRNLabError
 
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
+UNFINISHED = ".new-"
+"""What follows the name of a folder in that of the one beside it, in which it is written."""
 _FORMAT = 1
 _SPARE = 1_000_000  # bytes left free: the store may lie on the same disk, and must go on writing
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -74,21 +78,21 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
     # Checked before: a disk filled to its last byte would keep the store from writing too.
     if (free := _free(folder.parent)) < needs + _SPARE:
         raise NoRoom(folder.parent, needs, free)
-    beside = folder.with_name(f"{folder.name}.new-{os.getpid()}")
-    shutil.rmtree(beside, ignore_errors=True)
     try:
-        beside.mkdir(parents=True)
-        write(beside)
-        manifest = {"format": _FORMAT, "about": dict(about), "files": listed(beside)}
-        text = json.dumps(manifest | {"sha256": _digest(manifest)}, ensure_ascii=False, indent=1)
-        (beside / _MANIFEST).write_text(text, encoding="utf-8")
-        for path in (*beside.rglob("*"), beside):
-            _to_disk(path)
-        shutil.rmtree(folder, ignore_errors=True)  # a damaged one of that name
-        beside.rename(folder)
-        _to_disk(folder.parent)
+        with beside(folder) as new:
+            write(new)
+            files = {
+                path.relative_to(new).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)}
+                for path in sorted(new.rglob("*"))
+                if path.is_file()
+            }
+            manifest = {"format": _FORMAT, "about": dict(about), "files": files}
+            text = json.dumps(manifest | {"sha256": digest_of(manifest)}, ensure_ascii=False, indent=1)
+            (new / MANIFEST).write_text(text, encoding="utf-8")
+            for path in (*new.rglob("*"), new):
+                _to_disk(path)
+            put_in_place(new, folder)
     except (OSError, SafetensorError) as error:
-        shutil.rmtree(beside, ignore_errors=True)
         # safetensors hands the system's error number on in words.
         number = re.search(r"\(os error (\d+)\)", str(error))
         if (error.errno if isinstance(error, OSError) else number and int(number[1])) in _FULL:
@@ -97,71 +101,65 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
     return opened(folder)
 
 
+@contextmanager
+def beside(folder: Path) -> Iterator[Path]:
+    """A new folder on the same disk, to be filled and then renamed to `folder`. It is removed at the end of
+    the block if it is still there; a process that is killed leaves a folder `NAME.new-…` behind.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix=folder.name + UNFINISHED, dir=folder.parent, ignore_cleanup_errors=True
+    ) as aside:
+        new = Path(aside, "new")
+        new.mkdir()
+        yield new
+
+
+def put_in_place(new: Path, folder: Path) -> None:
+    """Rename `new` to `folder`, in place of what was there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+    _to_disk(folder.parent)
+
+
 def opened(folder: Path) -> Sealed:
     """The sealed folder as its list describes it. Raises Damaged where the list cannot be read."""
     try:
-        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        manifest = json.loads((folder / MANIFEST).read_bytes())
         digest = manifest.pop("sha256")
-        files = sizes_and_hashes(manifest)
+        files = {name: (file["size"], file["sha256"]) for name, file in manifest["files"].items()}
         about = dict(manifest["about"])
     except OSError as error:
-        raise Damaged(f"{_MANIFEST} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(f"{_MANIFEST} is not as it was written") from error
-    if digest != _digest(manifest):
-        raise Damaged(f"{_MANIFEST} is not as it was written")
+        raise Damaged(f"{MANIFEST} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Damaged(f"{MANIFEST} is not as it was written") from error
+    if digest != digest_of(manifest):
+        raise Damaged(f"{MANIFEST} is not as it was written")
     return Sealed(folder, about, files, digest)
 
 
 def verified(folder: Path) -> Sealed:
     """The sealed folder, every byte of it read. Raises Damaged where it is not as it was sealed."""
     sealed = opened(folder)
-    check_files(folder, sealed.files)
-    return sealed
-
-
-def sizes_and_hashes(manifest: Any) -> dict[str, tuple[int, str]]:
-    """Size and SHA-256 of each file in a parsed list. Raises KeyError, TypeError or AttributeError."""
-    return {name: (file["size"], file["sha256"]) for name, file in manifest["files"].items()}
-
-
-def check_files(folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
-    """Read every byte of these files. Raises Damaged where one is not of that size and hash."""
-    for name, (size, digest) in files.items():
+    for name, (size, digest) in sealed.files.items():
         path = folder / name
         try:
-            same = path.stat().st_size == size and sha256(path) == digest
+            same = path.stat().st_size == size and _sha256(path) == digest
         except OSError as error:
             raise Damaged(f"{name} cannot be read: {error.strerror}") from error
         if not same:
             raise Damaged(f"{name} is not as it was written")
+    return sealed
 
 
-def moved(sealed: Sealed, folder: Path) -> Sealed:
-    """Rename a sealed folder, in place of what was there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    sealed.folder.rename(folder)
-    _to_disk(folder.parent)
-    return replace(sealed, folder=folder)
-
-
-def listed(folder: Path) -> dict[str, dict[str, Any]]:
-    """Size and SHA-256 of every file in the folder, by path within it."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
-        for path in paths
-    }
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _digest(manifest: Mapping[str, Any]) -> str:
+def digest_of(manifest: Mapping[str, Any]) -> str:
     """The hash of a list of files, however its JSON is written."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _to_disk(path: Path) -> None:

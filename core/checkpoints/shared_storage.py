@@ -1,21 +1,19 @@
-"""Folders that other machines need (training states, models), kept by name in one shared place.
+"""Sealed folders that other machines need (training states, models), kept by name in one shared place.
 
 `MRNLAB_ARTEFACTS` names the place: a folder, or any URL that fsspec knows (`s3://bucket/lab`, with its plugin
-installed). Beside the files of a folder lies its list, `NAME.files.json`, with the size and SHA-256 of each.
-It is removed first and written last, so that half a folder is never taken for a whole one.
+installed). Beside a folder lies a copy of its list, `NAME.files.json`. It is removed first and written last,
+so that half a folder is never taken for a whole one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from core.checkpoints.sealed import Damaged, check_files, listed, sizes_and_hashes
+from core.checkpoints.sealed import MANIFEST, Damaged, beside, opened, verified
 from core.errors import ArtefactError
 from core.paths import checkpoint_dir, given_path
 
@@ -32,9 +30,10 @@ def shared_artefacts() -> Artefacts | None:
 
 
 class Artefacts:
-    """Folders by name (`states/12/600`). Every method raises ArtefactError where the place fails.
+    """Sealed folders by name: `states/12/step-00000600`, `models/12`.
 
-    `url` is the place as it was given, credentials included; `place` is what messages show of it.
+    Every method raises ArtefactError where the place fails. `url` is the place as it was given, credentials
+    included; `place` is what messages show of it.
     """
 
     def __init__(self, url: str) -> None:
@@ -52,43 +51,40 @@ class Artefacts:
         self._root = root.rstrip("/")
 
     def push(self, folder: Path, name: str) -> None:
-        """Upload all files of a folder under that name, in place of what was there."""
+        """Upload a sealed folder under that name, in place of what was there."""
         target = self._path(name)
-        files = listed(folder)
-        if not files:
-            raise ArtefactError(f"There is no file in {folder} to keep.")
         with self._errors(f"{name} cannot be written"):
             self._remove(target)
-            for parent in {f"{target}/{path}".rpartition("/")[0] for path in files}:
-                self._files.makedirs(parent, exist_ok=True)
-            for path in files:
+            for path in (*opened(folder).files, MANIFEST):
+                self._files.makedirs(f"{target}/{path}".rpartition("/")[0], exist_ok=True)
                 self._files.put_file(str(folder / path), f"{target}/{path}")
-            self._files.pipe_file(target + _LIST, json.dumps({"files": files}, indent=1).encode())
+            self._files.put_file(str(folder / MANIFEST), target + _LIST)
 
     def pull(self, name: str, folder: Path) -> bool:
-        """Download what was pushed under that name, beside `folder` first, then in its place.
+        """Download what was pushed under that name to `folder`, unless that is there.
 
         False, and nothing changed, where there is none, or where it is not whole.
         """
         source = self._path(name)
-        with self._errors(f"{name} cannot be read"):
-            try:
-                files = sizes_and_hashes(json.loads(self._files.cat_file(source + _LIST)))
-            except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        if folder.exists():
+            return True
+        with self._errors(f"{name} cannot be read"), beside(folder) as new:
+            if not self._files.exists(source + _LIST):
                 return False
-            for path in files:
-                _check(path)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as beside:
-                new = Path(beside, "new")
-                try:
-                    for path in files:
-                        (new / path).parent.mkdir(parents=True, exist_ok=True)
-                        self._files.get_file(f"{source}/{path}", str(new / path))
-                    check_files(new, files)
-                except (FileNotFoundError, Damaged):
-                    return False
-                _put_in_place(Path(beside), folder)
+            try:
+                self._files.get_file(f"{source}/{MANIFEST}", str(new / MANIFEST))
+                for path in opened(new).files:
+                    _check(path)
+                    (new / path).parent.mkdir(parents=True, exist_ok=True)
+                    self._files.get_file(f"{source}/{path}", str(new / path))
+                verified(new)
+            except (FileNotFoundError, Damaged):
+                return False
+            try:
+                new.rename(folder)
+            except OSError:
+                if not folder.exists():  # another process was faster
+                    raise
         return True
 
     def remove(self, name: str) -> None:
@@ -96,6 +92,12 @@ class Artefacts:
         target = self._path(name)
         with self._errors(f"{name} cannot be removed"):
             self._remove(target)
+
+    def keep(self, prefix: str, names: Collection[str]) -> None:
+        """Remove everything whose name begins with `prefix`, unless the rest of it is among `names`."""
+        for name in self.names(prefix):
+            if name.removeprefix(prefix) not in names:
+                self.remove(name)
 
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin so and are whole, sorted."""
@@ -128,20 +130,6 @@ class Artefacts:
             ) from error
 
 
-def _put_in_place(beside: Path, folder: Path) -> None:
-    """Rename `beside/new` to `folder`; what was there goes to `beside`. Others may do the same at once."""
-    for attempt in range(100):
-        with contextlib.suppress(FileNotFoundError):
-            folder.rename(beside / f"old-{attempt}")
-        try:
-            (beside / "new").rename(folder)
-        except OSError:
-            if not folder.exists():
-                raise
-        else:
-            return
-
-
 def _check(name: str) -> None:
     """Raise ArtefactError where a name leads out of the place: names come from other machines too."""
     parts = name.split("/")
@@ -149,44 +137,21 @@ def _check(name: str) -> None:
         raise ArtefactError(f"'{name}' cannot name an artefact: it would lie outside of the shared place.")
 
 
-class SharedFolders:
-    """A run's states and its model in the shared place, for a machine that goes on with the run or shows it.
+def states_of(run: int | str) -> str:
+    """How the names of a run's training states and best models begin."""
+    return f"states/{run}/"
 
-    Every method raises ArtefactError.
-    """
 
-    def __init__(self, place: Artefacts, run: str) -> None:
-        self._place = place
-        self._states, self._model = f"states/{run}/", f"models/{run}"
+def model_of(run: int | str) -> str:
+    """The name of a run's model."""
+    return f"models/{run}"
 
-    def names(self) -> list[str]:
-        """The states and best models that are whole in the place."""
-        return [name.removeprefix(self._states) for name in self._place.names(self._states)]
 
-    def push(self, folder: Path) -> None:
-        """Upload a state or a best model, unless the place has it."""
-        if folder.name not in self.names():
-            self._place.push(folder, self._states + folder.name)
-
-    def pull(self, folder: Path) -> None:
-        """Download the state or best model of that name, where it is not here."""
-        if not folder.exists():
-            self._place.pull(self._states + folder.name, folder)
-
-    def keep(self, names: Collection[str]) -> None:
-        """Remove all states and best models but these."""
-        for name in self.names():
-            if name not in names:
-                self._place.remove(self._states + name)
-
-    def publish(self, folder: Path) -> None:
-        """Upload the run's model, now that it has ended."""
-        self._place.push(folder, self._model)
-
-    def remove(self) -> None:
-        """Remove everything of the run."""
-        self.keep(())
-        self._place.remove(self._model)
+def forget_run(run_id: int) -> None:
+    """Remove everything of a run from the shared place, if there is one. Raises ArtefactError."""
+    if (place := shared_artefacts()) is not None:
+        place.keep(states_of(run_id), ())
+        place.remove(model_of(run_id))
 
 
 def model_folder(folder: Path) -> Path:
@@ -197,5 +162,5 @@ def model_folder(folder: Path) -> Path:
         return folder
     here = checkpoint_dir(int(folder.name))
     if not here.exists() and (place := shared_artefacts()) is not None:
-        place.pull(f"models/{folder.name}", here)
+        place.pull(model_of(folder.name), here)
     return here if here.exists() else folder

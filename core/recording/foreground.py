@@ -9,7 +9,7 @@ from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
 from core.config import RunConfig
 from core.corpora import prepare
-from core.errors import IllegalMove, NotOwner, RunNotFound, TrainingError
+from core.errors import NotOwner, RunNotFound, TrainingError
 from core.paths import checkpoint_dir
 from core.recording.heartbeat import DUE_IN_S, Heartbeat, StopSignal
 from core.recording.owner import this_process
@@ -76,7 +76,7 @@ def _claimed(store: Store, config: RunConfig, owner: Owner) -> int:
     with store.transaction():
         (run_id,) = store.add_runs([config])
         if store.claim(owner, DUE_IN_S, run_id=run_id) is None:
-            raise IllegalMove(
+            raise TrainingError(
                 f"The queue is paused or {owner.host} drained, so no run may start here; `mrnlab queue` says "
                 "which, `mrnlab queue resume` and `mrnlab queue undrain` end it."
             )

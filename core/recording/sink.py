@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, repeat
 from types import TracebackType
 
-from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
+from core.errors import NotOwner, RunNotFound
 from core.recording.heartbeat import StopReason, StopSignal
 from core.records import (
     EpochMetrics,
@@ -24,13 +22,10 @@ from core.records import (
     Usage,
 )
 from core.store import Owner, RunState, Store
+from core.store.database import retried
 
 _FLUSH_S = 0.5
-# Waits between the tries to write a batch, each of which waits for a busy store by itself; the last for good.
-_RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0)
-_PATIENCE_S = 60.0  # no further try is begun so long after the first: a server restarts, a disk is tidied
-
-_log = logging.getLogger(__name__)
+_PATIENCE_S = 60.0  # a server restarts, a disk is tidied
 
 
 class StoreSink:
@@ -117,27 +112,21 @@ class StoreSink:
             return
         with self._lock:
             batch, self._buffer = self._buffer, []
-        end = self._clock() + _PATIENCE_S
-        for wait_s in chain(_RETRY_WAITS_S, repeat(_RETRY_WAITS_S[-1])):
-            try:
-                state = self._write(batch) if batch else self._store.state(self._run_id, self._owner)
-            except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
-                may_come_back = isinstance(error, StoreError) and not isinstance(error, StoreReplaced)
-                if may_come_back and self._clock() < end:
-                    _log.warning("%s Trying again in %g s.", error, wait_s)
-                    self._sleep(wait_s)
-                    continue
-                self._failure = error
-                disowned = isinstance(error, (NotOwner, RunNotFound))
-                self._stop.set(StopReason.DISOWNED if disowned else StopReason.UNRECORDED)
-                return
+        try:
+            state = retried(lambda: self._write(batch), _PATIENCE_S, sleep=self._sleep, clock=self._clock)
+        except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
+            self._failure = error
+            disowned = isinstance(error, (NotOwner, RunNotFound))
+            self._stop.set(StopReason.DISOWNED if disowned else StopReason.UNRECORDED)
+        else:
             if state is RunState.CANCELLING:
                 self._stop.set(StopReason.ASKED)
-            return
 
     def _write(self, batch: Sequence[tuple[float, Event]]) -> RunState:
         """Writes the whole batch in one transaction, all of it or none. Returns the run's state."""
         store, run_id, owner = self._store, self._run_id, self._owner
+        if not batch:
+            return store.state(run_id, owner)
         with store.transaction():
             state = store.state(run_id, owner)
             metrics: list[StepMetrics | EpochMetrics] = []

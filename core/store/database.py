@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, bindparam, func, select, update
 from sqlalchemy.dialects import sqlite
 
-from core.errors import NotOwner, RunNotFound, StoreReplaced
+from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
 from core.store.engine import shown, store_file, translated_errors
 from core.store.records import Owner, RunState
 from core.store.schema import events, runs
@@ -21,13 +24,41 @@ if TYPE_CHECKING:
 
 _CHUNK = 2000  # databases limit the parameters of one statement
 _LARGEST_ID = 2**31 - 1  # of an integer column in PostgreSQL
+_RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0)  # each try waits for a busy store by itself
 _Id = TypeVar("_Id", int, str)
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 
 def in_chunks(ids: Iterable[_Id]) -> Iterator[list[_Id]]:
     """The distinct ids in lists that fit one statement, without numbers that no row can have."""
     distinct = [id_ for id_ in dict.fromkeys(ids) if isinstance(id_, str) or 0 <= id_ <= _LARGEST_ID]
     return (distinct[start : start + _CHUNK] for start in range(0, len(distinct), _CHUNK))
+
+
+def retried(
+    act: Callable[[], _T],
+    patience_s: float,
+    *,
+    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> _T:
+    """What `act` returns, tried again for so long where it raises StoreError.
+
+    Not where it raises StoreReplaced: such a store does not come back.
+    """
+    end = clock() + patience_s
+    for wait_s in chain(_RETRY_WAITS_S, repeat(_RETRY_WAITS_S[-1])):
+        try:
+            return act()
+        except StoreReplaced:
+            raise
+        except StoreError as error:
+            if clock() >= end:
+                raise
+            _log.warning("%s Trying again in %g s.", error, wait_s)
+            sleep(wait_s)
+    raise AssertionError("the waits never end")
 
 
 class Database:
@@ -116,21 +147,19 @@ class Database:
         Raises RunNotFound, and NotOwner where `owner` is given and does not (or no longer) train the run.
         """
         if not 0 <= run_id <= _LARGEST_ID:
-            raise RunNotFound(f"There is no run {run_id}.")
+            raise RunNotFound(run_id)
         owned = (runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
         statement = select(runs.c.state, *owned).where(runs.c.id == run_id)
         if connection.get_execution_options().get("write"):
             statement = statement.with_for_update(key_share=True)
         row = connection.execute(statement).one_or_none()
         if row is None:
-            raise RunNotFound(f"There is no run {run_id}.")
+            raise RunNotFound(run_id)
         state = RunState(row.state)
         if owner is not None:
             same = tuple(row[1:]) == (owner.host, owner.pid, owner.process_started, owner.boot_id)
             if not same or state not in (RunState.RUNNING, RunState.CANCELLING):
-                raise NotOwner(
-                    f"Run {run_id} is {state} and no longer belongs to process {owner.pid} on {owner.host}."
-                )
+                raise NotOwner(run_id, state, owner.pid, owner.host)
         return state
 
     @staticmethod

@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -165,64 +166,69 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
-_LOCKED = "is busy: another program has held it for {timeout:g} s; try again when it is done"
-_FULL = "cannot be written, because the disk is full; free some space"
-_TOO_LATE = "refused a change that came at the same moment as another one; try again"
-_HELD = "is busy: another program holds it; try again when it is done"
-_FULL_SERVER = "cannot be written, because the disk of its server is full; free some space there"
-_NO_TABLES = "has lost its tables (was the file deleted or replaced?); start again to make a new one"
-_NO_TABLES_SERVER = "has lost its tables (was the database made anew?); start again to make new ones"
-_RESTARTING = "is starting or stopping; try again when its server is up"
-_SILENT = "does not answer; check that its server runs and can be reached from this machine"
-_BROKEN = "cannot be reached any more: the connection broke; check that its server runs"
-_TYPES = {
-    **dict.fromkeys((_LOCKED, _HELD), StoreBusy),
-    **dict.fromkeys((_FULL, _FULL_SERVER), StoreFull),
-    **dict.fromkeys((_NO_TABLES, _NO_TABLES_SERVER), StoreReplaced),
-    **dict.fromkeys((_RESTARTING, _SILENT, _BROKEN), StoreUnreachable),
-}
+@dataclass(frozen=True)
+class _Fault:
+    """What a database's error means: the words after the store's name, and the error that says so."""
 
-# Reasons by words of SQLite's message, in lower case.
-_SQLITE = (
-    ("database is locked", _LOCKED),
-    ("database table is locked", _HELD),
-    ("not a database", "is not a store of MRN Lab; name another file, or move this one away"),
-    ("malformed", "is damaged; move the file away, or put back a backup"),
-    ("unable to open", "cannot be opened; check that its folder exists and that you may write there"),
-    ("readonly", "cannot be written; check the rights on the file and its folder"),
-    ("disk is full", _FULL),
-    ("disk i/o", "cannot be read or written (disk error); check the disk and its free space"),
-    ("no such table", _NO_TABLES),
+    words: str
+    error: type[StoreError] = StoreError
+
+
+_LOCKED = _Fault(
+    "is busy: another program has held it for {timeout:g} s; try again when it is done", StoreBusy
 )
-# Reasons by PostgreSQL's error code (postgresql.org/docs/current/errcodes-appendix.html).
+_TOO_LATE = _Fault("refused a change that came at the same moment as another one; try again")
+_DISK_FULL = _Fault("cannot be written, because the disk is full; free some space", StoreFull)
+_NO_TABLES = _Fault(
+    "has lost its tables (was it deleted or made anew?); start again to make new ones", StoreReplaced
+)
+_RESTARTING = _Fault("is starting or stopping; try again when its server is up", StoreUnreachable)
+_SILENT = _Fault(
+    "does not answer; check that its server runs and can be reached from this machine", StoreUnreachable
+)
+_BROKEN = _Fault(
+    "cannot be reached any more: the connection broke; check that its server runs", StoreUnreachable
+)
+_CROWDED = _Fault(
+    "has no connection left for this program; close some, or raise max_connections of its server"
+)
+
+# By words of SQLite's message, in lower case.
+_SQLITE = {
+    "is locked": _LOCKED,
+    "not a database": _Fault("is not a store of MRN Lab; name another file, or move this one away"),
+    "malformed": _Fault("is damaged; move the file away, or put back a backup"),
+    "unable to open": _Fault("cannot be opened; check that its folder exists and that you may write there"),
+    "readonly": _Fault("cannot be written; check the rights on the file and its folder"),
+    "disk is full": _DISK_FULL,
+    "disk i/o": _Fault("cannot be read or written (disk error); check the disk and its free space"),
+    "no such table": _NO_TABLES,
+}
+# By PostgreSQL's error code (postgresql.org/docs/current/errcodes-appendix.html).
 _POSTGRESQL = {
     "55P03": _LOCKED,
-    "40P01": _TOO_LATE,
-    "40001": _TOO_LATE,
-    "53100": _FULL_SERVER,
-    "53300": "has no connection left for this program; close some, or raise max_connections of its server",
-    "57P01": _RESTARTING,
-    "57P02": _RESTARTING,
-    "57P03": _RESTARTING,
-    "25006": "can only be read: its server is a standby, or was told to take no changes",
-    "42501": "does not let this user do that; the user must own the database, or the tables in it",
-    "42P01": _NO_TABLES_SERVER,
-    "22001": "cannot hold a text that long; shorten it",
+    **dict.fromkeys(("40P01", "40001"), _TOO_LATE),
+    "53100": _DISK_FULL,
+    "53300": _CROWDED,
+    **dict.fromkeys(("57P01", "57P02", "57P03"), _RESTARTING),
+    "25006": _Fault("can only be read: its server is a standby, or was told to take no changes"),
+    "42501": _Fault("does not let this user do that; the user must own the database, or the tables in it"),
+    "42P01": _NO_TABLES,
+    "22001": _Fault("cannot hold a text that long; shorten it"),
 }
 # Before a connection is made there is no code, only the server's words.
-_NO_CONNECTION = (
-    ("password authentication failed", "refused the user's name or password"),
-    ("no password supplied", "wants a password; write it into the URL, or into ~/.pgpass"),
-    ("no pg_hba.conf entry", "does not let this user in from this machine; see pg_hba.conf of its server"),
-    ("too many clients", _POSTGRESQL["53300"]),
-    ("remaining connection slots", _POSTGRESQL["53300"]),
-    ("starting up", _RESTARTING),
-    ("shutting down", _RESTARTING),
-    ("does not exist", "is not there: its server has no such database or user; make them first"),
-    ("resolve", "is on a machine that cannot be found; check the name of the host"),
-    ("timeout", _SILENT),
-    ("refused", _SILENT),
-)
+_NO_CONNECTION = {
+    "password authentication failed": _Fault("refused the user's name or password"),
+    "no password supplied": _Fault("wants a password; write it into the URL, or into ~/.pgpass"),
+    "no pg_hba.conf entry": _Fault(
+        "does not let this user in from this machine; see pg_hba.conf of its server"
+    ),
+    **dict.fromkeys(("too many clients", "remaining connection slots"), _CROWDED),
+    **dict.fromkeys(("starting up", "shutting down"), _RESTARTING),
+    "does not exist": _Fault("is not there: its server has no such database or user; make them first"),
+    "resolve": _Fault("is on a machine that cannot be found; check the name of the host"),
+    **dict.fromkeys(("timeout", "refused"), _SILENT),
+}
 
 
 @contextmanager
@@ -237,23 +243,22 @@ def translated_errors(name: str, timeout_s: float) -> Iterator[None]:
     except PoolTimeout as error:
         raise StoreBusy(f"The store {name} is busy: no connection was free in {timeout_s:g} s.") from error
     except DBAPIError as error:
-        reason = _reason(error)
-        if reason is None:
+        fault = _fault(error)
+        if fault is None:
             raise
-        error_type = _TYPES.get(reason, StoreError)
-        raise error_type(f"The store {name} {reason.format(timeout=timeout_s)}.") from error
+        raise fault.error(f"The store {name} {fault.words.format(timeout=timeout_s)}.") from error
 
 
-def _reason(error: DBAPIError) -> str | None:
+def _fault(error: DBAPIError) -> _Fault | None:
     original: Any = error.orig
     message = str(original).lower()
     broken = error.connection_invalidated
-    marks: tuple[tuple[str, str], ...] = _SQLITE
+    marks = _SQLITE
     if type(original).__module__.startswith("psycopg"):
         if original.sqlstate is not None:
             return _POSTGRESQL.get(original.sqlstate, _BROKEN if broken else None)
         marks = _NO_CONNECTION
         # Without a code, an OperationalError is the connection's fault; other errors are bugs.
         broken = broken or type(original).__name__ == "OperationalError"
-    known = next((reason for mark, reason in marks if mark in message), None)
+    known = next((fault for mark, fault in marks.items() if mark in message), None)
     return known or (_BROKEN if broken else None)

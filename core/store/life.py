@@ -64,8 +64,8 @@ class Life(Database):
         if not self.update_run(connection, run_id, values, runs.c.state.in_(sources)):
             state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
             if state is None:
-                raise RunNotFound(f"There is no run {run_id}.")
-            raise IllegalMove(f"Run {run_id} is {state}; it cannot become {to}.")
+                raise RunNotFound(run_id)
+            raise IllegalMove(run_id, state, to)
         self.insert_event(connection, run_id, to.value, message)
 
     def _record(self, run_id: int, owner: Owner | None, values: Mapping[str, Any]) -> RunState:
@@ -126,8 +126,6 @@ class Life(Database):
 
         Raises IllegalMove where its life has no such move, NotOwner where `owner` no longer trains it.
         """
-        if state not in ENDED:
-            raise IllegalMove(f"Run {run_id} cannot end as {state}.")
         values: dict[str, Any] = {"finished_at": self.now()}
         if best_epoch is not None:
             values["best_epoch"] = best_epoch
@@ -135,10 +133,11 @@ class Life(Database):
             values["checkpoint"] = checkpoint
         if error is not None:
             values |= _error_columns(error)
-        message = error.message if error is not None else _ENDINGS[state]
+        message = error.message if error is not None else _ENDINGS.get(state, "")
         with self.transaction() as connection:
-            if owner is not None:
-                self.guard(connection, run_id, owner)
+            before = self.guard(connection, run_id, owner)
+            if state not in ENDED:
+                raise IllegalMove(run_id, before, state)
             self._move(connection, run_id, state, message, values)
             if error is not None and error.data:
                 stored = connection.scalar(select(facts.c.facts).where(facts.c.run_id == run_id))
@@ -155,7 +154,7 @@ class Life(Database):
         with self.transaction() as connection:
             state = self.guard(connection, run_id, None)
             if state in ENDED:
-                raise IllegalMove(f"Run {run_id} has already ended ({state}); there is nothing to stop.")
+                raise IllegalMove(run_id, state, "stop")
             return self.request_stops([run_id])[run_id]
 
     def request_stops(self, ids: Collection[int]) -> dict[int, RunState]:

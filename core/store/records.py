@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.errors import MRNLabError
+from core.records import TaskScore
 
 _TRACEBACK_LINES = 40
 
@@ -179,24 +180,13 @@ class MetricSeries:
     value: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class StoredScore:
-    """One task's scores on one split of one run (fields as `core.records.TaskScore`)."""
+@dataclass(frozen=True, kw_only=True)
+class StoredScore(TaskScore):
+    """One task's scores on one split of one run."""
 
     run_id: int
     split: str
     epoch: int
-    task: str
-    score_name: str
-    score: float
-    accuracy: float
-    precision: float | None
-    recall: float | None
-    f1_conll: float | None
-    f1_strict: float | None
-    seqeval_f1: float | None
-    tokens: int
-    report: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, order=True)

@@ -128,13 +128,13 @@ class Results(Database):
             if not _is_number(row.factor_scale):
                 raise ValueError("its scale is no number")
             return SnapshotKey(row.step, row.epoch), decode(row._asdict())
-        except (ValueError, TypeError, zlib.error) as error:
+        except (ValueError, TypeError) as error:
             raise StoreError(
                 f"The relations of run {run_id} at step {row.step} cannot be read ({error}); train it again."
             ) from error
 
 
-def score_row(score: TaskScore | StoredScore) -> dict[str, Any]:
+def score_row(score: TaskScore) -> dict[str, Any]:
     """The columns of a score."""
     return dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
 

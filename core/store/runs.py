@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -108,7 +109,7 @@ class Runs(Database):
         """The run with its facts. Raises RunNotFound."""
         found = self.runs(ids=[run_id])
         if not found:
-            raise RunNotFound(f"There is no run {run_id}; `mrnlab runs` lists those there are.")
+            raise RunNotFound(run_id)
         return found[0]
 
     def runs(
@@ -215,9 +216,14 @@ class Runs(Database):
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
                 connection.execute(delete(runs).where(runs.c.id.in_(chunk), runs.c.state.in_(deletable)))
-                left = connection.scalar(select(runs.c.id).where(runs.c.id.in_(chunk)).limit(1))
-                if left is not None:
-                    raise IllegalMove(f"Run {left} is being trained; stop it before deleting it.")
+                self._refuse_left(connection, "delete", runs.c.id.in_(chunk))
+
+    @staticmethod
+    def _refuse_left(connection: Connection, act: str, *conditions: Any) -> None:
+        """Raises IllegalMove where a run fulfils these conditions."""
+        left = connection.execute(select(runs.c.id, runs.c.state).where(*conditions).limit(1)).first()
+        if left is not None:
+            raise IllegalMove(left.id, left.state, act)
 
     def add_event(self, run_id: int, kind: str, message: str, *, at: float | None = None) -> None:
         """Adds a line to the run's history. `kind` is a state, `note` or `warning`. Raises RunNotFound.
@@ -249,11 +255,7 @@ class Runs(Database):
             for chunk in self.locked_chunks(connection, ids):
                 shown = (runs.c.id.in_(chunk), runs.c.archived_at.is_(None))
                 connection.execute(update(runs).where(*shown, runs.c.state.in_(ended)).values(**values))
-                left = connection.execute(select(runs.c.id, runs.c.state).where(*shown).limit(1)).first()
-                if left is not None:
-                    raise IllegalMove(
-                        f"Run {left.id} is {left.state}; only runs that have ended are archived."
-                    )
+                self._refuse_left(connection, "archive", *shown)
 
     def restore(self, ids: Collection[int]) -> None:
         """Takes archived runs back into the lists."""
@@ -328,10 +330,10 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
     try:
         stored = from_json(text)  # several times as fast as the json module's
     except (TypeError, ValueError):
-        return _checked(text if isinstance(text, str) else "")
+        stored = None
     seed = stored.get("seed") if isinstance(stored, dict) else None
     if type(seed) is not int or not 0 <= seed <= _LARGEST_SEED:
-        return _checked(text)
+        return _checked(text if isinstance(text, str) else "")
     # Checking a description costs far more than parsing it, and the seeds of a configuration differ in
     # nothing else.
     config, problem = _checked(to_json(stored | {"seed": 0}, inf_nan_mode="constants").decode())
@@ -347,28 +349,21 @@ def _checked(text: str) -> tuple[RunConfig, str | None]:
 
 
 def _unchecked(text: str) -> RunConfig:
-    """The fields of a description whose values have the type of their field."""
+    """The fields of a description whose values have the type of their field, the others at their defaults."""
     values: dict[str, Any] = {"corpus": "unreadable", "tasks": ()}
-    try:
-        stored = json.loads(text)
-    except ValueError:
-        stored = {}
-    for key, value in stored.items() if isinstance(stored, dict) else ():
-        name = "lambda_" if key == "lambda" else key
-        if name in RunConfig.model_fields and _has_type_of(name, value):
-            values[name] = tuple(value) if isinstance(value, list) else value
+    with contextlib.suppress(ValueError, AttributeError):
+        for key, value in json.loads(text).items():
+            name = "lambda_" if key == "lambda" else key
+            if name in RunConfig.model_fields:
+                with contextlib.suppress(ValidationError):
+                    values[name] = _type_of(name).validate_python(value)
     return RunConfig.model_construct(None, **values)
 
 
-def _has_type_of(field: str, value: Any) -> bool:
-    annotation = str(RunConfig.model_fields[field].annotation)
-    if value is None:
-        return "None" in annotation
-    if "tuple" in annotation:
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if "int" in annotation or "float" in annotation:
-        return isinstance(value, int | float) and math.isfinite(value)
-    return isinstance(value, bool if "bool" in annotation else str)
+@cache
+def _type_of(field: str) -> TypeAdapter[Any]:
+    annotation: Any = RunConfig.model_fields[field].annotation
+    return TypeAdapter(annotation)
 
 
 @lru_cache(maxsize=1000)
@@ -380,8 +375,15 @@ def _tags_of(text: str) -> tuple[str, ...]:
     return tuple(map(str, stored)) if isinstance(stored, list) else ()
 
 
-def _int(value: Any) -> int | None:
-    return value if type(value) is int else None
+_TIMES = (
+    *("started_at", "finished_at", "heartbeat_at", "heartbeat_due"),
+    *("progress_at", "stop_requested_at", "archived_at"),
+)
+_COUNTS = ("step", "total_steps", "best_epoch", "saved_step")
+_AS_STORED = (
+    *("id", "configuration_id", "sweep", "checkpoint", "log", "attempt", "note"),
+    *("priority", "retries", "waiting_for", "engine_job"),
+)
 
 
 def run_of(row: Row[Any]) -> Run:
@@ -394,39 +396,21 @@ def run_of(row: Row[Any]) -> Run:
         error = ErrorInfo(column["error_type"], message, traceback, column["error_exit_code"])
     owner = None
     if column["owner_pid"] is not None:
-        owner = Owner(
-            column["owner_host"], column["owner_pid"], column["owner_started"], column["owner_boot"]
-        )
+        owner = Owner(*(column[f"owner_{name}"] for name in ("host", "pid", "started", "boot")))
+    values: dict[str, Any] = {name: column[name] for name in _AS_STORED}
+    values |= {name: datetime_of(column[name]) for name in _TIMES}
+    values |= {name: column[name] if type(column[name]) is int else None for name in _COUNTS}
+    values["step"] = values["step"] or 0
+    epoch = column["epoch"]
     return Run(
-        id=column["id"],
         config=config,
-        configuration_id=column["configuration_id"],
-        sweep=column["sweep"],
+        config_problem=problem,
         state=RunState(column["state"]),
         created_at=datetime_of(column["created_at"]) or NO_TIME,
-        started_at=datetime_of(column["started_at"]),
-        finished_at=datetime_of(column["finished_at"]),
         owner=owner,
-        heartbeat_at=datetime_of(column["heartbeat_at"]),
-        heartbeat_due=datetime_of(column["heartbeat_due"]),
-        step=_int(column["step"]) or 0,
-        total_steps=_int(column["total_steps"]),
-        epoch=column["epoch"] if type(column["epoch"]) is float and math.isfinite(column["epoch"]) else 0.0,
-        progress_at=datetime_of(column["progress_at"]),
-        best_epoch=_int(column["best_epoch"]),
-        checkpoint=column["checkpoint"],
-        log=column["log"],
+        epoch=epoch if type(epoch) is float and math.isfinite(epoch) else 0.0,
         error=error,
         facts=_NO_FACTS,
-        attempt=column["attempt"],
-        stop_requested_at=datetime_of(column["stop_requested_at"]),
-        archived_at=datetime_of(column["archived_at"]),
-        note=column["note"],
         tags=_tags_of(column["tags"]),
-        config_problem=problem,
-        priority=column["priority"],
-        retries=column["retries"],
-        waiting_for=column["waiting_for"],
-        engine_job=column["engine_job"],
-        saved_step=_int(column["saved_step"]),
+        **values,
     )

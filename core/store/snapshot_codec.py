@@ -46,7 +46,7 @@ def encode(relations: Relations) -> dict[str, Any]:
 
 
 def decode(row: Mapping[str, Any]) -> Relations:
-    """The covariances that these columns of a snapshot hold."""
+    """The covariances that these columns of a snapshot hold. Raises ValueError where they hold none."""
     return Relations(
         task=_decoded_dense(row["task"], row["tasks"]),
         label=_decoded_dense(row["label"], row["labels"]),
@@ -56,28 +56,13 @@ def decode(row: Mapping[str, Any]) -> Relations:
 
 
 def check(row: Mapping[str, Any]) -> None:
-    """Raises ValueError where these columns, written by somebody else, hold no covariances.
-
-    The size that they claim to unpack to is checked first.
-    """
+    """Raises ValueError where these columns, written by somebody else, hold no covariances."""
     tasks, labels, features, rank = (row[name] for name in ("tasks", "labels", "features", "rank"))
     if min(tasks, labels, features, rank) < 0 or max(tasks, labels, features * max(rank, 1)) > _MOST_NUMBERS:
         raise ValueError(f"covariances of {tasks} tasks, {labels} labels, {features} features, rank {rank}")
     if math.isnan(row["feature_diagonal"]) or math.isnan(row["factor_scale"]):
-        raise ValueError("a scale that is not a number")
-    for name, size in (("task", tasks), ("label", labels)):
-        if len(row[name]) not in (4 * size * size, 8 * size + size * (size - 1)):
-            raise ValueError(f"{name} covariances of another size than {size}")
-    if len(row["factor"]) in _lengths(features, rank, row["factor_type"]):
-        return
-    whole = 8 * features + 4 * features * rank
-    reader = zlib.decompressobj()
-    try:
-        content = reader.decompress(row["factor"], whole + 1)
-    except zlib.error as error:
-        raise ValueError(f"a feature factor that cannot be unpacked ({error})") from error
-    if len(content) != whole or not reader.eof:
-        raise ValueError(f"a feature factor of another size than {features} × {rank}")
+        raise ValueError("a scale of its covariances is not a number")
+    decode(row)
 
 
 def _encoded_dense(covariance: Floats) -> bytes:
@@ -86,7 +71,7 @@ def _encoded_dense(covariance: Floats) -> bytes:
     if np.isfinite(exact).all() and (variances >= 0).all():
         correlations = correlation(exact)
         if np.max(np.abs(correlations - correlations.T), initial=0.0) <= _TOLERANCE / 2:
-            above = correlations[_above_diagonal(len(exact))]
+            above = correlations[np.triu_indices(len(exact), k=1)]
             return _bytes(np.sqrt(variances), "<f8") + _bytes(above, "<f2")
     return _bytes(exact, "<f4")
 
@@ -94,16 +79,13 @@ def _encoded_dense(covariance: Floats) -> bytes:
 def _decoded_dense(blob: bytes, size: int) -> Floats:
     if len(blob) == 4 * size * size:
         return np.frombuffer(blob, "<f4").reshape(size, size).astype(np.float32)
+    if len(blob) != 8 * size + size * (size - 1):
+        raise ValueError(f"covariances of another size than {size}")
     deviations = np.frombuffer(blob, "<f8", count=size)
-    correlations = np.zeros((size, size))
-    correlations[_above_diagonal(size)] = np.frombuffer(blob, "<f2", offset=deviations.nbytes)
-    correlations += correlations.T
-    np.fill_diagonal(correlations, 1.0)
+    correlations = np.eye(size)
+    above = np.triu_indices(size, k=1)
+    correlations[above] = correlations.T[above] = np.frombuffer(blob, "<f2", offset=8 * size)
     return np.asarray(correlations * deviations[:, None] * deviations)
-
-
-def _above_diagonal(size: int) -> NDArray[np.bool_]:
-    return ~np.tri(size, dtype=bool)
 
 
 def _encoded_feature(relations: Relations) -> dict[str, Any]:
@@ -115,31 +97,31 @@ def _encoded_feature(relations: Relations) -> dict[str, Any]:
     if not (np.isfinite(factor).all() and 0 <= diagonal < np.inf):
         return columns | {"factor": _bytes(factor, "<f4"), "factor_type": "<f4"}
     deviations, rows = relations.unit_rows()
-    half = Relations(relations.task, relations.label, _half(rows) * deviations[:, None], diagonal)
+    half = Relations(relations.task, relations.label, rows.astype("<f2") * deviations[:, None], diagonal)
     difference = half.correlation("feature") - relations.correlation("feature")
     dtype = "<f2" if np.max(np.abs(difference), initial=0.0) <= _TOLERANCE else "<f4"
     return columns | {"factor": _bytes(deviations, "<f8") + _bytes(rows, dtype), "factor_type": dtype}
 
 
-def _half(values: Floats) -> Floats:
-    return values.astype(np.float16).astype(np.float64)
-
-
-def _lengths(features: int, rank: int, dtype: str) -> tuple[int, int]:
-    """Bytes of a factor alone, and of one with its standard deviations before it."""
-    plain = features * rank * np.dtype(dtype).itemsize
-    return plain, 8 * features + plain
-
-
 def _decoded_factor(row: Mapping[str, Any]) -> Floats:
     features, rank, dtype, blob = row["features"], row["rank"], row["factor_type"], row["factor"]
-    if len(blob) in _lengths(features, rank, dtype):
-        start = len(blob) - features * rank * np.dtype(dtype).itemsize
-        scale = np.frombuffer(blob, "<f8", count=start // 8)[:, None] if start else row["factor_scale"]
-        return _scaled(np.frombuffer(blob, dtype, offset=start).reshape(features, rank), scale)
+    plain = features * rank * np.dtype(dtype).itemsize
+    if len(blob) == plain:  # of earlier versions, and of what is no covariance
+        return _scaled(np.frombuffer(blob, dtype).reshape(features, rank), row["factor_scale"])
+    if len(blob) == 8 * features + plain:
+        deviations = np.frombuffer(blob, "<f8", count=features)
+        rows = np.frombuffer(blob, dtype, offset=8 * features).reshape(features, rank)
+        return _scaled(rows, deviations[:, None])
     # Of earlier versions: the first byte of each deviation, then the second of each, and so on; then the
     # integers in the same order, where 0, 1, 2, 3, ... stand for 0, −1, 1, −2, ...
-    content = np.frombuffer(zlib.decompressobj().decompress(blob), np.uint8)
+    size = 8 * features + 4 * features * rank
+    reader = zlib.decompressobj()
+    try:
+        content = np.frombuffer(reader.decompress(blob, size + 1), np.uint8)
+    except zlib.error as error:
+        raise ValueError(f"a feature factor that cannot be unpacked ({error})") from error
+    if len(content) != size or not reader.eof:
+        raise ValueError(f"a feature factor of another size than {features} × {rank}")
     deviations = content[: 8 * features].reshape(8, -1).T.copy().view("<f8")
     numbers = content[8 * features :].reshape(4, -1).T.copy().view("<i4").reshape(rank, features).T
     return _scaled((numbers >> 1) ^ -(numbers & 1), row["factor_scale"] * deviations)

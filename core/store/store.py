@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import func, select, text
 
 from core.errors import StoreError
 from core.paths import database_url, home
@@ -17,8 +17,6 @@ from core.store.migrations import upgrade
 from core.store.queue import Queue
 from core.store.schema import metadata
 from core.store.transfer import Transfer
-
-_CROWDED = 0.85  # of a server's connections
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class Store(Queue, Life, Transfer):
             version = ".".join(map(str, dialect.server_version_info or ()))
             if dialect.name != "sqlite":
                 size = connection.scalar(text("SELECT pg_database_size(current_database())"))
-                return StoreHealth(f"{dialect.name} {version}", None, size, _server_problems(connection))
+                return StoreHealth(f"{dialect.name} {version}", None, size, ())
             problems = [line for line in connection.scalars(text("PRAGMA quick_check")) if line != "ok"]
             orphans = connection.execute(text("PRAGMA foreign_key_check")).all()
             if orphans:
@@ -97,15 +95,3 @@ class Store(Queue, Life, Transfer):
             page_size = connection.execute(text("PRAGMA page_size")).scalar_one()
             journal_mode = connection.scalar(text("PRAGMA journal_mode"))
             return StoreHealth(f"sqlite {version}", journal_mode, pages * page_size, tuple(problems))
-
-
-def _server_problems(connection: Connection) -> tuple[str, ...]:
-    problems = []
-    encoding = connection.scalar(text("SHOW server_encoding"))
-    if encoding != "UTF8":
-        problems.append(f"The database has the encoding {encoding}; words of most languages need UTF8.")
-    used = connection.scalar(text("SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL")) or 0
-    most = int(connection.scalar(text("SHOW max_connections")) or 0)
-    if used > _CROWDED * most:
-        problems.append(f"{used} of the {most} connections of the server are taken; raise max_connections.")
-    return tuple(problems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,33 +23,17 @@ _KEPT_TIMES = ("created_at", "started_at", "finished_at", "progress_at")
 
 
 @dataclass(frozen=True)
-class StoredSnapshot:
-    """The covariances at one step as the store packs them (`core.store.snapshot_codec`)."""
-
-    step: int
-    epoch: float
-    tasks: int
-    labels: int
-    features: int
-    rank: int
-    task: bytes
-    label: bytes
-    factor: bytes
-    factor_type: str
-    factor_scale: float
-    feature_diagonal: float
-
-
-@dataclass(frozen=True)
 class RunRecord:
-    """All that the store knows of a run. `predictions`: (split, task) → gold and predicted labels."""
+    """All that the store knows of a run. `predictions`: (split, task) → gold and predicted labels;
+    `snapshots`: the covariances as the store packs them (`core.store.snapshot_codec`), by column.
+    """
 
     run: Run
     history: Sequence[RunEvent]
     curves: Sequence[MetricSeries]
     scores: Sequence[StoredScore]
     predictions: Mapping[tuple[str, str], tuple[Labels, Labels]]
-    snapshots: Sequence[StoredSnapshot]
+    snapshots: Sequence[Mapping[str, Any]]
 
 
 class Transfer(Runs, Metrics, Results):
@@ -58,8 +41,8 @@ class Transfer(Runs, Metrics, Results):
 
     def record(self, run_id: int) -> RunRecord:
         """The run with all that it has recorded, at one moment. Raises RunNotFound."""
-        columns = [snapshots.c[field.name] for field in dataclasses.fields(StoredSnapshot)]
-        ordered = select(*columns).where(snapshots.c.run_id == run_id).order_by(snapshots.c.step)
+        columns = [column for column in snapshots.c if column.name != "run_id"]
+        packed = select(*columns).where(snapshots.c.run_id == run_id).order_by(snapshots.c.step)
         with self.transaction(write=False) as connection:
             return RunRecord(
                 self.run(run_id),
@@ -71,7 +54,7 @@ class Transfer(Runs, Metrics, Results):
                     for split in ("train", "dev", "test")
                     for task, labels in self.predictions(run_id, split).items()
                 },
-                [StoredSnapshot(*row) for row in connection.execute(ordered)],
+                [dict(row) for row in connection.execute(packed).mappings()],
             )
 
     def same_run(self, run: Run) -> Run | None:
@@ -110,7 +93,7 @@ class Transfer(Runs, Metrics, Results):
                 facts: [own | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
                 scores: [score_row(score) | own for score in record.scores],
                 predictions: prediction_rows(run_id, record.predictions),
-                snapshots: [dataclasses.asdict(snapshot) | own for snapshot in record.snapshots],
+                snapshots: [{**snapshot, **own} for snapshot in record.snapshots],
             }
             for table, added in rows.items():
                 if added:

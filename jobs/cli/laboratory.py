@@ -91,7 +91,7 @@ def _print_finding(finding: Finding, done: _Done) -> None:
 @app.command()
 def backup(
     ctx: typer.Context,
-    target: Annotated[str, typer.Argument(metavar="FILE", help="A file, or the URL of an empty database.")],
+    target: Annotated[str, typer.Argument(metavar="FILE", help="The file to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -99,9 +99,9 @@ def backup(
     with opened_store(ctx) as store:
         made = back_up(store, target, replace=force)
     if json_:
-        print_json({"place": made.place, "runs": made.runs, "rows": made.rows, "bytes": made.size})
+        print_json({"place": str(made.file), "runs": made.runs, "rows": made.rows, "bytes": made.size})
     else:
-        say(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.place}")
+        say(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.file}")
 
 
 # A terminal is given back when nothing is left to train.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 from huggingface_hub import EvalResult, ModelCardData
-from safetensors.numpy import save_file
 
 from core.checkpoints.sealed import Damaged, opened, seal
 from core.corpora.catalogue import CATALOGUE
@@ -22,7 +19,6 @@ from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
 from core.registry import ENCODERS, base_name
 from core.store import Run, RunState, Store
-from core.store.snapshot_codec import decode
 from core.store.transfer import RunRecord
 from core.wording import duration, first_of, percent
 from jobs.naming import corpus_name, kind_name
@@ -85,7 +81,6 @@ def export_run(
 
         seal(beside / CHECKPOINT, _about(checkpoint), 0, write_checkpoint)
         write_tables(record, beside)
-        _write_relations(record, beside / "relations.safetensors")
         file = RunFile.of(record, datetime.now(UTC), folders, no_folders_because)
         (beside / "run.json").write_text(file.model_dump_json(indent=1), encoding="utf-8")
         (beside / "README.md").write_text(_card(record, file, tagger.schemes), encoding="utf-8")
@@ -150,27 +145,6 @@ def _folder_names(tasks: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _write_relations(record: RunRecord, path: Path) -> None:
-    """The covariances of the last snapshot, as arrays; no file for a run that learns none."""
-    if not record.snapshots:
-        return
-    last = record.snapshots[-1]
-    relations = decode(vars(last))
-    arrays = {
-        "task": relations.task,
-        "label": relations.label,
-        "feature_factor": relations.feature_factor,
-        "feature_diagonal": np.asarray([relations.feature_diagonal]),
-    }
-    metadata = {
-        "step": str(last.step),
-        "tasks": json.dumps([task["name"] for task in record.run.facts.get("tasks", ())]),
-        "labels": json.dumps(list(record.run.facts.get("label_names", ()))),
-        "feature": "feature_diagonal · I + feature_factor · feature_factorᵀ",
-    }
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
-
-
 _METRICS = {"f1_conll": "f1", "seqeval_f1": "f1", "accuracy": "accuracy"}
 _MOST_NAMES = 12
 
@@ -207,7 +181,6 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         fields=description_lines(run.config),
         unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
         span_tasks=[task for task, scheme in schemes.items() if scheme == "iob2"],
-        has_snapshots=bool(record.snapshots),
     )
 
 

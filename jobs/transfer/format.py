@@ -1,40 +1,34 @@
-"""The files of an export: `run.json` (description, facts, history), and tables of what was recorded."""
+"""The files of an export: `run.json` (description, facts, history), and tables of what was recorded.
+
+TABLES says what each column may hold. A table from elsewhere is checked against it before a row is used.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from core import __version__
 from core.config import RunConfig
 from core.errors import ConfigError
 from core.records import TOTAL, RunFacts
-from core.store import Run, RunEvent, RunState
-from core.store.records import MetricKey, MetricSeries, StoredScore
+from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
 from core.store.results import Labels
-from core.store.schema import EVENT_KINDS
+from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
-from core.store.transfer import RunRecord, StoredSnapshot
+from core.store.transfer import RunRecord
 
 FORMAT = 1
 CHECKPOINT = "checkpoint"
@@ -47,41 +41,15 @@ _SAME = (
     *("configuration_id", "sweep", "attempt", "created_at", "started_at", "finished_at", "progress_at"),
     *("step", "total_steps", "epoch", "best_epoch", "note", "tags"),
 )
-# Before and after these no run was trained; a clock that is wrong by up to a day is not held against a run.
-_FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-_CLOCKS_DIFFER = timedelta(days=1)
-_LONGEST_TEXT = 100_000
+_CLOCKS_DIFFER = timedelta(days=1)  # a clock that is wrong by up to a day is not held against a run
 _LARGEST = 2**53  # every whole number up to here is a float too
-_MOST_SECONDS = 1e10
 
-
-def _of_our_time(moment: datetime) -> datetime:
-    if not _FIRST <= moment < _LAST:
-        raise ValueError(f"{moment} is not between 2000 and 2099")
-    return moment
-
-
-def _without_zero(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("a text in it holds the character 0, which no database keeps")
-    return text
-
-
-_Moment = Annotated[AwareDatetime, AfterValidator(_of_our_time)]
-_Text = Annotated[str, AfterValidator(_without_zero)]
-_Name = Annotated[_Text, Field(max_length=200)]
-_Label = Annotated[_Text, Field(max_length=1000)]
+# Before and after these no run was trained.
+_Moment = Annotated[
+    AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+]
 _Count = Annotated[int, Field(ge=0, lt=2**31)]
 _Share = Annotated[float, Field(ge=0, le=1)]  # which NaN is not
-_Epoch = Annotated[float, Field(ge=0, le=_MOST_SECONDS)]
-_Split = Literal["train", "dev", "test"]
-
-
-def first_problem(error: ValidationError) -> str:
-    """Where the first thing is that is wrong, and what; in one line."""
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"])) or "it"
-    return f"{where[:200]}: {' '.join(first['msg'].split())[:300]}"
 
 
 class _Line(BaseModel):
@@ -90,14 +58,8 @@ class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     time: _Moment
-    kind: str
-    message: str = Field(max_length=_LONGEST_TEXT)
-
-    @model_validator(mode="after")
-    def _is_an_event(self) -> _Line:
-        if self.kind not in EVENT_KINDS:
-            raise ValueError(f"'{self.kind[:40]}' is no kind of event")
-        return self
+    kind: str = Field(pattern=f"^({'|'.join(EVENT_KINDS)})$")
+    message: str = Field(max_length=100_000)
 
 
 class RunFile(BaseModel):
@@ -129,36 +91,26 @@ class RunFile(BaseModel):
     """Task → its Transformers folder."""
     no_folders_because: str | None
 
-    @model_validator(mode="after")
-    def _times_follow_each_other(self) -> RunFile:
-        started, ended = self.started_at or self.created_at, self.finished_at
-        if started < self.created_at - _CLOCKS_DIFFER:
-            raise ValueError("it was started before it was made")
-        if ended is not None and ended < started - _CLOCKS_DIFFER:
-            raise ValueError("it ended before it was started")
-        return self
-
     @classmethod
     def of(
         cls, record: RunRecord, at: datetime, folders: Mapping[str, str], no_folders_because: str | None
     ) -> RunFile:
         """Of a run that is exported now. Names of machines and processes stay behind."""
         run = record.run
-        history = tuple(
-            _Line(
-                time=line.time,
-                kind=line.kind,
-                message="Started." if line.kind == RunState.RUNNING else line.message,
-            )
-            for line in record.history
-        )
         return cls(
             made_by=f"mrnlab {__version__}",
             exported_at=at,
             run=run.id,
             config=json.loads(run.config.to_json()),
             facts=dict(run.facts),
-            history=history,
+            history=tuple(
+                _Line(
+                    time=event.time,
+                    kind=event.kind,
+                    message="Started." if event.kind == RunState.RUNNING else event.message,
+                )
+                for event in record.history
+            ),
             folders=dict(folders),
             no_folders_because=no_folders_because,
             **{name: getattr(run, name) for name in _SAME},
@@ -170,256 +122,290 @@ class RunFile(BaseModel):
         if b"\\u0000" in text:
             raise ValueError("a text in it holds the character 0, which no database keeps")
         try:
-            read = cls.model_validate_json(text)
+            file = cls.model_validate(
+                json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
+            )
         except ValidationError as error:
             if error.errors()[0]["loc"] == ("format",):
                 raise ValueError("a newer MRN Lab made it; update this one") from error
             raise
-        _check_values({"config": read.config, "facts": read.facts})
-        if read.facts:
+        if file.facts:
             # Strictly: what is kept is the JSON itself, in which a number must be one.
-            TypeAdapter(RunFacts).validate_json(json.dumps(read.facts, allow_nan=False), strict=True)
-        return read
+            TypeAdapter(RunFacts).validate_json(json.dumps(file.facts), strict=True)
+        return file
 
     def record(self, tables: Mapping[str, Any]) -> RunRecord:
-        """The run with what its tables hold. Raises ValueError where the description does not hold, or the
-        parts speak of different things.
+        """The run with what its tables hold, by field. Raises ValueError where the description does not hold,
+        or the parts contradict each other.
         """
         try:
             config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
-        _check_facts(config, self.facts)
-        most = {"step": self.total_steps, "epoch": config.epochs, "best_epoch": config.epochs}
-        for name, limit in most.items():
-            if limit is not None and (getattr(self, name) or 0) > limit:
-                raise ValueError(f"{name} {getattr(self, name)} is more than {limit}")
         values: dict[str, Any] = {name: getattr(self, name) for name in _SAME}
         # What belongs to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
         run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)
         history = [RunEvent(0, self.run, line.time, line.kind, line.message) for line in self.history]
         record = RunRecord(run=run, history=history, **tables)
-        _check_references(record)
+        for problem in (*_problems_of_times(run), *_problems_of_facts(run), *_problems_of_tables(record)):
+            raise ValueError(problem)
         return record
 
 
-def _check_values(value: Any) -> None:
-    """Raises ValueError where a text is too long, or a number is not finite or too large."""
-    if isinstance(value, Mapping):
-        _check_values([*value, *value.values()])
-    elif isinstance(value, list):
-        for item in value:
-            _check_values(item)
-    elif isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        raise ValueError(f"a text has {len(value):,} characters, and the most is {_LONGEST_TEXT:,}")
-    elif isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST:  # NaN neither
-        raise ValueError(f"{str(value)[:40]} is no number of a run")
+def _number(text: str) -> float:
+    """A number of a JSON text. Raises ValueError where it is not finite, or larger than pages can show."""
+    value = float(text)
+    if not -_LARGEST <= value <= _LARGEST:  # NaN neither
+        raise ValueError(f"{text[:40]} is no number of a run")
+    return int(text) if text.lstrip("-").isdigit() else value
 
 
-def _check_facts(config: RunConfig, facts: Mapping[str, Any]) -> None:
-    """Raises ValueError where the facts speak of other tasks, or their tables are of different sizes."""
+def _problems_of_times(run: Run) -> Iterator[str]:
+    started = run.started_at or run.created_at
+    if started < run.created_at - _CLOCKS_DIFFER:
+        yield "it was started before it was made"
+    if run.finished_at is not None and run.finished_at < started - _CLOCKS_DIFFER:
+        yield "it ended before it was started"
+    most = {"step": run.total_steps, "epoch": run.config.epochs, "best_epoch": run.config.epochs}
+    for name, limit in most.items():
+        if limit is not None and (getattr(run, name) or 0) > limit:
+            yield f"{name} {getattr(run, name)} is more than {limit}"
+
+
+def _problems_of_facts(run: Run) -> Iterator[str]:
+    facts = run.facts
     if not facts:
         return
     tasks = [task["name"] for task in facts["tasks"]]
-    if sorted(tasks) != sorted(config.tasks):
-        raise ValueError(f"its facts are of the tasks {', '.join(tasks)[:80]}, not those of its description")
+    if sorted(tasks) != sorted(run.config.tasks):
+        yield f"its facts are of the tasks {', '.join(tasks)[:80]}, not those of its description"
     counts = [task[name] for task in facts["tasks"] for name in ("train_sentences", "train_tokens")]
-    counts += [facts[name] for name in ("threads", "total_steps", "steps_per_epoch", "features")]
-    if min(counts) < 0:
-        raise ValueError("a count in its facts is below zero")
+    if min(*counts, *(facts[name] for name in ("threads", "total_steps", "steps_per_epoch", "features"))) < 0:
+        yield "a count in its facts is below zero"
+    sizes = {name: len(facts.get(name, ())) for name in ("meet", "cooccurrence", "label_owners")}
     for name in ("meet", "cooccurrence"):
-        if any(len(row) != len(facts[name]) for row in facts.get(name, ())):
-            raise ValueError(f"{name} in its facts is no square table")
-    if len(facts.get("meet", ())) not in (0, len(tasks)):
-        raise ValueError("meet in its facts has not a row for each task")
-    if len(facts.get("label_owners", ())) != len(facts.get("label_names", ())):
-        raise ValueError("its facts have not an owner for each label row")
+        if any(len(row) != sizes[name] for row in facts.get(name, ())):
+            yield f"{name} in its facts is no square table"
+    if sizes["meet"] not in (0, len(tasks)):
+        yield "meet in its facts has not a row for each task"
+    if sizes["label_owners"] != len(facts.get("label_names", ())):
+        yield "its facts have not an owner for each label row"
 
 
-def _check_references(record: RunRecord) -> None:
-    """Raises ValueError where a table speaks of what the run has not."""
+def _problems_of_tables(record: RunRecord) -> Iterator[str]:
     run = record.run
     tasks = set(run.config.tasks)
     named = {score.task for score in record.scores} | {task for _, task in record.predictions}
     named |= {curve.key.task for curve in record.curves} - {TOTAL}
-    if strange := named - tasks:
-        raise ValueError(f"a table has the task '{min(strange)[:40]}', which the run has not")
+    if unknown := named - tasks:
+        yield f"a table has the task '{min(unknown)[:40]}', which the run has not"
     if any(score.epoch > run.config.epochs for score in record.scores):
-        raise ValueError("its scores are of an epoch after the last")
+        yield "its scores are of an epoch after the last"
     labels = len(run.facts.get("label_names", ()))
-    if any(shot.tasks != len(tasks) or (labels and shot.labels != labels) for shot in record.snapshots):
-        raise ValueError("its covariances are of other tasks or labels than its run")
+    if any(
+        shot["tasks"] != len(tasks) or shot["labels"] != (labels or shot["labels"])
+        for shot in record.snapshots
+    ):
+        yield "its covariances are of other tasks or labels than its run"
 
 
-_STRING, _INTEGER, _REAL = pa.string(), pa.int64(), pa.float64()
-_KEY = {"task": _STRING, "split": _STRING, "name": _STRING}
-_TYPES = {"int": _INTEGER, "float": _REAL, "str": _STRING, "bytes": pa.binary(), "float | None": _REAL}
+@dataclass(frozen=True)
+class _Column:
+    """What a column may hold: numbers from 0 to `most`, or texts of at most so many characters, among
+    `choices` where there are some. Any value where there is no `most`.
+    """
+
+    type: pa.DataType
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    may_be_missing: bool = False
+
+    def check(self, name: str, values: pa.Array) -> None:
+        """Raises ValueError for the first value that cannot be."""
+        if values.null_count and not self.may_be_missing:
+            raise ValueError(f"a value of {name} is missing")
+        if pa.types.is_list(values.type):
+            self.check(name, values.flatten())
+        elif self.most is not None:
+            distinct = values.drop_null().unique()
+            if pa.types.is_string(values.type):
+                wrong = [text for text in distinct.to_pylist() if not self._may_be(text)]
+            else:
+                numbers = distinct.to_numpy(zero_copy_only=False)
+                wrong = numbers[~((numbers >= 0) & (numbers <= self.most))].tolist()  # NaN is in no range
+            if wrong:
+                raise ValueError(f"{name} cannot be {repr(wrong[0])[:40]}")
+
+    def _may_be(self, text: str) -> bool:
+        assert self.most is not None
+        return len(text) <= self.most and "\0" not in text and text in (self.choices or (text,))
 
 
-def _columns(kind: Any) -> dict[str, pa.DataType]:
-    """A column for each field of a dataclass that a table can hold."""
-    fields = dataclasses.fields(kind)
-    return {field.name: _TYPES[str(field.type)] for field in fields if str(field.type) in _TYPES}
-
-
-TABLES: Mapping[str, pa.Schema] = {
-    "metrics.parquet": pa.schema(_KEY | {"step": _INTEGER, "epoch": _REAL, "seconds": _REAL, "value": _REAL}),
+_INTEGER, _REAL, _TEXT = pa.int64(), pa.float64(), pa.string()
+_COUNT, _SECONDS, _NUMBER = _Column(_INTEGER, 2**31 - 1), _Column(_REAL, 1e10), _Column(_REAL)
+_SHARE, _MAYBE_SHARE = _Column(_REAL, 1), _Column(_REAL, 1, may_be_missing=True)
+_NAME, _BLOB, _LABELS = _Column(_TEXT, 200), _Column(pa.binary()), _Column(pa.list_(_TEXT), 1000)
+_SPLIT = _Column(_TEXT, 5, ("train", "dev", "test"))
+_CURVE = ("task", "split", "name")
+TABLES: Mapping[str, Mapping[str, _Column]] = {
+    "metrics.parquet": {
+        **{"task": _NAME, "split": _Column(_TEXT, 5, ("train", "dev")), "name": _Column(_TEXT, 100)},
+        **{"step": _COUNT, "epoch": _SECONDS, "seconds": _SECONDS, "value": _NUMBER},
+    },
     # The report of labels is a JSON object.
-    "scores.parquet": pa.schema(
-        {name: type_ for name, type_ in _columns(StoredScore).items() if name != "run_id"}
-        | {"report": _STRING}
-    ),
+    "scores.parquet": {
+        **{"split": _SPLIT, "epoch": _COUNT, "task": _NAME, "score_name": _Column(_TEXT, 40)},
+        **{"score": _SHARE, "accuracy": _SHARE, "precision": _MAYBE_SHARE, "recall": _MAYBE_SHARE},
+        **{"f1_conll": _MAYBE_SHARE, "f1_strict": _MAYBE_SHARE, "seqeval_f1": _MAYBE_SHARE},
+        **{"tokens": _COUNT, "report": _Column(_TEXT, math.inf)},
+    },
     # Labels only: the words belong to whoever made the corpus.
-    "predictions.parquet": pa.schema(
-        {
-            **{"split": _STRING, "task": _STRING, "sentence": _INTEGER},
-            **{"gold": pa.list_(_STRING), "predicted": pa.list_(_STRING)},
-        }
-    ),
-    "snapshots.parquet": pa.schema(_columns(StoredSnapshot)),
+    "predictions.parquet": {
+        **{"split": _SPLIT, "task": _NAME, "sentence": _COUNT, "gold": _LABELS, "predicted": _LABELS}
+    },
+    # As the store packs them.
+    "snapshots.parquet": {
+        **{"step": _COUNT, "epoch": _SECONDS},
+        **{"tasks": _COUNT, "labels": _COUNT, "features": _COUNT, "rank": _COUNT},
+        **{"task": _BLOB, "label": _BLOB, "factor": _BLOB, "factor_type": _Column(_TEXT, 3, FACTOR_TYPES)},
+        **{"factor_scale": _NUMBER, "feature_diagonal": _NUMBER},
+    },
 }
+
+
+def _schema(name: str) -> pa.Schema:
+    return pa.schema({part: column.type for part, column in TABLES[name].items()})
 
 
 def write_tables(record: RunRecord, folder: Path) -> None:
     """Writes the tables of a run. Numbers that are not finite stay what they are."""
-    for name, table in _tables(record):
-        pq.write_table(table, folder / name, compression="zstd")
-
-
-def _tables(record: RunRecord) -> Iterator[tuple[str, pa.Table]]:
     curves = record.curves
     columns: dict[str, Any] = {
-        part: [getattr(curve.key, part) for curve in curves for _ in curve.step] for part in _KEY
+        part: [getattr(curve.key, part) for curve in curves for _ in curve.step] for part in _CURVE
     }
     for part in ("step", "epoch", "seconds", "value"):
         columns[part] = np.concatenate([getattr(curve, part) for curve in curves]) if curves else []
-    yield "metrics.parquet", pa.table(columns, schema=TABLES["metrics.parquet"])
-    rows = {
+    rows: dict[str, list[dict[str, Any]]] = {
         "scores.parquet": [
             dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
             for score in record.scores
         ],
         "predictions.parquet": [
-            {"split": split, "task": task, "sentence": place, "gold": gold, "predicted": predicted}
+            {"split": split, "task": task, "sentence": sentence, "gold": gold, "predicted": predicted}
             for (split, task), labels in record.predictions.items()
-            for place, (gold, predicted) in enumerate(zip(*labels, strict=True))
+            for sentence, (gold, predicted) in enumerate(zip(*labels, strict=True))
         ],
-        "snapshots.parquet": [dataclasses.asdict(snapshot) for snapshot in record.snapshots],
+        "snapshots.parquet": [dict(snapshot) for snapshot in record.snapshots],
     }
-    for name, of_table in rows.items():
-        yield name, pa.Table.from_pylist(of_table, schema=TABLES[name])
+    tables = {name: pa.Table.from_pylist(of_table, schema=_schema(name)) for name, of_table in rows.items()}
+    tables["metrics.parquet"] = pa.table(columns, schema=_schema("metrics.parquet"))
+    for name, table in tables.items():
+        pq.write_table(table, folder / name, compression="zstd")
 
 
-def read_table(name: str, content: bytes) -> Any:
-    """What a RunRecord holds of that table, given its file's bytes.
-
-    Raises ValueError where it is not a table of that name, is too large, or has a value that cannot be.
-    """
+def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
+    """What an export says of its run. Raises ValueError where it is not as exports are."""
+    part = "run.json"
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
-        if sum(group.total_byte_size for group in groups) > MOST_BYTES:
-            raise ValueError("it unpacks to more than any run records")
-        # Compared before a row is read, so that no kind of value comes in that we do not write.
-        if not file.schema_arrow.remove_metadata().equals(TABLES[name]):
-            raise ValueError("its columns are not those of such a table")
-        table = file.read()
-    except (pa.ArrowException, OSError) as error:
+        file = RunFile.read((folder / part).read_bytes())
+        tables = {}
+        for part, (field, reader) in _READERS.items():
+            tables[field] = reader(_table(folder / part))
+        part = "run.json"
+        return file, file.record(tables)
+    except ValidationError as error:
+        raise ValueError(f"{part} is not as an export has it ({_first_problem(error)})") from error
+    except OSError as error:
+        raise ValueError(f"it has no {part}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{part} is not as an export has it ({error})") from error
+
+
+def _first_problem(error: ValidationError) -> str:
+    """Where the first thing is that is wrong, and what; in one line."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "it"
+    return f"{where[:200]}: {' '.join(first['msg'].split())[:300]}"
+
+
+def _table(path: Path) -> pa.Table:
+    """The table in that file. Raises ValueError where it is none of that name, or a value cannot be."""
+    try:
+        with pq.ParquetFile(path) as file:
+            groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
+            if sum(group.total_byte_size for group in groups) > MOST_BYTES:
+                raise ValueError("it unpacks to more than any run records")
+            # Compared before a row is read, so that no kind of value comes in that we do not write.
+            if not file.schema_arrow.remove_metadata().equals(_schema(path.name)):
+                raise ValueError("its columns are not those of such a table")
+            table = file.read().combine_chunks()
+    except pa.ArrowException as error:
         raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
-    readers = {
-        "metrics.parquet": _curves,
-        "scores.parquet": _scores,
-        "predictions.parquet": _predictions,
-        "snapshots.parquet": _snapshots,
-    }
-    return readers[name](table)
+    for name, column in TABLES[path.name].items():
+        for chunk in table[name].chunks:
+            column.check(name, chunk)
+    return table
 
 
 def _curves(table: pa.Table) -> list[MetricSeries]:
-    if any(column.null_count for column in table.columns):
-        raise ValueError("a value of a metric is missing")
-    frame = table.to_pandas()
-    for name in ("epoch", "seconds"):
-        if not frame[name].between(0, _MOST_SECONDS).all():  # NaN is in no range
-            raise ValueError(f"a value of {name} of a metric is not possible")
-    name_of = TypeAdapter(Annotated[_Text, Field(max_length=100)])
     curves = []
-    for (task, split, name), rows in frame.groupby([*_KEY], sort=False):
-        key = MetricKey(TypeAdapter(_Name).validate_python(task), split, name_of.validate_python(name))
-        if split not in ("train", "dev"):
-            raise ValueError(f"'{name}' of '{split[:40]}' is no curve of a run")
+    for key, rows in table.to_pandas().groupby([*_CURVE], sort=False):
         step, *values = (rows[part].to_numpy() for part in ("step", "epoch", "seconds", "value"))
-        if not (step[0] >= 0 and step[-1] < 2**31 and (np.diff(step) > 0).all()):
-            raise ValueError(f"the steps of {name} are not in order")
-        curves.append(MetricSeries(0, key, step, *values))
+        _check_ascending(step, f"the steps of {key[2]}")
+        curves.append(MetricSeries(0, MetricKey(*key), step, *values))
     return curves
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
+def _check_ascending(steps: Any, what: str) -> None:
+    if not (np.diff(steps) > 0).all():
+        raise ValueError(f"{what} are not in order")
 
 
-class _ReportLine(_Row):
+class _ReportLine(BaseModel):
+    """A line of a score's report, for a span type or a label."""
+
     precision: _Share
     recall: _Share
     f1: _Share
     support: Annotated[float, Field(ge=0, lt=2**31)]
 
 
-class _Score(_Row):
-    split: _Split
-    epoch: _Count
-    task: _Name
-    score_name: Annotated[_Text, Field(max_length=40)]
-    score: _Share
-    accuracy: _Share
-    precision: _Share | None
-    recall: _Share | None
-    f1_conll: _Share | None
-    f1_strict: _Share | None
-    seqeval_f1: _Share | None
-    tokens: _Count
-    report: str
-
-
-class _Prediction(_Row):
-    split: _Split
-    task: _Name
-    sentence: _Count
-    gold: list[_Label]
-    predicted: list[_Label]
+_REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=1000)], _ReportLine])
 
 
 def _scores(table: pa.Table) -> list[StoredScore]:
-    rows = TypeAdapter(list[_Score]).validate_python(table.to_pylist())
-    if len({(row.split, row.task) for row in rows}) < len(rows):
+    rows = table.to_pylist()
+    if len({(row["split"], row["task"]) for row in rows}) < len(rows):
         raise ValueError("a task has two scores on one split")
     for row in rows:
-        TypeAdapter(dict[_Label, _ReportLine]).validate_json(row.report, strict=True)
-    return [StoredScore(run_id=0, **row.model_dump() | {"report": json.loads(row.report)}) for row in rows]
+        _REPORT.validate_json(row["report"], strict=True)
+    return [StoredScore(run_id=0, **row | {"report": json.loads(row["report"])}) for row in rows]
 
 
 def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]]:
-    read: dict[tuple[str, str], tuple[list[list[str]], list[list[str]]]] = defaultdict(lambda: ([], []))
-    for row in TypeAdapter(list[_Prediction]).validate_python(table.to_pylist()):
-        gold, predicted = read[row.split, row.task]
-        if row.sentence != len(gold) or len(row.gold) != len(row.predicted):
-            raise ValueError(f"sentence {row.sentence} has not a predicted label for each gold one")
-        gold.append(row.gold)
-        predicted.append(row.predicted)
-    return dict(read)
+    by_task: dict[tuple[str, str], tuple[list[list[str]], list[list[str]]]] = defaultdict(lambda: ([], []))
+    for row in table.to_pylist():
+        gold, predicted = by_task[row["split"], row["task"]]
+        if row["sentence"] != len(gold) or len(row["gold"]) != len(row["predicted"]):
+            raise ValueError(f"sentence {row['sentence']} has not a predicted label for each gold one")
+        gold.append(row["gold"])
+        predicted.append(row["predicted"])
+    return dict(by_task)
 
 
-def _snapshots(table: pa.Table) -> list[StoredSnapshot]:
-    rows = table.to_pylist()
-    snapshots = [StoredSnapshot(**row) for row in rows]
+def _snapshots(table: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.to_pylist()
     for row in rows:
-        TypeAdapter(_Count).validate_python(row["step"])
-        TypeAdapter(_Epoch).validate_python(row["epoch"])
-        if None in row.values():
-            raise ValueError("a value of its covariances is missing")
         check(row)
-    if any(later.step <= earlier.step for earlier, later in pairwise(snapshots)):
-        raise ValueError("the steps of its covariances are not in order")
-    return snapshots
+    _check_ascending([row["step"] for row in rows], "the steps of its covariances")
+    return rows
+
+
+# The field of a RunRecord that each table holds, and what reads it.
+_READERS: Mapping[str, tuple[str, Callable[[pa.Table], Any]]] = {
+    "metrics.parquet": ("curves", _curves),
+    "scores.parquet": ("scores", _scores),
+    "predictions.parquet": ("predictions", _predictions),
+    "snapshots.parquet": ("snapshots", _snapshots),
+}

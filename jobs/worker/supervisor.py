@@ -17,13 +17,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from core.errors import MRNLabError, StoreError
+from core.errors import MRNLabError
 from core.paths import keep_private
 from jobs.worker.logs import set_up_logging
 
@@ -42,10 +42,8 @@ _LOOK_S = 5.0
 # Workers that die one after another before they have claimed a run: torch cannot be imported, say.
 _MOST_FAILED_STARTS = 5
 _REST_S = 0.5
-# Waits between attempts to record an exit, each of which waits for a busy store by itself.
-_RETRY_WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
+_PATIENCE_S = 260.0  # with a store that is away when an exit is to be recorded
 
-_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -110,6 +108,7 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     # Imported while the worker starts, which takes about as long as its own imports.
     from core.recording.owner import hostname, process
     from core.store import Store
+    from core.store.database import retried
     from jobs.engines.local import LocalEngine
     from jobs.worker.liveness import LivenessTracker, hang_limit, record_worker_exit
     from jobs.worker.maintenance import resume_lost
@@ -148,12 +147,15 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
             # A dead orphan stays in the process table where nobody reaps it (process 1 of a container).
             if not is_alive(owner):
                 break
-        return code, _retried(lambda: record_worker_exit(store, owner, code, forced=signals.count > 1))
+        recorded = retried(
+            lambda: record_worker_exit(store, owner, code, forced=signals.count > 1), _PATIENCE_S
+        )
+        return code, recorded
 
     with contextlib.closing(Store.open(url)) as store:
         while True:
             code, claimed = ended(store, worker)
-            if signals.count or code == 0 or not _retried(lambda: store.claimable(hostname())):
+            if signals.count or code == 0 or not retried(lambda: store.claimable(hostname()), _PATIENCE_S):
                 return 0
             failed_starts = failed_starts + 1 if code is not None and not claimed else 0
             if failed_starts == _MOST_FAILED_STARTS:
@@ -166,16 +168,6 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
             time.sleep(_REST_S if failed_starts else 0)
             worker = _start(module, url)
             signals.pass_to(worker)
-
-
-def _retried(act: Callable[[], _T]) -> _T:
-    for wait_s in _RETRY_WAITS_S:
-        try:
-            return act()
-        except StoreError as error:
-            _log.warning("%s Trying again in %g s.", error, wait_s)
-            time.sleep(wait_s)
-    return act()
 
 
 class SupervisorWatchdog:

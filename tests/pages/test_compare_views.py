@@ -53,7 +53,7 @@ def score(
 ) -> StoredScore:
     name = "f1_conll" if task == "ner" else "accuracy"
     numbers = (value, value, value, value, value, value, None, 10)
-    return StoredScore(run_id, split, 1, task, name, *numbers, report or {})
+    return StoredScore(task, name, *numbers, report or {}, run_id=run_id, split=split, epoch=1)
 
 
 def tabled(

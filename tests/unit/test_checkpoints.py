@@ -141,6 +141,22 @@ def test_states_beyond_the_record_are_not_taken(tmp_path: Path) -> None:
     assert list((tmp_path / "7.states").iterdir()) == []
 
 
+def test_what_a_killed_process_left_goes_when_the_run_is_claimed_again(tmp_path: Path) -> None:
+    """A model fetched by half, and a state and a best model written by half."""
+    runs = tmp_path / "runs"
+    kept = Checkpoint(runs / "7")
+    kept.resume("run", print)
+    saved(kept, 10)
+    left = ["7.new-a1b2", "7.states/step-00000020.new-a1b2", "7.states/best-00000020.new-a1b2"]
+    others = [runs / "70.new-a1b2", runs / "17.states"]
+    for folder in (*(runs / name for name in left), *others):
+        (folder / "new").mkdir(parents=True)
+    state = Checkpoint(runs / "7", recorded=10).resume("run", print)
+    assert state == runs / "7.states" / "step-00000010"
+    assert sorted(runs.iterdir()) == sorted([runs / "7.states", *others])
+    assert list((runs / "7.states").iterdir()) == [state]
+
+
 def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:
     clock = Clock(0.0)
 
