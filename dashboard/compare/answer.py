@@ -34,7 +34,7 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import copy_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
-from jobs.naming import confounds
+from jobs.naming import COST_HEAD, confounds, cost_told
 from jobs.results import ResultCell, ResultTable
 from jobs.sheets import (
     BEST,
@@ -45,7 +45,6 @@ from jobs.sheets import (
     score_sheet,
     with_published,
 )
-from jobs.wording import COST_HEAD, cost_told
 
 _FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 _MANY = 180

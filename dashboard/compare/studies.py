@@ -29,7 +29,7 @@ from dashboard.shared import resources
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.wording import COST_HEAD, correlation_told, cost_told
+from jobs.naming import COST_HEAD, correlation_told, cost_told
 
 _NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
 _VERDICTS = {

@@ -28,8 +28,7 @@ from jobs.advice import Advice, advice
 from jobs.engines import default_engine
 from jobs.engines.local import slot_count
 from jobs.estimates import eta
-from jobs.naming import corpus_name, differing, kind_name, run_name
-from jobs.wording import survival_told
+from jobs.naming import corpus_name, differing, kind_name, run_name, survival_told
 
 DEV_SCORE = MetricKey(TOTAL, "dev", "score")
 _LOG_BYTES = 16_384

@@ -14,8 +14,8 @@ from core.store import MetricKey, Run, RunState
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
+from jobs.naming import description_lines
 from jobs.run_filter import parse_filter
-from jobs.wording import description_lines
 from jobs.worker.logs import tail
 from jobs.worker.maintenance import resume_lost
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, Any
@@ -22,12 +22,11 @@ from core.studies.published import CITATION, WITHIN
 from core.studies.study import Planned
 from core.wording import duration, p_text, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
-from jobs.cli.output import hand_out, print_json, print_table, say, tell
+from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
+from jobs.naming import COST_HEAD, correlation_told, cost_told
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
-from jobs.wording import COST_HEAD, correlation_told, cost_told
 
 _WIDTH = 110
-_OPEN = "chosen on dev"
 
 Listed = Sequence[tuple[Planned, Run | None]]
 
@@ -35,74 +34,55 @@ Listed = Sequence[tuple[Planned, Run | None]]
 def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> None:
     """Setting by setting the fields that all runs share and a line per run, then what is still to be run."""
     titles = {setting.name: setting.title for setting in study.settings}
-    for name, group in groupby(listing, key=lambda setting: setting[0].setting):
+    for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
+        fields = [_texts(planned) for planned, _ in runs]
+        common = dict(set.intersection(*(set(of_run.items()) for of_run in fields)))
         tell(f"{name}: {titles[name]}")
-        _print_runs(study, runs)
+        shared = _fields_text({field: text for field, text in fields[0].items() if field in common})
+        tell(textwrap.fill(f"every run: {shared}", _WIDTH, initial_indent="  ", subsequent_indent="    "))
+        rows = [
+            (
+                study.family(planned.family).title,
+                planned.stage,
+                "to run" if run is None else f"{run.state} (run {run.id})",
+                _fields_text({field: text for field, text in of_run.items() if field not in common}),
+            )
+            for (planned, run), of_run in zip(runs, fields, strict=True)
+        ]
+        print_table(("family", "stage", "state", "fields"), rows)
         tell()
     if study.protocol:
         tell(textwrap.fill(study.protocol, _WIDTH) + "\n")
-    rows = [(setting.setting, setting.search, setting.final, _time(setting.seconds)) for setting in plan]
-    total = ("all", _count(plan, "search"), _count(plan, "final"), _time(_seconds(plan)))
-    print_table(("setting", "search runs", "final runs", "time"), [*rows, total])
+    totals = plan_document(listing, plan)
+    total = ("all", totals["search"], totals["final"], _time(totals["seconds"]))
+    times = [(setting.setting, setting.search, setting.final, _time(setting.seconds)) for setting in plan]
+    print_table(("setting", "search runs", "final runs", "time"), [*times, total])
     for problem in dict.fromkeys(setting.problem for setting in plan if setting.problem):
         say(problem)
 
 
 def plan_document(listing: Listed, plan: Sequence[Outstanding]) -> dict[str, Any]:
     """The same as one document. A field that dev has yet to choose is null and stands in `chosen_on_dev`."""
+    known = [setting.seconds for setting in plan if setting.seconds is not None]
     return {
-        "settings": [dataclasses.asdict(plan_run) for plan_run in plan],
-        "search": _count(plan, "search"),
-        "final": _count(plan, "final"),
-        "seconds": _seconds(plan),
+        "settings": [dataclasses.asdict(setting) for setting in plan],
+        "search": sum(setting.search for setting in plan),
+        "final": sum(setting.final for setting in plan),
+        "seconds": sum(known) if len(known) == len(plan) else None,
         "runs": [
             {
-                "setting": plan_run.setting,
-                "family": plan_run.family,
-                "stage": plan_run.stage,
+                "setting": planned.setting,
+                "family": planned.family,
+                "stage": planned.stage,
                 "run": None if run is None else run.id,
                 "state": None if run is None else str(run.state),
-                "chosen_on_dev": list(plan_run.open),
-                "config": _fields(plan_run.run) | dict.fromkeys(plan_run.open),
+                "chosen_on_dev": list(planned.open),
+                "config": _fields(planned.run) | dict.fromkeys(planned.open),
             }
-            for plan_run, run in listing
+            for planned, run in listing
         ],
     }
-
-
-def _print_runs(study: Study, runs: Listed) -> None:
-    fields = [_fields(planned_run.run) for planned_run, _ in runs]
-    values: dict[str, set[str]] = {}
-    for of_run in fields:
-        for name, value in of_run.items():
-            values.setdefault(name, set()).add(_text(value))
-    common = {name: of_run.pop() for name, of_run in values.items() if len(of_run) == 1}
-    everywhere = [name for name in common if all(name in of_run for of_run in fields)]
-    _print_fields("every run", {name: common[name] for name in everywhere})
-    _print_fields("where it applies", {name: common[name] for name in common if name not in everywhere})
-    varying = [name for name in values if name not in common]
-    print_table(
-        ("family", "stage", *varying, "state"),
-        [
-            (
-                study.family(planned_run.family).title,
-                planned_run.stage,
-                *(
-                    _OPEN if name in planned_run.open else _text(of_run[name]) if name in of_run else ""
-                    for name in varying
-                ),
-                "to run" if run is None else f"{run.state} (run {run.id})",
-            )
-            for (planned_run, run), of_run in zip(runs, fields, strict=True)
-        ],
-    )
-
-
-def _print_fields(head: str, values: Mapping[str, str]) -> None:
-    text = ", ".join(f"{name}={value}" for name, value in values.items())
-    if text:
-        tell(textwrap.fill(f"{head}: {text}", _WIDTH, initial_indent="  ", subsequent_indent="    "))
 
 
 def _fields(run: RunConfig) -> dict[str, Any]:
@@ -111,21 +91,19 @@ def _fields(run: RunConfig) -> dict[str, Any]:
     return {name: value for name, value in run.values().items() if name in applicable}
 
 
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "+".join(map(str, value))
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "unset"}[value]
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _texts(planned: Planned) -> dict[str, str]:
+    """The fields of a run that are set, as text."""
+    texts = {}
+    for name, value in _fields(planned.run).items():
+        if isinstance(value, list | tuple):
+            texts[name] = "+".join(map(str, value))
+        elif value is not None:
+            texts[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    return texts | dict.fromkeys(planned.open, "chosen on dev")
 
 
-def _count(plan: Sequence[Outstanding], stage: str) -> int:
-    return sum(getattr(setting, stage) for setting in plan)
-
-
-def _seconds(plan: Sequence[Outstanding]) -> float | None:
-    known = [setting.seconds for setting in plan if setting.seconds is not None]
-    return sum(known) if len(known) == len(plan) else None
+def _fields_text(texts: dict[str, str]) -> str:
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def _time(seconds: float | None) -> str:
@@ -203,62 +181,66 @@ _WORDS = ("chosen", "verdict")
 _MARKS = {HELPS: "**", HURTS: "*"}
 
 
-def table(study: Study, results: Sequence[Result]) -> None:
-    """Tables on standard output: those of the paper, then a table for each setting. Scores in percent,
-    differences in points.
-    """
-    for part, group in groupby(results, key=lambda result: result.setting.part):
-        if (view := table_view(study, part, list(group))) is not None:
-            tell(view.title)
-            print_table(*_paper_table(view))
-            tell(view.summary + "\n")
-            print_table(*_cost_table(view))
-            tell()
-    for place, result in enumerate(results):
-        if place:
-            tell()
-        tell(f"{result.setting.name}: {result.setting.title}")
-        print_table(*_result_table(result))
-    if study.papers:
-        tell("\n" + textwrap.fill(_paper_note(study), _WIDTH))
+def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
+    """The headings (Markdown's), paragraphs and tables of a report, scores in percent, differences in points.
 
-
-def markdown(study: Study, results: Sequence[Result]) -> str:
-    """All tables: for each part the paper's table where it repeats one, an overview of families and settings,
-    then the settings one by one.
+    For each part the paper's table where it repeats one, an overview of families and settings, then the
+    settings one by one.
     """
-    lines = []
     for part, group in groupby(results, key=lambda result: result.setting.part):
         of_part = list(group)
         view = table_view(study, part, of_part)
-        lines += [f"## {view.title if view else part.capitalize()}", ""]
+        yield f"## {view.title if view else part.capitalize()}"
         if view is not None:
-            lines += [*_lines(*_paper_table(view)), "", view.summary, "", *_lines(*_cost_table(view)), ""]
-        lines += [*_lines(*_overview(study, of_part)), ""]
+            yield _paper_table(view)
+            yield view.summary
+            yield ["model", *COST_HEAD], [[model, *cost_told(row.cost)] for model, row in view.rows.items()]
+        yield _overview(study, of_part)
         for result in of_part:
-            lines += [f"### {result.setting.title} (`{result.setting.name}`)", ""]
-            lines += [*_lines(*_result_table(result)), ""]
+            yield f"### {result.setting.title} (`{result.setting.name}`)"
+            yield _result_table(result)
     if study.papers:
-        lines += [_paper_note(study), ""]
-    lines += [
+        yield (
+            f"Published: {CITATION}. {WITHIN}: |our mean − published mean| ≤ published SD, as printed. A "
+            "published figure stands only beside a fine-tuned encoder of that name, trained and scored as "
+            f"there. {study.protocol} {COST_NOTE}"
+        )
+    yield (
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
         f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
         "is corrected for the families of a setting (Holm), and the verdict follows it. In the overviews, "
         "bold: helps; italic: hurts. Arms were chosen on the development sentences. Rarer labels: "
         "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
-        "mean over pairs with a target.",
-    ]
-    return "\n".join(lines)
+        "mean over pairs with a target."
+    )
 
 
-def _lines(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
+def print_report(study: Study, results: Sequence[Result]) -> None:
+    """The report on standard output, its tables aligned by spaces."""
+    for part in report(study, results):
+        if not isinstance(part, str):
+            print_table(*part)
+            tell()
+        elif part.startswith("#"):
+            tell(part.lstrip("# "))
+        else:
+            tell(textwrap.fill(part, _WIDTH) + "\n")
+
+
+def markdown(study: Study, results: Sequence[Result]) -> str:
+    """The report in Markdown."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
-    return [line(headers), line(rule), *map(line, rows)]
+    def text(part: str | _Table) -> str:
+        if isinstance(part, str):
+            return part
+        headers, rows = part
+        rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
+        return "\n".join([line(headers), line(rule), *map(line, rows)])
+
+    return "\n\n".join(map(text, report(study, results)))
 
 
 def _paper_table(view: TableView) -> _Table:
@@ -281,18 +263,6 @@ def _paper_table(view: TableView) -> _Table:
             row += [_scores(outcome.scores.get(task)), published, outcome.verdict(task)]
         rows.append(row)
     return headers, rows
-
-
-def _cost_table(view: TableView) -> _Table:
-    return ["model", *COST_HEAD], [[model, *cost_told(row.cost)] for model, row in view.rows.items()]
-
-
-def _paper_note(study: Study) -> str:
-    return (
-        f"Published: {CITATION}. {WITHIN}: |our mean − published mean| ≤ published SD, as printed. A "
-        "published figure stands only beside a fine-tuned encoder of that name, trained and scored as there. "
-        f"{study.protocol} {COST_NOTE}"
-    )
 
 
 def _overview(study: Study, results: Sequence[Result]) -> _Table:
@@ -390,8 +360,8 @@ def study(
             "--dry-run", help="List every run with all its fields and what is still to be run; run nothing."
         ),
     ] = False,
-    report: Annotated[
-        _Report | None, typer.Option(help="Run nothing; print what the finished runs say.")
+    report_: Annotated[
+        _Report | None, typer.Option("--report", help="Run nothing; print what the finished runs say.")
     ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -402,7 +372,11 @@ def study(
     command goes on.
     """
     if name is None:
-        _list(json_=json_)
+        questions = [{"name": name, "question": study.question} for name, study in STUDIES.items()]
+        if json_:
+            print_json(questions)
+        else:
+            print_table(("study", "asks"), [tuple(study.values()) for study in questions])
         return
     chosen = load_study(name, encoder, "frozen" if frozen else "full")
     if seeds is not None:
@@ -417,43 +391,36 @@ def study(
                 print_plan(chosen, listing, plan)
             return
         well = True
-        if report is None:
+        if report_ is None:
             try:
                 well = follow(store, layouts, say)
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
         results = StudyRuns(store, layouts).results()
-    if json_ or report is _Report.JSON:
+    if json_ or report_ is _Report.JSON:
         print_json(document(chosen, results))
-    elif report is _Report.MARKDOWN:
+    elif report_ is _Report.MARKDOWN:
         hand_out(markdown(chosen, results) + "\n")
     else:
-        table(chosen, results)
+        print_report(chosen, results)
     if not well:
         raise typer.Exit(1)
 
 
-def _list(*, json_: bool) -> None:
-    if json_:
-        print_json([{"name": name, "question": study.question} for name, study in STUDIES.items()])
-        return
-    print_table(("study", "asks"), [(name, study.question) for name, study in STUDIES.items()])
-
-
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:
     """The settings asked for in that order, else all. Raises ConfigError for an unknown name."""
-    parts = study.parts() if part is None else [name.strip() for name in part.split(",") if name.strip()]
-    for name in parts:
-        if name not in study.parts():
-            raise ConfigError("part", f"--part: '{name}' is not one of {', '.join(study.parts())}.")
-    known = {setting.name: setting for setting in study.settings if setting.part in parts}
-    if names is None:
-        return list(known.values())
-    wanted = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
-    if not wanted:
-        raise ConfigError("setting", f"--setting: the list is empty; settings are {', '.join(known)}.")
-    for name in wanted:
+    parts = _known("part", part, study.parts())
+    settings = {setting.name: setting for setting in study.settings if setting.part in parts}
+    return [settings[name] for name in _known("setting", names, list(settings))]
+
+
+def _known(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
+    """The names in a list, each once; all where it is not given. Raises ConfigError for an unknown name."""
+    if text is None:
+        return known
+    names = list(dict.fromkeys(comma_list(text)))
+    for name in names or [""]:
         if name not in known:
-            raise ConfigError("setting", f"--setting: '{name}' is not one of {', '.join(known)}.")
-    return [known[name] for name in wanted]
+            raise ConfigError(option, f"--{option}: '{name}' is not one of {', '.join(known)}.")
+    return names

@@ -8,13 +8,12 @@ from __future__ import annotations
 import importlib
 import os
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from core.errors import MRNLabError
 from core.paths import home
-from core.store import Store
-
-__all__ = ["ENGINES", "Engine", "default_engine", "handed_on"]
+from core.recording.owner import this_process
+from core.store import Run, RunState, Store
 
 ENGINES = {"local": "LocalEngine", "ray": "RayEngine", "slurm": "SlurmEngine"}
 """The class in the module of each name."""
@@ -72,3 +71,30 @@ def handed_on() -> dict[str, str]:
     """Settings for workers on machines that have none of their own; the laboratory's folder among them."""
     chosen = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
     return {"MRNLAB_HOME": str(home()), **chosen}
+
+
+# What the engines of clusters share
+
+
+def make_worker(class_name: str, store: Store, *, device: str, job: str) -> Any:
+    """A worker of the class that `MODULE:NAME` names (`jobs.worker.loop.Worker`, but in tests)."""
+    module, _, name = class_name.partition(":")
+    make = getattr(importlib.import_module(module), name)
+    return make(store, this_process(), device=device, engine_job=job)
+
+
+def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
+    """The runs that are trained by jobs whose names (`Run.engine_job`) begin so; all by default."""
+    states = {RunState.RUNNING, RunState.CANCELLING}
+    runs = store.runs(states=states, archived=None, with_facts=False)
+    return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
+
+
+def sqlite_problem(url: str, machines: int, cluster: str) -> str | None:
+    """Why a store in a file cannot serve so many machines of a cluster, in a sentence; None where it can."""
+    if not url.startswith("sqlite") or machines < 2:
+        return None
+    return (
+        f"The store is an SQLite file, which the {machines} machines of the {cluster} cluster cannot share; "
+        "use a PostgreSQL server (docs/laboratory.md)."
+    )

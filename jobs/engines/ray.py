@@ -17,6 +17,7 @@ from pathlib import Path
 
 from core.errors import MRNLabError
 from core.store import RunState, Store
+from jobs.engines import trained_runs
 
 SCHEDULER = "ray"
 """The dispatcher's name in the store."""
@@ -69,11 +70,7 @@ class RayEngine:
 
     def live_workers(self, store: Store) -> int:
         """How many tasks of the cluster train, and at least 1 where the dispatcher waits for work."""
-        states = {RunState.RUNNING, RunState.CANCELLING}
-        trained = store.runs(states=states, archived=None, with_facts=False)
-        return max(
-            sum((run.engine_job or "").startswith(JOB) for run in trained), int(_has_dispatcher(store))
-        )
+        return max(len(trained_runs(store, JOB)), int(_has_dispatcher(store)))
 
 
 def _has_dispatcher(store: Store) -> bool:

@@ -17,7 +17,8 @@ from ray.exceptions import RayError
 
 from core.errors import MRNLabError
 from core.store import Store
-from jobs.engines.ray_dispatcher import Dispatcher, TaskSettings, hosts_of, sqlite_problem
+from jobs.engines import sqlite_problem
+from jobs.engines.ray_dispatcher import Dispatcher, TaskSettings, hosts_of
 
 _NAMESPACE = "mrnlab"
 _ANSWER_S = 60.0
@@ -34,7 +35,7 @@ def main(worker: str) -> int:
         _check_answers(address)
         quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         ray.init(address=address, namespace=_NAMESPACE, **quiet)
-        problem = sqlite_problem(url, hosts_of(ray.nodes()))
+        problem = sqlite_problem(url, len(set(hosts_of(ray.nodes()).values())), "Ray")
         if problem is not None:
             raise MRNLabError(problem)
         actor = ray.remote(Dispatcher).options(

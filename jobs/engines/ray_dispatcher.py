@@ -8,7 +8,6 @@ knows it reads from the store, so it can be lost at any moment.
 from __future__ import annotations
 
 import functools
-import importlib
 import logging
 import os
 import threading
@@ -21,10 +20,9 @@ import ray
 from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledError
 
 from core.errors import LossCause, RunNotFound, WorkerLost
-from core.recording.owner import this_process
 from core.settings import count
 from core.store import Run, RunState, Store
-from jobs.engines import handed_on
+from jobs.engines import handed_on, make_worker, sqlite_problem, trained_runs
 from jobs.engines.ray import JOB, SCHEDULER
 from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap, record_loss
 from jobs.worker.logs import set_up_logging
@@ -77,9 +75,7 @@ def train_run(url: str, run_id: int, settings: TaskSettings) -> bool:
     settings.apply()
     context = ray.get_runtime_context()
     job = f"{JOB}{context.get_task_id()} on node {context.get_node_id()}"
-    module, _, name = settings.worker.partition(":")
-    make = getattr(importlib.import_module(module), name)
-    return bool(make(_store(url), this_process(), device=_device(), engine_job=job).train_next(run_id))
+    return bool(make_worker(settings.worker, _store(url), device=_device(), job=job).train_next(run_id))
 
 
 @functools.lru_cache(maxsize=1)
@@ -105,17 +101,6 @@ _TRAIN = ray.remote(max_retries=0, max_calls=0)(train_run)
 def hosts_of(nodes: list[dict[str, Any]]) -> dict[str, str]:
     """The host of each living node of the cluster."""
     return {node["NodeID"]: str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]}
-
-
-def sqlite_problem(url: str, nodes: Mapping[str, str]) -> str | None:
-    """Why a store in a file cannot serve these nodes, in a sentence; None where it can."""
-    machines = len(set(nodes.values()))
-    if not url.startswith("sqlite") or machines < 2:
-        return None
-    return (
-        f"The store is an SQLite file, which the {machines} machines of the Ray cluster cannot share; use a "
-        "PostgreSQL server (docs/laboratory.md)."
-    )
 
 
 @dataclass
@@ -168,7 +153,7 @@ class Dispatcher:
         self._store.note_scheduler(SCHEDULER)
         self._tasks: dict[int, _Task] = {}
         # What a former dispatcher had started ends without it.
-        self._orphans = {run.id for run in self._trained() if (run.engine_job or "").startswith(JOB)}
+        self._orphans = {run.id for run in trained_runs(self._store, JOB)}
         self._tracker = LivenessTracker()
         self._maintained_at = time.monotonic()
         self._held_until = 0.0
@@ -205,10 +190,6 @@ class Dispatcher:
         if held is None:
             self._hand_over(queue, cluster)
         self._tell(queue, cluster, held)
-
-    def _trained(self) -> list[Run]:
-        states = {RunState.RUNNING, RunState.CANCELLING}
-        return self._store.runs(states=states, archived=None, with_facts=False)
 
     # Tasks that have ended
 
@@ -279,7 +260,7 @@ class Dispatcher:
 
     def _end_stuck(self) -> None:
         """Kill what does not stop when asked, or hangs: on another machine nobody else can."""
-        trained = self._trained()
+        trained = trained_runs(self._store)
         observed, hang_s = self._tracker.observe(trained), hang_limit()
         for run in trained:
             task = self._tasks.get(run.id)
@@ -313,9 +294,10 @@ class Dispatcher:
             return ""
         if time.monotonic() < self._held_until:
             return self._held_by
-        if set(cluster.nodes.values()) <= self._store.drained().keys():
+        hosts = set(cluster.nodes.values())
+        if hosts <= self._store.drained().keys():
             return "Every machine of the cluster is set to take no runs."
-        return sqlite_problem(self._url, cluster.nodes)
+        return sqlite_problem(self._url, len(hosts), "Ray")
 
     def _room(self, queue: list[Run], cluster: _Cluster) -> dict[str, int]:
         """How many more runs of each kind the cluster has place for beside those that it trains."""

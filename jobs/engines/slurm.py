@@ -7,7 +7,6 @@ are never more jobs than `workers`, and none is made for a run that a job's work
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import signal
 import subprocess
@@ -26,9 +25,8 @@ from submitit.helpers import DelayedSubmission
 
 from core.errors import LossCause, MRNLabError, WorkerLost
 from core.paths import given_path, home
-from core.recording.owner import this_process
 from core.store import Run, RunState, Store
-from jobs.engines import handed_on
+from jobs.engines import handed_on, make_worker, sqlite_problem, trained_runs
 from jobs.worker.liveness import GRACE_S, LivenessTracker, record_loss
 from jobs.worker.logs import set_up_logging
 
@@ -56,12 +54,10 @@ class SlurmWorker:
             os.environ.setdefault(name, value)
         set_up_logging()
         job = JOB + _job_id()
-        module, _, name = class_name.partition(":")
-        make = getattr(importlib.import_module(module), name)
         result: list[int | Exception] = []
         with contextlib.closing(Store.open(url)) as store:
             _take_over(store, job)
-            worker = make(store, this_process(), device="auto", engine_job=job)
+            worker = make_worker(class_name, store, device="auto", job=job)
             _, ended = self._running = (worker, threading.Event())
 
             def work() -> None:
@@ -98,8 +94,8 @@ def _job_id() -> str:
 
 def _take_over(store: Store, job: str) -> None:
     """Queues again what this job trained before Slurm started it anew: its former process is gone."""
-    for run in store.runs(states={RunState.RUNNING}, archived=None, with_facts=False):
-        if run.engine_job == job:
+    for run in trained_runs(store, job):
+        if run.engine_job == job and run.state is RunState.RUNNING:
             with store.transaction():
                 message = f"Slurm started the job anew that trained run {run.id}."
                 record_loss(store, run, WorkerLost(LossCause.JOB_ENDED, message))
@@ -112,17 +108,6 @@ _ANSWER_S = 30.0
 # Slurm warns this long before it takes the place, which is the time to save a training state.
 _WARNING_S = 90
 
-_WORDS = {
-    "Resources": "no machine has room for it",
-    "Priority": "other jobs go before it",
-    "BeginTime": "it begins in a moment",
-    "JobHeldUser": "it is held",
-    "JobHeldAdmin": "an administrator holds it",
-    "PartitionDown": "its partition is down",
-    "PartitionInactive": "its partition takes no jobs now",
-    "ReqNodeNotAvail": "the machines it asks for are not available",
-    "Dependency": "it waits for another job",
-}
 _WAITING = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"}
 
 
@@ -199,7 +184,7 @@ class SlurmEngine:
                 return 0
             queue = store.runs(states={RunState.QUEUED}, archived=None, with_facts=False)
             # Read before the jobs are: a run's job that is not among them has ended.
-            trained = _trained(store)
+            trained = trained_runs(store, JOB)
             if not queue and not trained:
                 return 0
             self._looked_at = time.monotonic()
@@ -242,14 +227,9 @@ class SlurmEngine:
                 _cancel([job])
 
     def _submit(self, store: Store, settings: SlurmSettings, count: int) -> None:
-        if (
-            store.url.startswith("sqlite")
-            and len(set(_slurm("sinfo", "--noheader", "--format=%n").split())) > 1
-        ):
-            raise MRNLabError(
-                "The runs are queued, but the store is an SQLite file, which the machines of a Slurm cluster "
-                "cannot share; use a PostgreSQL server (docs/laboratory.md)."
-            )
+        machines = set(_slurm("sinfo", "--noheader", "--format=%n").split())
+        if (problem := sqlite_problem(store.url, len(machines), "Slurm")) is not None:
+            raise MRNLabError(f"The runs are queued, but not on the cluster. {problem}")
         folder = home() / "slurm"
         # Submitit keeps there what it calls in the job: the store's URL, and so its password.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -286,12 +266,6 @@ def _name(store: Store) -> str:
     return f"mrnlab-{sha256(store.url.encode()).hexdigest()[:8]}"
 
 
-def _trained(store: Store) -> list[Run]:
-    states = {RunState.RUNNING, RunState.CANCELLING}
-    runs = store.runs(states=states, archived=None, with_facts=False)
-    return [run for run in runs if (run.engine_job or "").startswith(JOB)]
-
-
 def _jobs(store: Store) -> list[_Job]:
     """This store's jobs that wait or run, as Slurm tells. Raises MRNLabError where it does not answer."""
     queue = _slurm("squeue", "--me", "--noheader", "--array", f"--name={_name(store)}", "--format=%i|%T|%r")
@@ -326,8 +300,7 @@ def _reason(jobs: Sequence[_Job], busy: int, settings: SlurmSettings) -> str | N
     if waiting:
         ((reason, _),) = Counter(job.reason for job in waiting).most_common(1)
         first = next(job for job in waiting if job.reason == reason)
-        words = _WORDS.get(reason.partition(",")[0])
-        return f"Waits for Slurm, job {first.id}: {f'{words} ({reason})' if words else reason}."
+        return f"Waits for Slurm, job {first.id}: {reason}."
     if busy >= settings.workers:
         return f"Waits for its turn: {busy} of {settings.workers} Slurm workers are busy."
     return None

@@ -21,9 +21,8 @@ from core.registry import ENCODERS, base_name
 from core.store import Run, RunState, Store
 from core.store.transfer import RunRecord
 from core.wording import duration, first_of, percent
-from jobs.naming import corpus_name, kind_name
+from jobs.naming import corpus_name, description_lines, kind_name
 from jobs.transfer.format import CHECKPOINT, FORMAT, RunFile, write_tables
-from jobs.wording import description_lines
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 

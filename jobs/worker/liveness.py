@@ -117,28 +117,42 @@ def reap(
     for run in runs:
         seen = _observed_once(store, run) if observed is None else observed[run.id]
         assert run.owner is not None  # the schema demands it in these states
-        match status(run.owner):
-            case ProcessStatus.GONE:
-                gone = record_loss(store, run, _process_ended(run, None))
-            case ProcessStatus.REBOOTED:
-                message = (
-                    f"The worker of run {run.id} is gone: its machine {run.owner.host} was started anew."
-                )
-                gone = record_loss(store, run, WorkerLost(LossCause.RESTARTED, message))
-            case ProcessStatus.ELSEWHERE:
-                host, silent_s = run.owner.host, seen.silent_s
-                message = f"The worker of run {run.id} on {host} stopped answering {silent_s:.0f} s ago."
-                gone = silent_s > _SILENCE_ELSEWHERE_S and record_loss(
-                    store, run, WorkerLost(LossCause.SILENT, message)
-                )
-            case _ if seen.stopping_s > GRACE_S:
-                gone = False
-                _end_unstoppable(store, run, end)
-            case _:
-                gone = seen.stuck_s > hang_s and _end_hung(store, run, end, hang_s)
-        if gone:
+        process = status(run.owner)
+        if (loss := _loss(run, process, seen)) is not None:
+            is_lost = record_loss(store, run, loss)
+        elif process is ProcessStatus.ELSEWHERE:
+            is_lost = False
+        elif seen.stopping_s > GRACE_S:
+            is_lost = _end_worker(store, run, end)
+        else:
+            is_lost = seen.stuck_s > hang_s and _end_worker(store, run, end, hang_s)
+        if is_lost:
             lost.append(run.id)
     return lost
+
+
+def abandoned(store: Store) -> list[int]:
+    """The ids of the runs that `reap` would mark as lost at one look. Changes nothing."""
+    return [
+        run.id
+        for run in store.runs(states=set(_TRAINED), with_facts=False)
+        if run.owner is not None and _loss(run, process_status(run.owner), _observed_once(store, run))
+    ]
+
+
+def _loss(run: Run, process: ProcessStatus, seen: Observation) -> WorkerLost | None:
+    """Why the run's worker is gone; None where it may live."""
+    assert run.owner is not None
+    if process is ProcessStatus.GONE:
+        return _process_ended(run, None)
+    if process is ProcessStatus.REBOOTED:
+        message = f"The worker of run {run.id} is gone: its machine {run.owner.host} was started anew."
+        return WorkerLost(LossCause.RESTARTED, message)
+    if process is ProcessStatus.ELSEWHERE and seen.silent_s > _SILENCE_ELSEWHERE_S:
+        host, silent_s = run.owner.host, seen.silent_s
+        message = f"The worker of run {run.id} on {host} stopped answering {silent_s:.0f} s ago."
+        return WorkerLost(LossCause.SILENT, message)
+    return None
 
 
 def record_loss(store: Store, run: Run, error: WorkerLost) -> bool:
@@ -174,25 +188,20 @@ def _process_ended(run: Run, code: int | None, *, forced: bool = False) -> Worke
     return WorkerLost(LossCause.FORCED if forced else LossCause.PROCESS_ENDED, message, code)
 
 
-def _end_unstoppable(store: Store, run: Run, end: Callable[[Owner], bool]) -> None:
+def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float | None = None) -> bool:
+    """Kill the worker of a run that does not stop, or makes no progress (`hang_s`). Whether it is lost."""
     assert run.owner is not None
     # During the transaction the worker cannot end this run and claim another, which would then be killed.
     with store.transaction():
         store.state(run.id)  # locks the run's row on a server
         current = store.run(run.id)
-        if (current.owner, current.state) == (run.owner, run.state) and end(run.owner):
+        moved = hang_s is not None and current.progress_at != run.progress_at
+        if (current.owner, current.state) != (run.owner, run.state) or moved or not end(run.owner):
+            return False
+        if hang_s is None:
             message = f"It had not stopped {GRACE_S:.0f} s after it was asked to; its worker was killed."
             store.add_event(run.id, "warning", message)
             store.finish(run.id, RunState.CANCELLED, owner=run.owner)
-
-
-def _end_hung(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float) -> bool:
-    assert run.owner is not None
-    with store.transaction():
-        store.state(run.id)
-        current = store.run(run.id)
-        before = (run.owner, run.state, run.progress_at)
-        if (current.owner, current.state, current.progress_at) != before or not end(run.owner):
             return False
         message = (
             f"The worker of run {run.id} made no progress for {hang_s:.0f} s although its process lived; it "

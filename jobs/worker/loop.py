@@ -28,12 +28,13 @@ from core.paths import checkpoint_dir, keep_private, own_log
 from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.sink import StoreSink
+from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
+from core.wording import percent
 from jobs.engines.local import Slot, free_slot
-from jobs.wording import description_lines
-from jobs.worker.idle import IdlePolicy, linger_seconds, release_memory, starts_ahead
+from jobs.naming import description_lines
+from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
-from jobs.worker.narration import narrated
 from jobs.worker.supervisor import SupervisorWatchdog
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _POLL_S = 0.2
 
 _log = logging.getLogger(__name__)
+_run_log = logging.getLogger("mrnlab.run")
 
 
 def _prepare(config: RunConfig) -> Corpus:
@@ -59,8 +61,7 @@ def _train(*args: Any, **options: Any) -> Outcome:
 class Worker:
     """Trains the store's runs one after another. The functions it calls can be replaced, for tests.
 
-    `engine_job` is the name that the scheduler which placed it has for it. `idle` is called while no run
-    waits; the worker ends where it returns False.
+    `engine_job` is the name that the scheduler which placed it has for it.
     """
 
     def __init__(
@@ -74,11 +75,9 @@ class Worker:
         train: Callable[..., Any] = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
         beat_s: float = BEAT_S,
-        idle: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
-        self._idle = idle
         self._terminating: StopReason | None = None
 
     def terminate(self, *, hand_back: bool = False) -> None:
@@ -89,10 +88,10 @@ class Worker:
         self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
 
     def work(self, linger_s: float | None = None) -> int:
-        """Train until no run has been queued for that long, or `terminate`; the number of runs it took.
+        """Train until no run has been queued for that long, or `terminate`.
 
-        `linger_s` is that of MRNLAB_LINGER_S by default. Raises StoreError, and MRNLabError where that is
-        invalid.
+        `linger_s` is that of MRNLAB_LINGER_S by default. Returns the number of runs it took. Raises
+        StoreError, and MRNLabError where the setting is invalid.
         """
         linger_s = linger_seconds() if linger_s is None else linger_s
         runs = 0
@@ -102,7 +101,7 @@ class Worker:
                 runs += 1
                 idle_since = time.monotonic()
                 continue
-            if time.monotonic() - idle_since >= linger_s or not self._idle():
+            if time.monotonic() - idle_since >= linger_s:
                 break
             time.sleep(_POLL_S)
         return runs
@@ -195,7 +194,7 @@ class Worker:
                 shared=shared_artefacts(),
             )
             outcome: Outcome = self._train(
-                config, corpus, sink=narrated(sink), should_stop=should_stop, checkpoint=checkpoint
+                config, corpus, sink=_logged(sink), should_stop=should_stop, checkpoint=checkpoint
             )
             return outcome
 
@@ -213,10 +212,55 @@ def _goes_on_from(run: Run) -> str:
     return f"It can be resumed from step {run.saved_step:,}."
 
 
+def _logged(sink: Sink) -> Sink:
+    """A sink that logs the events worth a line, and passes every event on."""
+
+    def log_and_pass_on(event: Event) -> None:
+        for line in _log_lines(event):
+            _run_log.info("%s", line)
+        sink(event)
+
+    return log_and_pass_on
+
+
+def _log_lines(event: Event) -> list[str]:
+    match event:
+        case RunFacts():
+            tasks = ", ".join(f"{task.name} ({len(task.labels)} labels)" for task in event.tasks)
+            lines = [
+                f"Training {tasks} on {event.device} in {event.precision}: {event.total_steps:,} steps, "
+                f"{event.steps_per_epoch:,} an epoch."
+            ]
+            if event.alignment is not None:
+                lines.append(f"Alignment {event.alignment}: {event.alignment_reason}")
+            return [*lines, *event.notes]
+        case EpochMetrics():
+            scores = {task: value for (task, name), value in event.values.items() if name == "score"}
+            mean = scores.pop(TOTAL, None)
+            listed = ", ".join(f"{task} {percent(value)}%" for task, value in scores.items())
+            return [
+                f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): dev scores {listed}"
+                + ("." if mean is None else f", mean {percent(mean)}%.")
+            ]
+        case SplitResult():
+            listed = ", ".join(
+                f"{score.task} {score.score_name} {percent(score.score)}%" for score in event.scores
+            )
+            return [f"Best epoch {event.epoch} on {event.split}: {listed}."]
+        case Saved():
+            cost = f"{event.size / 1e6:,.1f} MB in {event.seconds:.1f} s"
+            return [f"Saved the training state of step {event.step:,} ({cost})."]
+        case Note():
+            return [event.message]
+        case _:
+            return []
+
+
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
-    idle = IdlePolicy(store, preload=starts_ahead())
-    return Worker(store, this_process(), device=slot.device, idle=idle)
+    if starts_ahead() and not store.claimable(hostname()):
+        preload()
+    return Worker(store, this_process(), device=slot.device)
 
 
 def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
@@ -252,8 +296,8 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
                 if ended:
                     worker.terminate()
                 worker.work()
-            # Whoever queued a run while this worker let go of its slot saw the slot taken. A new process
-            # takes it: this one may have ended because its program changed.
+            # Whoever queued a run while this worker let go of its slot saw the slot taken: a new process
+            # takes it.
             return int(not ended and store.claimable(hostname()) > 0)
     except MRNLabError as error:
         _log.error("%s", error)

@@ -27,7 +27,7 @@ cluster_utils = pytest.importorskip(
 )
 
 from jobs.engines.ray import JOB, RayEngine  # noqa: E402
-from jobs.engines.ray_dispatcher import hosts_of, sqlite_problem  # noqa: E402 - imports ray
+from jobs.engines.ray_dispatcher import hosts_of  # noqa: E402 - imports ray
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = "tests.clusters.training:worker"
@@ -210,16 +210,9 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert store.counts()[RunState.QUEUED] == 1
 
 
-def test_a_file_serves_one_machine() -> None:
-    def node(name: str, host: str, alive: bool = True) -> dict[str, Any]:
-        return {"NodeID": name, "NodeManagerHostname": host, "Alive": alive}
-
-    one = hosts_of([node("a", "host"), node("b", "host"), node("c", "gone", alive=False)])
-    two = hosts_of([node("a", "host"), node("b", "other")])
-    assert sqlite_problem("sqlite:////shared/runs.db", one) is None
-    assert sqlite_problem("postgresql://there/lab", two) is None
-    problem = sqlite_problem("sqlite:////shared/runs.db", two)
-    assert problem is not None
-    assert problem.startswith(
-        "The store is an SQLite file, which the 2 machines of the Ray cluster cannot share"
+def test_a_host_with_two_nodes_is_one_machine() -> None:
+    nodes = [("a", "host", True), ("b", "host", True), ("c", "gone", False)]
+    hosts = hosts_of(
+        [{"NodeID": name, "NodeManagerHostname": host, "Alive": alive} for name, host, alive in nodes]
     )
+    assert hosts == {"a": "host", "b": "host"}

@@ -13,7 +13,7 @@ def test_a_store_is_examined(store: Store, clock: Clock) -> None:
     failed = claimed(store, RunState.FAILED)
     clock.now += 4 * 3600
     (gone,) = [one for one in of_store(store) if one.about == "queue"]
-    assert f"The workers of run {running} are gone" in gone.message
+    assert gone.message.endswith(f"that they train run {running}.")
     assert gone.fix is not None
     gone.fix.apply()
     assert store.state(running) is RunState.LOST

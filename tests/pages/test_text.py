@@ -15,7 +15,7 @@ from core.evaluation import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
 from dashboard.text import escape, option, plotly_text
-from jobs.wording import correlation_told
+from jobs.naming import correlation_told
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 

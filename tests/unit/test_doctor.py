@@ -83,7 +83,6 @@ def test_a_healthy_laboratory(store: Store) -> None:
         assert found.facts["runs"] == {"succeeded": 1}
         assert found.facts["rows"]["runs"] == 1
         assert found.facts["revision"] == "0003"
-        assert found.facts["disk_mib"].keys() == {"checkpoints", "cache", "logs", "uploads"}
 
 
 class TestInstallation:
@@ -128,10 +127,7 @@ class TestInstallation:
 class TestMachine:
     def test_a_gpu_that_torch_cannot_use(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         told_by = tmp_path / "nvidia-smi"
-        told_by.write_text(
-            '#!/bin/sh\nif [ "$1" = -L ]; then echo "GPU 0: H200 (UUID: GPU-1)"; '
-            'else echo "H200, 143771 MiB, 99 MiB"; fi\n'
-        )
+        told_by.write_text('#!/bin/sh\necho "GPU 0: H200 (UUID: GPU-1)"\n')
         told_by.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -140,18 +136,13 @@ class TestMachine:
             (found,) = doctor.check_gpus("2.13.0+cpu")
             assert "a build without CUDA" in found.message
             assert list(doctor.check_gpus("2.13.0+cu130")) == []
-            assert doctor.gpus() == ["H200, 143771 MiB, 99 MiB free of memory"]
         finally:
             gpu_count.cache_clear()
 
     def test_little_disk(self, laboratory: Path) -> None:
-        cache = laboratory / "cache" / "features"
-        cache.mkdir(parents=True)
-        (cache / "a.npy").write_bytes(bytes(1000))
-        (found,) = doctor.check_disk(1024**3)
+        (found,) = doctor.check_disk(1.0)
         assert "Only 1.0 GiB are free" in found.message
-        assert "can be removed" in found.message
-        assert list(doctor.check_disk(10 * 1024**3)) == []
+        assert list(doctor.check_disk(10.0)) == []
 
     def test_a_dashboard_that_others_reach(self, tmp_path: Path) -> None:
         """Something that is called like the dashboard and listens on all addresses."""
@@ -208,7 +199,7 @@ class TestQueue:
         (run_id,) = store.add_runs([config()])
         store.claim(dead, 15)
         (found,) = messages("queue")
-        assert f"The workers of run {run_id} are gone" in found
+        assert found.endswith(f"still says that they train run {run_id}.")
         assert store.state(run_id) is RunState.RUNNING  # looking changes nothing
         assert apply_fixes("queue") == [f"Marked as lost: run {run_id}."]
         assert store.state(run_id) is RunState.LOST

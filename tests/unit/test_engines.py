@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import pytest
 
 from core.errors import MRNLabError
-from jobs.engines import ENGINES, default_engine
+from jobs.engines import ENGINES, _engine, default_engine, sqlite_problem
 
 
 def test_this_machine_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,21 +31,20 @@ def test_an_unknown_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("name", "package"), [("ray", "ray"), ("slurm", "submitit")])
-def test_an_extra_that_is_not_installed(name: str, package: str) -> None:
-    """In a process that cannot find the package, a sentence says what to install."""
-    script = (
-        "import sys\n"
-        f"sys.modules[{package!r}] = None\n"  # as if it were not there
-        "from core.errors import MRNLabError\n"
-        "from jobs.engines import default_engine\n"
-        "try: default_engine()\n"
-        "except MRNLabError as error: print(error)\n"
-    )
-    environment = os.environ | {"MRNLAB_ENGINE": name}
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
-    )
-    assert (
-        done.stdout.strip()
-        == f"The engine '{name}' needs the package {package}: pip install 'mrnlab[{name}]'."
-    )
+def test_an_extra_that_is_not_installed(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence says what to install."""
+    monkeypatch.setenv("MRNLAB_ENGINE", name)
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not there
+    monkeypatch.delitem(sys.modules, f"jobs.engines.{name}", raising=False)
+    _engine.cache_clear()
+    sentence = rf"^The engine '{name}' needs the package {package}: pip install 'mrnlab\[{name}\]'\.$"
+    with pytest.raises(MRNLabError, match=sentence):
+        default_engine()
+
+
+def test_a_file_serves_one_machine() -> None:
+    assert sqlite_problem("sqlite:////shared/runs.db", 1, "Ray") is None
+    assert sqlite_problem("postgresql://there/lab", 2, "Ray") is None
+    problem = sqlite_problem("sqlite:////shared/runs.db", 2, "Ray")
+    assert problem is not None
+    assert problem.startswith("The store is an SQLite file, which the 2 machines of the Ray cluster cannot")

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from core.errors import MRNLabError
+from core.errors import MRNLabError, StoreReplaced
 from core.store import ENDED, RunState, Store
 from jobs.engines.local import taken_slots
-from jobs.worker.idle import IdlePolicy, linger_seconds, release_memory, starts_ahead
+from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.loop import Worker
 from jobs.worker.process import is_alive
 from tests.making import OWNER, config
@@ -42,40 +42,20 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
             linger_seconds()
 
 
-@pytest.mark.parametrize("change", ["edited", "added", "nothing"])
-def test_a_worker_whose_source_changes_trains_nothing_more(tmp_path: Path, change: str) -> None:
-    (tmp_path / "part").mkdir()
-    module = tmp_path / "part" / "module.py"
-    module.write_text("a = 1")
-    with contextlib.closing(Store.open()) as store:
-        idle = IdlePolicy(store, preload=False, sources=(tmp_path,))
-        if change == "edited":
-            os.utime(module, (1, 1))
-        elif change == "added":
-            (tmp_path / "more.py").touch()
-        assert idle() == (change == "nothing")
-        if change != "nothing":
-            idle = IdlePolicy(store, preload=False, sources=(tmp_path,))
-            module.unlink()
-            assert Worker(store, OWNER, idle=idle).work(LONG) == 0
-
-
-def test_a_store_that_was_deleted_stays_so(tmp_path: Path) -> None:
+def test_a_worker_ends_where_its_store_was_deleted(tmp_path: Path) -> None:
     with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
         assert store.counts()  # its connection has the file open
         (tmp_path / "runs.db").unlink()
-        assert not IdlePolicy(store, preload=False, sources=())()
+        with pytest.raises(StoreReplaced):
+            Worker(store, OWNER).work(LONG)
         assert not (tmp_path / "runs.db").exists()
 
 
-def test_a_worker_started_ahead_imports_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_that_finds_no_run_imports_what_one_needs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    with contextlib.closing(Store.open()) as store:
-        idle = IdlePolicy(store, preload=True, sources=(tmp_path,))
-        assert idle()
-        assert "core.training.trainer" in sys.modules
-        assert idle()
-        assert caplog.messages.count("Ready for a run.") == 1
+    preload()
+    assert "core.training.trainer" in sys.modules
+    assert caplog.messages == ["Ready for a run."]
 
 
 class _Model:
@@ -108,13 +88,12 @@ import sys
 from jobs.worker.loop import Worker, main
 from tests.making import OWNER
 
-def make(store, slot):
-    def idle():  # the program has changed, and somebody queues a run just as the worker ends
-        store.unpause_queue()
-        return False
-    return Worker(store, OWNER, idle=idle)
+class Ends(Worker):
+    def work(self):  # somebody queues a run just as the worker ends
+        self._store.unpause_queue()
+        return 0
 
-sys.exit(main(make))
+sys.exit(main(lambda store, slot: Ends(store, OWNER)))
 """
 
 
@@ -147,7 +126,7 @@ def test_one_that_waits_takes_the_next_run(monkeypatch: pytest.MonkeyPatch) -> N
             assert {owner_of(store, run_id)} == set(taken_slots(store.url).values())
         # One waits for a run, two are queued: one more is needed.
         store.add_runs([config(epochs=FOREVER), config(seed=2, epochs=FOREVER)])
-        assert engine.ensure_workers(store) == 1
+        wait_for(lambda: engine.ensure_workers(store) == 1)
         wait_for(lambda: len(taken_slots(store.url)) == 2)
 
 

@@ -46,13 +46,13 @@ class TestDryRun:
         lines = lab.answer("study", "toy", "--dry-run", "--setting", "half").splitlines()
         assert lines[0] == "half: Half"
         said = " ".join(" ".join(lines).split())
-        assert "every run: corpus=demo, columns=unset, fraction=0.5, fraction_draw=once" in said
-        assert "where it applies: prior=relational, alignment=exact" in said
-        listed = [line.split() for line in lines if line.endswith("to run")]
+        assert "every run: corpus=demo, fraction=0.5, fraction_draw=once" in said
+        listed = [line.split() for line in lines if " to run " in line]
         assert len(listed) == 3 + 6 + 6 + 1
         assert [row[0] for row in listed] == ["MTL"] * 3 + ["STL"] * 6 + ["MRN"] * 7
         assert [row[1:3] for row in listed[9:15]] == [["search,", "final"]] * 6
-        assert "chosen on dev" in [line for line in lines if line.endswith("to run")][-1]
+        assert "prior=relational" in " ".join(listed[-1])
+        assert "lambda=chosen on dev" in " ".join(listed[-1])
         runs = lab.json("study", "toy", "--dry-run", "--setting", "half")["runs"]
         assert len(runs) == 16
         assert runs[-1]["chosen_on_dev"] == ["lambda"]
@@ -66,66 +66,51 @@ class TestDryRun:
         assert (only["setting"], only["search"], only["final"]) == ("half", 6, 6)
         assert document["seconds"] > 0
 
-    @pytest.mark.usefixtures("workers")
-    def test_nothing_is_left_after_a_run(self, lab: Laboratory) -> None:
-        lab.answer("study", "toy")
-        document = lab.json("study", "toy", "--dry-run")
-        assert (document["search"], document["final"]) == (0, 0)
+
+def test_before_any_run(lab: Laboratory) -> None:
+    assert "open" in lab.answer("study", "toy", "--report", "table")
+    assert lab.started == 0
 
 
 @pytest.mark.usefixtures("workers")
-class TestRun:
-    def test_to_the_end(self, lab: Laboratory) -> None:
-        result = lab.call("study", "toy", "--setting", "whole")
-        assert result.exit_code == 0
-        assert (
-            "whole is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps)."
-            in result.stderr
-        )
-        assert "half" not in result.stdout + result.stderr
-        (mrn,) = [line for line in result.stdout.splitlines() if line.startswith("MRN")]
-        assert "λ=0.1 " in mrn
-        assert mrn.endswith("helps")
-        assert len(lab.store.runs()) == 16
+def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
+    result = lab.call("study", "toy", "--setting", "whole")
+    assert result.exit_code == 0
+    done = "whole is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps)."
+    assert done in result.stderr
+    assert "half is done" not in result.stderr
+    assert "Half" not in result.stdout
+    mrn = [line for line in result.stdout.splitlines() if line.startswith("MRN")][-1]
+    assert "λ=0.1 " in mrn
+    assert mrn.endswith("helps")
+    assert len(lab.store.runs()) == 16
 
-    def test_as_one_document(self, lab: Laboratory) -> None:
-        result = lab.call("study", "toy", "--part", "one", "--json")
-        document = json.loads(result.stdout)
-        assert [one["name"] for one in document["settings"]] == ["whole", "half"]
-        families = {one["name"]: one for one in document["settings"][0]["families"]}
-        assert families["mrn"]["arm"] == {"paradigm": "mrn", "lambda": 0.1}
-        assert families["mrn"]["test"]["pos"]["n"] == 3
-        assert families["mrn"]["by_seed"]["mean"]["1"] == pytest.approx(0.66 + 0.001)
-        difference = families["mrn"]["differences"]["mean"]
-        assert difference["verdict"] == "helps"
-        assert difference["low"] < difference["mean"] < difference["high"]
-        assert families["mtl"]["differences"] == {}
+    markdown = lab.answer("study", "toy", "--report", "markdown").splitlines()
+    assert markdown[:5] == [
+        "## One",
+        "",
+        "| less MTL | whole | half |",
+        "| --- | ---: | ---: |",
+        "| STL | 0.00 | – |",
+    ]
+    assert markdown[5].startswith("| MRN | **+5.20** |")
+    (mrn,) = [line for line in markdown if line.startswith("| MRN | λ=0.1 ")]
+    assert mrn.count("|") == markdown[markdown.index("### Whole (`whole`)") + 2].count("|")
 
+    document = json.loads(lab.call("study", "toy", "--part", "one", "--json").stdout)
+    assert [setting["name"] for setting in document["settings"]] == ["whole", "half"]
+    families = {family["name"]: family for family in document["settings"][0]["families"]}
+    assert families["mrn"]["arm"] == {"paradigm": "mrn", "lambda": 0.1}
+    assert families["mrn"]["test"]["pos"]["n"] == 3
+    assert families["mrn"]["by_seed"]["mean"]["1"] == pytest.approx(0.66 + 0.001)
+    difference = families["mrn"]["differences"]["mean"]
+    assert difference["verdict"] == "helps"
+    assert difference["low"] < difference["mean"] < difference["high"]
+    assert families["mtl"]["differences"] == {}
+    assert json.loads(lab.answer("study", "toy", "--report", "json")) == document
 
-class TestReport:
-    def test_before_any_run(self, lab: Laboratory) -> None:
-        assert "open" in lab.answer("study", "toy", "--report", "table")
-        assert lab.started == 0
-
-    @pytest.mark.usefixtures("workers")
-    def test_markdown(self, lab: Laboratory) -> None:
-        lab.answer("study", "toy", "--setting", "whole")
-        told = lab.answer("study", "toy", "--report", "markdown").splitlines()
-        assert told[:5] == [
-            "## One",
-            "",
-            "| less MTL | whole | half |",
-            "| --- | ---: | ---: |",
-            "| STL | 0.00 | – |",
-        ]
-        assert told[5].startswith("| MRN | **+5.20** |")
-        (mrn,) = [line for line in told if line.startswith("| MRN | λ=0.1 ")]
-        assert mrn.count("|") == told[told.index("### Whole (`whole`)") + 2].count("|")
-
-    @pytest.mark.usefixtures("workers")
-    def test_json_is_the_same_document(self, lab: Laboratory) -> None:
-        lab.answer("study", "toy")
-        assert json.loads(lab.answer("study", "toy", "--report", "json")) == lab.json("study", "toy")
+    plan = lab.json("study", "toy", "--dry-run")
+    assert (plan["search"], plan["final"]) == (0, 0)
 
 
 class TestRefusals:
