@@ -37,10 +37,13 @@ def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> No
     for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
         fields = [_texts(planned) for planned, _ in runs]
-        common = dict(set.intersection(*(set(of_run.items()) for of_run in fields)))
+        values: dict[str, set[str]] = {}
+        for field, text in (item for of_run in fields for item in of_run.items()):
+            values.setdefault(field, set()).add(text)
+        common = {field: text for field, (text, *others) in values.items() if not others}
         tell(f"{name}: {titles[name]}")
-        shared = _fields_text({field: text for field, text in fields[0].items() if field in common})
-        tell(textwrap.fill(f"every run: {shared}", _WIDTH, initial_indent="  ", subsequent_indent="    "))
+        shared = f"every run, where it applies: {_fields_text(common)}"
+        tell(textwrap.fill(shared, _WIDTH, initial_indent="  ", subsequent_indent="    "))
         rows = [
             (
                 study.family(planned.family).title,
