@@ -8,9 +8,8 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.evaluation import averages
 from core.evaluation.costs import COST_NOTE, Cost
-from core.evaluation.scores import REPORT_NUMBERS
+from core.evaluation.scores import REPORT_NUMBERS, averages
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching

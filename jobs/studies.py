@@ -16,8 +16,8 @@ from typing import Any
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.evaluation import rarer_half_f1
 from core.evaluation.costs import run_cost
+from core.evaluation.scores import rarer_half_f1
 from core.recording.placed import placed
 from core.store import ACTIVE, Run, RunState, Store
 from core.studies.analysis import MEAN, FinalScores, Floats, Result, analyse

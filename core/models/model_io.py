@@ -27,17 +27,11 @@ from core.encoding.encoded import encode
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import ConfigError, MRNLabError
 from core.models.device import ALL_THREADS
-from core.models.encoders import (
-    BiLSTM,
-    CachedTransformer,
-    Encoder,
-    TrainedRows,
-    Transformer,
-    join_rows,
-    load_transformer,
-    shared_transformer,
-    whole_vocabulary,
-)
+from core.models.encoders import Encoder
+from core.models.encoders.bilstm import BiLSTM
+from core.models.encoders.fast_bert import TrainedRows, join_rows, whole_vocabulary
+from core.models.encoders.frozen import CachedTransformer, shared_transformer
+from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger
 from core.records import TaggedSentence, TaskFacts, WordTag

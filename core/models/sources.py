@@ -22,7 +22,7 @@ from typing import Any
 from core.config import RunConfig
 from core.errors import ConfigError, EncoderError
 from core.paths import may_read, models_dir
-from core.registry import ENCODERS, EncoderSpec, base_name
+from core.registry import ENCODERS, base_name
 
 INDEX = "model.safetensors.index.json"
 """The file that says which shard holds which weights."""
@@ -48,16 +48,15 @@ def check_index(file: Path, name: str) -> None:
     """Raise EncoderError where an index names shards that are no safetensors beside it. None is no error."""
     if not file.is_file():
         return
-    try:
-        shards = json.loads(file.read_text(encoding="utf-8"))["weight_map"].values()
-        wrong = [path for path in shards if Path(path).name != path or not path.endswith(".safetensors")]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EncoderError(f"The encoder {name} has an index of weights that cannot be read.") from error
-    if wrong:
-        raise EncoderError(
-            f"The encoder {name} has an index that names {str(wrong[0])[:100]!a} for its weights; only "
-            "safetensors beside it are read."
-        )
+    shards = _read_json(file, name).get("weight_map")
+    if not isinstance(shards, dict):
+        raise EncoderError(f"The encoder {name} has an index of weights that cannot be read.")
+    for shard in map(str, shards.values()):
+        if Path(shard).name != shard or not shard.endswith(".safetensors"):
+            raise EncoderError(
+                f"The encoder {name} has an index that names {shard[:100]!a} for its weights; only "
+                "safetensors beside it are read."
+            )
 
 
 def check_description(config: Mapping[str, Any], name: str) -> None:
@@ -88,8 +87,14 @@ def locate(encoder: str) -> str:
     if spec:
         if (copy := local_copy(name)) is None:
             return spec.source
-        _check_model(copy, str(copy))
-        _check_shape(copy, spec)
+        config = _check_model(copy, str(copy))
+        if wrong := [key for key, value in spec.shape.items() if config.get(key) != value]:
+            present = ", ".join(f"{key} {config.get(key)}" for key in wrong)
+            right = ", ".join(f"{key} {spec.shape[key]}" for key in wrong)
+            raise EncoderError(
+                f"The folder {copy} is not {name}: its config.json has {present} where {name} has {right}. "
+                "Rename the folder, and name it by its path."
+            )
         return str(copy)
     # Functions of os.path raise nothing, whatever a name holds.
     folder = Path(os.path.expanduser(name))
@@ -113,8 +118,11 @@ def local_copy(encoder: str) -> Path | None:
     return models / name if (models / name).is_dir() else None
 
 
-def _check_model(folder: Path, name: str) -> None:
-    """Raise EncoderError where the folder holds no model, or one that only code or a pickle could load."""
+def _check_model(folder: Path, name: str) -> dict[str, Any]:
+    """The folder's config.json.
+
+    Raises EncoderError where the folder holds no model, or one that only code or a pickle could load.
+    """
     if not (folder / "config.json").is_file():
         raise EncoderError(
             f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "
@@ -127,20 +135,9 @@ def _check_model(folder: Path, name: str) -> None:
             "opened. Write it again as safetensors (model.save_pretrained(folder)), where you trust it."
         )
     check_index(folder / INDEX, name)
-    check_description(_read_config(folder / "config.json"), name)
-
-
-def _check_shape(folder: Path, spec: EncoderSpec) -> None:
-    """Raise EncoderError where the folder's config.json describes another encoder than its name says."""
-    config = _read_config(folder / "config.json")
-    wrong = {name: config.get(name) for name, value in spec.shape.items() if config.get(name) != value}
-    if wrong:
-        present = ", ".join(f"{name} {value}" for name, value in wrong.items())
-        right = ", ".join(f"{name} {spec.shape[name]}" for name in wrong)
-        raise EncoderError(
-            f"The folder {folder} is not {spec.name}: its config.json has {present} where {spec.name} has "
-            f"{right}. Rename the folder, and name it by its path."
-        )
+    config = _read_json(folder / "config.json", name)
+    check_description(config, name)
+    return config
 
 
 def packaged_folder(package: str) -> Path:
@@ -173,8 +170,14 @@ def _sha256(path: Path, size: int, changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _downloaded(source: str, name: str) -> Path | None:
-    """That file of a Hub id, where it is in the local Hub cache. Raises ValueError for an impossible id."""
+def _file(source: str, name: str) -> Path | None:
+    """That file of an encoder, `source` as `locate` gives it: in its folder, or downloaded from the Hub.
+
+    None where it is not on this machine. Raises ValueError for an impossible Hub id.
+    """
+    if os.path.isdir(source):
+        file = Path(source, name)
+        return file if file.is_file() else None
     # Imported where it is needed: it takes a third of a second, and local encoders do without it.
     from huggingface_hub import try_to_load_from_cache
 
@@ -187,17 +190,14 @@ def signature(source: str) -> str | None:
 
     `source` is as `locate` gives it. None for a Hub id that was not downloaded yet.
     """
-    folder = Path(source)
-    if not folder.is_dir():
-        try:
-            config = _downloaded(source, "config.json")
-        except ValueError:
-            return None
-        if config is None:
-            return None
-        folder = config.parent
-    digest = hashlib.sha256(str(folder.resolve()).encode())
-    for path in sorted(folder.iterdir()):
+    try:
+        config = _file(source, "config.json")
+    except ValueError:
+        return None
+    if config is None:
+        return None
+    digest = hashlib.sha256(str(config.parent.resolve()).encode())
+    for path in sorted(config.parent.iterdir()):
         status = path.stat()
         digest.update(f"\0{path.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()[:32]
@@ -208,11 +208,8 @@ def longest_input(encoder: str) -> int | None:
 
     None where it sets no limit, and for a Hub id that was not downloaded yet.
     """
-    source = locate(encoder)
-    file = Path(source, "config.json") if Path(source).is_dir() else _downloaded(source, "config.json")
-    if file is None:
-        return None
-    config = _read_config(file)
+    file = _file(locate(encoder), "config.json")
+    config = {} if file is None else _read_json(file, encoder)
     limit = config.get("max_position_embeddings")
     if not isinstance(limit, int) or limit <= 0:
         return None
@@ -221,15 +218,15 @@ def longest_input(encoder: str) -> int | None:
     return limit
 
 
-def _read_config(file: Path) -> dict[str, Any]:
-    """The values of a config.json. Raises EncoderError where it cannot be read."""
+def _read_json(file: Path, name: str) -> dict[str, Any]:
+    """The values of a config.json or an index. Raises EncoderError where it cannot be read."""
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
+        values = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise EncoderError(f"The encoder's {file} cannot be read ({error}).") from error
-    if not isinstance(config, dict):
-        raise EncoderError(f"The encoder's {file} is not a JSON object.")
-    return config
+        raise EncoderError(f"The {file.name} of the encoder {name} cannot be read ({error}).") from error
+    if not isinstance(values, dict):
+        raise EncoderError(f"The {file.name} of the encoder {name} is not a JSON object.")
+    return values
 
 
 def tokenizer_file(encoder: str) -> Path:
@@ -237,26 +234,19 @@ def tokenizer_file(encoder: str) -> Path:
 
     Raises EncoderError, with what to do, where it is missing.
     """
-    source = locate(encoder)
-    if os.path.isdir(source):
-        file = Path(source) / "tokenizer.json"
-        if not file.is_file():
-            raise EncoderError(
-                f"The folder {source} has no tokenizer.json. Save it there with save_pretrained."
-            )
-        return file
+    source, name = locate(encoder), base_name(encoder)
     try:
-        downloaded = _downloaded(source, "tokenizer.json")
+        file = _file(source, "tokenizer.json")
     except ValueError:
+        raise EncoderError(f"'{name}' is neither a folder here nor a possible Hub id.") from None
+    if file is None and os.path.isdir(source):
+        raise EncoderError(f"The folder {source} has no tokenizer.json. Save it there with save_pretrained.")
+    if file is None:
         raise EncoderError(
-            f"'{base_name(encoder)}' is neither a folder here nor a possible Hub id."
-        ) from None
-    if downloaded is None:
-        raise EncoderError(
-            f"The tokenizer of {base_name(encoder)} is not on this machine yet. The first run downloads it, "
-            f"as does this command: hf download {source} tokenizer.json tokenizer_config.json"
+            f"The tokenizer of {name} is not on this machine yet. The first run downloads it, as does this "
+            f"command: hf download {source} tokenizer.json tokenizer_config.json"
         )
-    return downloaded
+    return file
 
 
 def check_max_length(config: RunConfig) -> None:
@@ -288,7 +278,7 @@ def check_available(encoder: str) -> None:
         f", or put it under MRNLAB_MODELS as {name}." if known else "."
     )
     try:
-        if _downloaded(source, "config.json") is not None:
+        if _file(source, "config.json") is not None:
             return
         url = hf_hub_url(source, "config.json")
     except ValueError:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from core.encoding.batches import IGNORED, Batch
-from core.models.encoders.base import Encoder
+from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Dropout
 
 

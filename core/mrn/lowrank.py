@@ -51,13 +51,6 @@ class LowRankCovariance:
         self._whitened = factor @ self._inverse_root.T
         self._converted: dict[torch.dtype, tuple[Tensor, Tensor, Tensor]] = {}
 
-    @classmethod
-    def identity(
-        cls, size: int, *, value: float = 1.0, dtype: torch.dtype, device: torch.device | str
-    ) -> LowRankCovariance:
-        """value·I of the given size (r = 0)."""
-        return cls(value, torch.zeros(size, 0, dtype=dtype, device=device))
-
     def inverse_inner(self, rows: Tensor) -> Tensor:
         """X Ω^-1 Xᵀ for rows X (n, D) → (n, n), in the dtype of X."""
         whitened, inverse_root, diagonal = self._in(rows.dtype)

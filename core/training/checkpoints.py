@@ -29,9 +29,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from core.checkpoints import Checkpoint, NoRoom
-from core.errors import TrainingError
 from core.models import model_io
-from core.models.encoders import TrainedRows
+from core.models.encoders.fast_bert import TrainedRows
 from core.records import DevMetrics, Note, Saved, Sink
 from core.training.setup import TrainingRun
 from core.training.step_log import StepLog
@@ -85,17 +84,13 @@ def state_writer(run: TrainingRun, progress: Progress) -> tuple[int, Callable[[P
 
 
 def read_state(folder: Path, run: TrainingRun) -> Progress:
-    """Put a training, just set up, where it was when that state was written.
-
-    Raises TrainingError where it was begun under another alignment.
-    """
+    """Put a training, just set up, where it was when that state was written."""
     rest = json.loads((folder / _REST).read_text(encoding="utf-8"))
     parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for path, value in load_file(folder / _TENSORS).items():
         part, _, name = path.partition(".")
         # Cloned: tensors of a file lie anywhere in memory, and sums may depend on where they begin.
         parts[part][name] = value.clone()
-    _check_alignment(parts["prior"], run.prior.state_dict())
     run.model.load_state_dict(parts["model"])
     run.prior.load_state_dict(parts["prior"])
     moments: dict[int, dict[str, Tensor]] = defaultdict(dict)
@@ -110,17 +105,6 @@ def read_state(folder: Path, run: TrainingRun) -> Progress:
         torch.cuda.set_rng_state(parts["random"]["cuda"], run.device)
     progress = rest["progress"]
     return Progress(**progress | {"history": [DevMetrics(**metrics) for metrics in progress["history"]]})
-
-
-def _check_alignment(before: Mapping[str, Tensor], now: Mapping[str, Tensor]) -> None:
-    """An older version may have chosen another alignment for `auto`: its label space has other rows."""
-    for name in ("label", "shown_label"):
-        if name in before and before[name].shape != now[name].shape:
-            raise TrainingError(
-                f"This run was begun under an alignment with {len(before[name])} label rows, and has "
-                f"{len(now[name])} now: 'auto' chooses otherwise in this version. Retry the run from its "
-                "beginning, or launch it with the alignment named."
-            )
 
 
 def changed_conditions(folder: Path, run: TrainingRun) -> list[str]:

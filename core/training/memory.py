@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 
@@ -40,22 +39,8 @@ class Memory:
     peak: int
 
 
-class Gauge(Protocol):
-    """A device's memory counters."""
-
-    def start(self) -> int:
-        """Bytes held now; `read().peak` is counted from here on."""
-        ...
-
-    def read(self) -> Memory: ...
-
-    def most(self) -> int:
-        """The peak in bytes since the gauge was made."""
-        ...
-
-
-class CudaGauge:
-    """The counters of a GPU. `start` reads torch's own, so that no step waits for the device."""
+class Gauge:
+    """A GPU's memory counters. `start` reads torch's own, so that no step waits for the device."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -63,12 +48,14 @@ class CudaGauge:
         torch.cuda.reset_peak_memory_stats(device)  # a run before this one in the same worker left its own
 
     def start(self) -> int:
+        """Bytes held now; `read().peak` is counted from here on."""
         self._most = self.most()
         torch.cuda.reset_peak_memory_stats(self._device)
         held: int = torch.cuda.memory_allocated(self._device)
         return held
 
     def read(self) -> Memory:
+        """The counters as they are now."""
         free, total = torch.cuda.mem_get_info(self._device)
         return Memory(
             total=total,
@@ -78,12 +65,13 @@ class CudaGauge:
         )
 
     def most(self) -> int:
+        """The peak in bytes since the gauge was made."""
         return max(self._most, torch.cuda.max_memory_allocated(self._device))
 
 
 def gauge_of(device: torch.device) -> Gauge | None:
     """The gauge of a GPU; None for a CPU."""
-    return CudaGauge(device) if device.type == "cuda" else None
+    return Gauge(device) if device.type == "cuda" else None
 
 
 def restart_process_peak() -> None:
@@ -125,18 +113,17 @@ class StepMemory:
             raise self._out_of_memory(before, str(error)) from error
 
     def _out_of_memory(self, before: int, torch_message: str) -> OutOfMemory:
-        size, fits = self._batch_size, self._batch_size / 2
+        size, fits, about = self._batch_size, self._batch_size / 2, ""
         cause = "The memory was not enough"
         if self._gauge is not None:
             now = self._gauge.read()
             others = now.total - now.available
-            held = (
-                f", of which other programs hold {_gigabytes(others)}," if others > _MUCH * now.total else ""
-            )
+            held = f", of which other programs hold {_gigabytes(others)}," * (others > _MUCH * now.total)
             cause = f"The GPU's {_gigabytes(now.total)}{held} were not enough"
             fits = fitting(size, now, before, before + self._constant(), _requested(torch_message))
             if not self._optimiser.state:  # a first step that was cut short has not shown all that it needs
                 fits = min(fits, size / 2)
+            about = f": about {int(fits)} would fit"
         if size == 1:
             return OutOfMemory(f"{cause} for single sentences. Clone it with a smaller max_length.")
         cause = f"{cause} for batches of {size} {self._unit}"
@@ -144,7 +131,6 @@ class StepMemory:
             return OutOfMemory(
                 f"{cause}, nor for single ones. Clone it with a smaller encoder, or with a frozen one."
             )
-        about = f": about {int(fits)} would fit" if self._gauge is not None else ""
         fitted = _rounded(fits)
         return OutOfMemory(f"{cause}{about}. Clone it with {self._field} {fitted}.", self._field, fitted)
 

@@ -26,17 +26,11 @@ from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import TrainingError
 from core.evaluation.scores import score_name
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
-from core.models.encoders import (
-    BiLSTM,
-    Encoder,
-    FrozenFeatures,
-    LazyTransformer,
-    TrainedRows,
-    load_transformer,
-    train_rows,
-    weight_count,
-)
-from core.models.encoders.frozen import FeatureTables
+from core.models.encoders import Encoder
+from core.models.encoders.bilstm import BiLSTM
+from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
+from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.encoders.transformer import LazyTransformer, load_transformer
 from core.models.sources import check_max_length, local_copy, locate, signature
 from core.models.tagger import Heads, MultiTaskTagger
 from core.mrn.alignments import LabelCounts, align

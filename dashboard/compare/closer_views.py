@@ -11,10 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation import holm, randomisation_test
 from core.evaluation.confusion import NOTHING, OTHER_WORDS, Confusion, confusion, summed
 from core.evaluation.scores import Counts, sentence_counts
-from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.evaluation.statistics import (
+    MeanSD,
+    PairedDifference,
+    holm,
+    paired_difference,
+    randomisation_test,
+    summary,
+)
 from core.store.records import StoredScore
 from dashboard.compare.views import Tested
 from jobs.results import ResultCell

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.config import trains_heads_alone
-from core.evaluation import Randomised
-from core.evaluation.statistics import PairedDifference, holm, significant
+from core.evaluation.statistics import PairedDifference, Randomised, holm, significant
 from core.studies import analysis
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Result
 from core.wording import all_of, p_text, plural, signed_points

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.config import FIELD_HELP
-from core.evaluation import averages
+from core.evaluation.scores import averages
 from core.store.records import ACTIVE, ENDED, Run, RunState
 from core.wording import ago, all_of, duration, percent, plural
 from dashboard.runs.views import RunDiff

@@ -26,7 +26,9 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import Encoder, load_transformer, shared_transformer
+from core.models.encoders import Encoder
+from core.models.encoders.frozen import shared_transformer
+from core.models.encoders.transformer import load_transformer
 from core.models.model_io import SavedTagger, save_task_folders
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger

@@ -16,8 +16,8 @@ import numpy as np
 
 from core.config import RunConfig
 from core.corpora.types import Split
-from core.evaluation import score_task
 from core.evaluation.confusion import confusion
+from core.evaluation.scores import score_task
 from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
 from core.recording.owner import this_process

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.corpora import load
 from core.corpora.types import Split
-from core.evaluation import spans
+from core.evaluation.spans import spans
 from core.records import SplitResult, TaskScore
 
 __all__ = ["result"]

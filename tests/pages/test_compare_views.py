@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from core.config import RunConfig
-from core.evaluation import Randomised, holm
 from core.evaluation.scores import Report
+from core.evaluation.statistics import Randomised, holm
 from core.store import Store
 from core.store.records import Run, StoredScore
 from dashboard.compare.charts import forest_chart, seeds_chart

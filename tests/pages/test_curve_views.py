@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.evaluation import summary
+from core.evaluation.statistics import summary
 from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run

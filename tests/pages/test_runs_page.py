@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.evaluation import score_task
+from core.evaluation.scores import score_task
 from core.records import SplitResult
 from core.store import ErrorInfo, RunState, Store
 from dashboard.runs.table import WANTED_SIDE

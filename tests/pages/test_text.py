@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.config.sweep import numbers, seeds
 from core.errors import ConfigError
-from core.evaluation import summary
+from core.evaluation.statistics import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
 from dashboard.text import escape, option, plotly_text

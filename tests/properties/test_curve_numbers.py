@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
-from core.evaluation import summary
-from core.evaluation.statistics import band
+from core.evaluation.statistics import band, summary
 from dashboard.curves.numbers import kept, positions, side_by_side, smooth
 
 NUMBERS = st.floats(-1e3, 1e3)

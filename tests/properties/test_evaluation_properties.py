@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.corpora.schemes import convert, notation, violations
-from core.evaluation import Span, score_task, spans
+from core.evaluation.scores import score_task
+from core.evaluation.spans import Span, spans
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 

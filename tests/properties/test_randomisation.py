@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core.evaluation import randomisation_test, score_task, statistics
-from core.evaluation.scores import score_of_counts, sentence_counts
-from core.evaluation.statistics import Randomised
+from core.evaluation import statistics
+from core.evaluation.scores import score_of_counts, score_task, sentence_counts
+from core.evaluation.statistics import Randomised, randomisation_test
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.sampled_from(LABELS), max_size=8), min_size=1, max_size=6)

@@ -20,8 +20,8 @@ from core.corpora.folder import read_folder
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import EncoderError, MRNLabError
-from core.models.encoders import LazyTransformer, load_transformer
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.encoders.transformer import LazyTransformer, load_transformer
 from core.models.model_io import load
 from core.mrn.alignments.mapping import parse_mapping
 from tests.tiny import tiny_bert

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
-from core.models.encoders import BiLSTM
+from core.models.encoders.bilstm import BiLSTM
 
 
 class Table(nn.Module):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from core.evaluation import score_task, spans
-from core.evaluation.spans import Span
+from core.evaluation.scores import score_task
+from core.evaluation.spans import Span, spans
 
 
 class Golden(NamedTuple):

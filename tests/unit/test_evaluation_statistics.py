@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.evaluation import MeanSD, PairedDifference, paired_difference, summary
+from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.evaluation import averages, score_task
+from core.evaluation.scores import averages, score_task
 
 SPANS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-MISC", "I-MISC"]
 TAGS = ["NN", "NNP", "VB", "DT", ".", "-X-"]

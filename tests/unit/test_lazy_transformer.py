@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.errors import EncoderError
-from core.models.encoders import LazyTransformer, load_transformer
+from core.models.encoders.transformer import LazyTransformer, load_transformer
 from tests.tiny import tiny_bert
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.errors import OutOfMemory
 from core.store import RunState, Store
 from core.training import trainer
-from core.training.memory import Memory, StepMemory, fitting, is_out_of_memory
+from core.training.memory import Gauge, Memory, StepMemory, fitting, is_out_of_memory
 from jobs.advice import advice
 from jobs.worker.loop import Worker
 from tests.making import OWNER
@@ -24,7 +24,7 @@ GB = 2**30
 
 
 @dataclass
-class Given:
+class Given(Gauge):
     """A GPU of given figures: so much is held when each step begins, so much at its peak."""
 
     total: int

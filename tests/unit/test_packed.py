@@ -21,8 +21,8 @@ from transformers import (
 )
 
 from core.encoding.batches import IGNORED, Batch
-from core.models.encoders import Transformer
 from core.models.encoders.fast_bert import Places, packs
+from core.models.encoders.transformer import Transformer
 from core.models.tagger import Heads, MultiTaskTagger
 
 SIZES: dict[str, Any] = {

@@ -11,7 +11,9 @@ import torch
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import CachedTransformer, frozen, load_transformer, shared_transformer
+from core.models.encoders import frozen
+from core.models.encoders.frozen import CachedTransformer, shared_transformer
+from core.models.encoders.transformer import load_transformer
 from tests.tiny import tiny_bert
 
 

@@ -17,7 +17,7 @@ from core.checkpoints import Checkpoint
 from core.checkpoints.sealed import opened, seal
 from core.checkpoints.shared_storage import Artefacts
 from core.config import RunConfig
-from core.corpora.types import Corpus, Sentence, Task
+from core.corpora.types import Corpus
 from core.errors import TrainingError
 from core.records import EpochMetrics, Event, Note, Saved, Snapshot, SplitResult, StepMetrics
 from core.registry import PRIORS
@@ -213,25 +213,6 @@ def test_data_that_changed_are_refused(encoder: str, tmp_path: Path) -> None:
     pieces.data = corpus(train=sentences(40, 9))
     with pytest.raises(TrainingError, match="The data or the description of this run is not what it was"):
         pieces.attempt()
-
-
-def test_a_state_of_another_alignment_is_refused(
-    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a version that chose `auto` otherwise left it: two tasks of the same three label names."""
-    twice = [
-        Sentence(one.tokens, {"a": one.labels["ner"], "b": one.labels["ner"]}) for one in sentences(40, 0)
-    ]
-    labels = ("O", "B-MISC", "B-ORG")
-    data = Corpus("twice", (Task("a", "iob2", labels), Task("b", "iob2", labels)), *3 * (tuple(twice),))
-    lab = Laboratory(
-        toy(encoder, corpus="twice", tasks=("a", "b"), paradigm="mrn"), tmp_path / "pieces", data
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr("core.mrn.alignments.choose", lambda _: ("disjoint", "chosen by an older version"))
-        lab.attempt(stop_at=5)
-    with pytest.raises(TrainingError, match="an alignment with 6 label rows, and has 3 now"):
-        lab.attempt()
 
 
 def test_an_encoder_that_changed_is_refused(tmp_path: Path) -> None:

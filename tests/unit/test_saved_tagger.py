@@ -14,7 +14,7 @@ from core.config import RunConfig
 from core.encoding.batches import Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import load_transformer
+from core.models.encoders.transformer import load_transformer
 from core.models.model_io import SavedTagger
 from core.models.tagger import Heads, MultiTaskTagger
 from core.tagging import TaggedSentence, tag_in_parts

@@ -13,7 +13,7 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.encoding.batches import Batches
 from core.encoding.encoded import EncodedText
-from core.evaluation import score_task
+from core.evaluation.scores import score_task
 from core.records import TaskFacts
 from core.training.evaluate import Predicted, Scorer
 from core.training.setup import SplitData, label_numbers

@@ -16,7 +16,7 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.errors import EncoderError
 from core.models import sources
-from core.models.encoders import load_transformer
+from core.models.encoders.transformer import load_transformer
 from core.models.sources import check_available, locate, longest_input, packaged_folder
 from core.recording.placed import placed
 from core.registry import ENCODERS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.config import RunConfig
-from core.evaluation import rarer_half_f1
+from core.evaluation.scores import rarer_half_f1
 from core.evaluation.statistics import holm
 from core.studies.analysis import (
     HELPS,

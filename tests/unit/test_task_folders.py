@@ -18,7 +18,9 @@ from transformers import (
 
 from core.config import RunConfig
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders import BiLSTM, load_transformer, shared_transformer
+from core.models.encoders.bilstm import BiLSTM
+from core.models.encoders.frozen import shared_transformer
+from core.models.encoders.transformer import load_transformer
 from core.models.model_io import SavedTagger, save_task_folders
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger

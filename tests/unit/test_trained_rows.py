@@ -12,7 +12,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from core.config import RunConfig
-from core.models.encoders import TrainedRows, Transformer, load_transformer, train_rows, whole_vocabulary
+from core.models.encoders.fast_bert import TrainedRows, train_rows, whole_vocabulary
+from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.model_io import saved_bytes
 from core.models.tagger import Heads, MultiTaskTagger
 from core.training.setup import make_optimiser

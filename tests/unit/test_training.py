@@ -17,7 +17,7 @@ from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import model_io as checkpoints
 from core.models.device import ALL_THREADS
-from core.models.encoders import Transformer
+from core.models.encoders.transformer import Transformer
 from core.mrn.relations import MODES
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Snapshot, SplitResult, StepMetrics
 from core.registry import PRIORS

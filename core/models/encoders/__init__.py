@@ -1,23 +1,28 @@
 """The shared layers. An encoder turns a batch of subwords into states (B, L, D) for all tasks."""
 
-from core.models.encoders.base import Encoder
-from core.models.encoders.bilstm import BiLSTM
-from core.models.encoders.fast_bert import TrainedRows, join_rows, train_rows, weight_count, whole_vocabulary
-from core.models.encoders.frozen import CachedTransformer, FrozenFeatures, shared_transformer
-from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
+from __future__ import annotations
 
-__all__ = [
-    "BiLSTM",
-    "CachedTransformer",
-    "Encoder",
-    "FrozenFeatures",
-    "LazyTransformer",
-    "TrainedRows",
-    "Transformer",
-    "join_rows",
-    "load_transformer",
-    "shared_transformer",
-    "train_rows",
-    "weight_count",
-    "whole_vocabulary",
-]
+from typing import Protocol
+
+from torch import Tensor
+
+from core.encoding.batches import Batch
+
+
+class Encoder(Protocol):
+    """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.
+
+    `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that
+    need not compute the others does not.
+    """
+
+    features: int
+
+    def __call__(self, batch: Batch) -> Tensor: ...
+
+    def words(self, batch: Batch) -> Tensor: ...
+
+
+def at_words(states: Tensor, batch: Batch) -> Tensor:
+    """Of the states of all subwords (B, L, D) those of each word's first one: (n, D)."""
+    return states.flatten(0, 1)[batch.rows]

@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 from core.errors import EncoderError
-from core.models.encoders.base import at_words
+from core.models.encoders import at_words
 from core.models.encoders.fast_bert import (
     Places,
     packs,
@@ -86,9 +83,10 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
     Raises EncoderError where it cannot be loaded, and where packaged weights are not the official ones.
     """
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
-    from transformers.utils.logging import disable_progress_bar
+    from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
     disable_progress_bar()  # a worker's log is read by people
+    set_verbosity_error()  # what it would report is checked here
     source, name = locate(encoder), base_name(encoder)
     spec = ENCODERS.get(name)
     if spec and spec.source.startswith("package:"):
@@ -100,15 +98,14 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
         # The pooler reads [CLS] alone and would be weights that no task trains.
         accepted = inspect.signature(MODEL_MAPPING[type(config)].__init__).parameters
         extra = {"add_pooling_layer": False} if "add_pooling_layer" in accepted else {}
-        with _errors_only("transformers"):
-            inner, report = AutoModel.from_pretrained(
-                source,
-                dtype=torch.float32,  # the default would keep a half-precision checkpoint as it is
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                **extra,
-            )
+        inner, report = AutoModel.from_pretrained(
+            source,
+            dtype=torch.float32,  # the default would keep a half-precision checkpoint as it is
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **extra,
+        )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         if "trust_remote_code" in str(error):
             raise EncoderError(
@@ -135,18 +132,6 @@ def _index(source: str) -> Path:
         return Path(hf_hub_download(source, INDEX))
     except EntryNotFoundError:  # also where the Hub cannot be asked, and no copy has one
         return Path(INDEX)
-
-
-@contextmanager
-def _errors_only(name: str) -> Iterator[None]:
-    """Silence that logger's warnings: its report on left-out poolers is checked here instead."""
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ _NAMES_AGREE = 0.5
 """Two tasks that share this much of their labelled words by name are related by name."""
 _ACCIDENT = 0.01
 """A smaller fraction of words in common, by name or by annotation, counts as none."""
-_MOST_PAIRS_NAMED = 3
 
 
 def align(text: str, counts: LabelCounts, overlaps: Sequence[Overlap] = ()) -> Alignment:
@@ -54,17 +53,10 @@ def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:
 
 def _evidence(overlaps: Sequence[Overlap]) -> str:
     words, names = [pair.words for pair in overlaps], [pair.names for pair in overlaps]
-    alike = len(overlaps) > 1 and len(set(zip(words, names, strict=True))) == 1
-    if len(overlaps) <= _MOST_PAIRS_NAMED and not alike:
-        pairs = "; ".join(
-            f"{' and '.join(pair.tasks)} share {_percent(pair.words)} of their words and, by label name, "
-            f"{_percent(pair.names)} of their labels"
-            for pair in overlaps
-        )
-        return f"auto chose it for the whole corpus, where {pairs}"
+    pairs = " and ".join(overlaps[0].tasks) if len(overlaps) == 1 else f"the {len(overlaps)} pairs of tasks"
     return (
-        f"auto chose it for the whole corpus, where the {len(overlaps)} pairs of tasks share "
-        f"{_range(words)} of their words and, by label name, {_range(names)} of their labels"
+        f"auto chose it for the whole corpus, where {pairs} share {_range(words)} of their words and, by "
+        f"label name, {_range(names)} of their labels"
     )
 
 

@@ -27,7 +27,7 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from core.errors import ConfigError
-from core.mrn.alignments.base import Alignment, LabelCounts, stack_blocks
+from core.mrn.alignments.base import Alignment, LabelCounts
 from core.paths import may_read, upload_dir, written_whole
 from core.plain_text import spreadsheet_cell, unguarded_cell
 from core.wording import first_of, plural
@@ -187,21 +187,18 @@ def align_mapping(counts: LabelCounts, reason: str, file: str) -> Alignment:
     """The general labels of the file. Raises ConfigError where it cannot be read or does not fit."""
     mapping = read_mapping(file)
     fitted = fit(mapping, counts.names, counts.labels)
-    row = {general: index for index, general in enumerate(fitted.owners)}
-    blocks = []
-    for task, own in zip(counts.names, counts.labels, strict=True):
-        block = np.zeros((len(row), len(own)))
-        for (of, label, general), weight in fitted.weights.items():
-            if of == task:
-                block[row[general], own.index(label)] = weight
-        blocks.append(block)
+    columns = [(task, label) for task, own in zip(counts.names, counts.labels, strict=True) for label in own]
+    matrix = np.zeros((len(counts.names), len(fitted.owners), len(columns)))
+    for (task, label, general), weight in fitted.weights.items():
+        row, column = list(fitted.owners).index(general), columns.index((task, label))
+        matrix[counts.names.index(task), row, column] = weight
     return Alignment(
         name="mapping",
         reason=f"{reason}, as {mapping.name} has it",
         task_names=counts.names,
         label_names=tuple(fitted.owners),
         label_owners=tuple(fitted.owners.values()),
-        matrix=stack_blocks(blocks),
+        matrix=matrix,
         notes=fitted.notes,
     )
 
@@ -230,7 +227,20 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
     weights |= {(task, label, f"{task}:{label}"): 1.0 for task, label in alone}
     pairs = {(task, general) for task, _, general in weights}
     owners = {general: tuple(task for task in names if (task, general) in pairs) for _, _, general in weights}
-    notes = [*_left_out(mapping, known)]
+    notes = []
+    if others := dict.fromkeys(row.task for row in mapping.rows if row.task not in known):
+        notes.append(
+            f"{mapping.name} also has rows of {first_of(list(others))}, not learned in this run; they are "
+            "left out."
+        )
+    for task, own in known.items():
+        rows = [row for row in mapping.rows if row.task == task and row.label not in own]
+        if rows:
+            absent = first_of([f"{row.label} (row {row.row})" for row in rows])
+            notes.append(
+                f"{mapping.name} has rows of {task} labels that these training sentences do not have: "
+                f"{absent}; they are left out. Labels of {task} there are {first_of(own)}."
+            )
     if alone:
         kept_labels = first_of([f"{task}:{label}" for task, label in alone])
         notes.append(
@@ -243,27 +253,6 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
             "between tasks can be learned."
         )
     return FittedMapping(weights, owners, tuple(notes))
-
-
-def _left_out(mapping: MappingFile, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """A sentence on tasks that the run does not have, and one for each task on labels it does not have."""
-    others = dict.fromkeys(row.task for row in mapping.rows if row.task not in known)
-    if others:
-        yield (
-            f"{mapping.name} also has rows of {first_of(list(others))}, not learned in this run; "
-            "they are left out."
-        )
-    for task, own in known.items():
-        absent = [
-            f"{row.label} (row {row.row})"
-            for row in mapping.rows
-            if row.task == task and row.label not in own
-        ]
-        if absent:
-            yield (
-                f"{mapping.name} has rows of {task} labels that these training sentences do not have: "
-                f"{first_of(absent)}; they are left out. Labels of {task} there are {first_of(own)}."
-            )
 
 
 def keep_mapping(mapping: MappingFile) -> Path:

@@ -63,9 +63,8 @@ class TensorNormal(ABC):
         self._means, self._scale = self._first_values(settings.features)
         self._task = self._means["task"] * torch.eye(tasks, dtype=torch.float64, device=device)
         self._label = self._means["label"] * torch.eye(labels, dtype=torch.float64, device=device)
-        self._feature = LowRankCovariance.identity(
-            settings.features, value=self._means["feature"], dtype=torch.float64, device=device
-        )
+        nothing = torch.zeros(settings.features, 0, dtype=torch.float64, device=device)
+        self._feature = LowRankCovariance(self._means["feature"], nothing)
         copies = float(self._align.square().sum()) / self._align.shape[1]
         self._scaled_lambda = settings.lambda_ / (2.0 * max(settings.tokens, 1.0) * copies * self._scale)
         self._coupling = self._between_tasks() * self._between_labels()
