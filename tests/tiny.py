@@ -17,20 +17,8 @@ from transformers import (
 
 _MERGES = [("Ġ", "E"), ("ĠE", "U"), ("E", "U")]
 WORDS = [
-    "EU",
-    "rejects",
-    "German",
-    "call",
-    "to",
-    "boycott",
-    "British",
-    "lamb",
-    ".",
-    "a",
-    "un",
-    "##want",
-    "##ed",
-]
+    "EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", ".", "a", "un", "##want", "##ed",
+]  # fmt: skip
 
 
 def tiny_bert(folder: Path, *, positions: int = 64) -> Path:

@@ -43,18 +43,12 @@ class MeanSD:
 
 
 @dataclass(frozen=True)
-class PairedDifference:
-    """The mean of a - b over the n seeds that both have, its spread, interval, and the p of a paired t-test.
+class PairedDifference(MeanSD):
+    """The mean of a - b over the n seeds that both have, with the p of a paired t-test.
 
-    `sd`, `low`, `high` and `p` are None for a single seed. `p` is also None where all differences are the
-    same: the t-test then divides by nothing, and says nothing.
+    `p` is None for a single seed, and where all differences are the same: the t-test then divides by nothing.
     """
 
-    mean: float
-    sd: float | None
-    n: int
-    low: float | None
-    high: float | None
     p: float | None
 
 
@@ -85,13 +79,13 @@ def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> PairedD
     if not seeds:
         return None
     differences = [a[seed] - b[seed] for seed in seeds]
-    found = summary(differences)
+    mean = summary(differences)
     p = None
-    if found.sd:
+    if mean.sd:
         from scipy.special import stdtr  # a tenth of the time of scipy.stats, and pages import this module
 
-        p = float(2 * stdtr(found.n - 1, -abs(found.mean / (found.sd / math.sqrt(found.n)))))
-    return PairedDifference(found.mean, found.sd, found.n, found.low, found.high, p)
+        p = float(2 * stdtr(mean.n - 1, -abs(mean.mean / (mean.sd / math.sqrt(mean.n)))))
+    return PairedDifference(**vars(mean), p=p)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -22,15 +22,12 @@ WITHIN, ABOVE, BELOW = "within ± SD", "above", "below"
 
 @dataclass(frozen=True)
 class Published:
-    """One cell of a published table, and what was trained for it. Mean and SD in percent."""
+    """One cell of a published table, mean and SD in percent, and the row that it stands in."""
 
     table: int
-    corpus: str
-    tasks: tuple[str, ...]
+    fraction: float
     encoder: str
     paradigm: str
-    alignment: str | None
-    fraction: float
     task: str
     mean: float
     sd: float
@@ -72,17 +69,7 @@ class PaperTable:
     def cells(self) -> tuple[Published, ...]:
         """All cells, row by row."""
         return tuple(
-            Published(
-                self.number,
-                self.corpus,
-                (task,) if paradigm == "stl" else self.tasks,
-                encoder,
-                paradigm,
-                self.alignment if paradigm == "mrn" else None,
-                self.fraction,
-                task,
-                *map(float, cell.split("±")),
-            )
+            Published(self.number, self.fraction, encoder, paradigm, task, *map(float, cell.split("±")))
             for (encoder, paradigm), text in self.rows.items()
             for task, cell in zip(self.tasks, text.split(), strict=True)
         )
@@ -164,8 +151,6 @@ TABLES: tuple[PaperTable, ...] = (
     ),
 )
 
-PUBLISHED: tuple[Published, ...] = tuple(cell for table in TABLES for cell in table.cells())
-
 
 def matching(config: RunConfig) -> dict[str, Published]:
     """The published cell for each task of this description; none for a task trained or scored otherwise.
@@ -177,11 +162,12 @@ def matching(config: RunConfig) -> dict[str, Published]:
         return {}
     return {
         cell.task: cell
-        for cell in PUBLISHED
-        if cell.corpus == _catalogue_name(config.corpus)
-        and (cell.encoder, cell.fraction) == (config.encoder, config.fraction)
-        and (cell.paradigm, cell.alignment) == (config.paradigm, config.alignment)
-        and (cell.paradigm == "stl" or set(cell.tasks) == set(config.tasks))
+        for table in TABLES
+        if (table.corpus, table.fraction) == (_catalogue_name(config.corpus), config.fraction)
+        and (config.paradigm != "mrn" or config.alignment == table.alignment)
+        and (config.paradigm == "stl" or set(config.tasks) == set(table.tasks))
+        for cell in table.cells()
+        if (cell.encoder, cell.paradigm) == (config.encoder, config.paradigm)
         and (not cell.task.startswith("pos") or config.pos_score == "seqeval_f1")
     }
 

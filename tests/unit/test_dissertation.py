@@ -13,7 +13,7 @@ from core.evaluation.costs import Cost
 from core.studies import Study, load_study, may_change_encoder
 from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
 from core.studies.dissertation import STUDY, over
-from core.studies.published import ABOVE, BELOW, PUBLISHED, WITHIN, matching
+from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, matching
 from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
 from jobs.cli.study import markdown
 
@@ -35,7 +35,8 @@ class TestPlan:
         assert counted == Counter(
             {
                 (cell, strength): 10 if cell.table == 3 else 5  # both readings of Table 3
-                for cell in PUBLISHED
+                for table in TABLES
+                for cell in table.cells()
                 for strength in (_listed_lambdas(cell.table) if cell.paradigm == "mrn" else (None,))
             }
         )

@@ -44,7 +44,7 @@ class Given(Gauge):
 
 def _message(gauge: Given | None, batch_size: int, *, trained_mb: int = 0, stepped: bool = True) -> str:
     """What is said of a step that finds no memory, 1 GB being asked for at the end."""
-    weight = torch.nn.Parameter(torch.zeros(trained_mb * 2**18))
+    weight = torch.nn.Parameter(torch.zeros(trained_mb * 2**18, device="meta"))
     optimiser = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
     if stepped:
         optimiser.state[weight]["step"] = 1

@@ -20,7 +20,6 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import TrainingError
 from core.records import EpochMetrics, Event, Note, Saved, Snapshot, SplitResult, StepMetrics
-from core.registry import PRIORS
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
@@ -151,16 +150,17 @@ def toy(encoder: str, **changes: Any) -> RunConfig:
 
 KINDS: dict[str, dict[str, Any]] = {
     "mtl": {"dropout": 0.3},
-    "frozen bilstm": {"encoder_training": "frozen", "bilstm_hidden": 8},
+    "frozen bilstm": {"encoder_training": "frozen", "bilstm_hidden": 8, "dropout": 0.3},
     "bf16": {"precision": "bf16", "seed": 3},
     "budget": {"batch_size": 16, "batch_tokens": 70, "dropout": 0.3},
-    "by loss": {"select_by": "loss", "lr_heads": 0.5, "seed": 4},
-    **{f"mrn {prior}": {"paradigm": "mrn", "prior": prior, "update_every": 2} for prior in PRIORS},
+    "bilstm by loss": {"bilstm_hidden": 8, "select_by": "loss", "lr_heads": 0.5, "seed": 4},
+    "mrn": {"paradigm": "mrn", "update_every": 2},
     "published": {
         **{"paradigm": "mrn", "prior": "paper", "update_every": 2, "update_timing": "epoch_start"},
         **{"batching": "shuffled", "dropout": 0.3, "dropout_on": "logits", "select_by": "last"},
     },
     "in turn": {"corpus_order": "in_turn", "batching": "shuffled", "dropout": 0.3},
+    "mrn once": {"paradigm": "mrn", "snapshots": 3, "update_every": 4, "dropout": 0.3},
     "mrn vanishing": {"paradigm": "mrn", "prior": "paper", "lambda": 1e-12, "update_every": 3},
 }
 
@@ -168,7 +168,7 @@ KINDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> None:
     """Every attempt goes on from the last one's state, saves its own after so many steps and is cut off."""
-    every, cuts = (0, STEPS) if kind in ("mtl", "mrn relational") else (4, 4)
+    every, cuts = (0, STEPS) if kind in ("mtl", "mrn") else (4, 4)
     config = toy(encoder + "+bilstm" * ("bilstm" in kind), **KINDS[kind])
     whole = Laboratory(config, tmp_path / "whole", corpus())
     assert whole.attempt().steps == STEPS
@@ -342,7 +342,7 @@ class Faults:
 def test_cut_off_anywhere_and_damaged(
     encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    kind = KINDS[("mrn relational", "frozen bilstm", "by loss")[seed]]
+    kind = KINDS[("mrn", "frozen bilstm", "bilstm by loss")[seed]]
     config = toy(encoder + "+bilstm" * ("bilstm_hidden" in kind), **kind)
     whole = Laboratory(config, tmp_path / "whole", corpus())
     whole.attempt()

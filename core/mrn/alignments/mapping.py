@@ -187,11 +187,12 @@ def align_mapping(counts: LabelCounts, reason: str, file: str) -> Alignment:
     """The general labels of the file. Raises ConfigError where it cannot be read or does not fit."""
     mapping = read_mapping(file)
     fitted = fit(mapping, counts.names, counts.labels)
-    columns = [(task, label) for task, own in zip(counts.names, counts.labels, strict=True) for label in own]
-    matrix = np.zeros((len(counts.names), len(fitted.owners), len(columns)))
+    heads = [(task, label) for task, own in zip(counts.names, counts.labels, strict=True) for label in own]
+    row = {general: place for place, general in enumerate(fitted.owners)}
+    column = {head: place for place, head in enumerate(heads)}
+    matrix = np.zeros((len(counts.names), len(row), len(column)))
     for (task, label, general), weight in fitted.weights.items():
-        row, column = list(fitted.owners).index(general), columns.index((task, label))
-        matrix[counts.names.index(task), row, column] = weight
+        matrix[counts.names.index(task), row[general], column[task, label]] = weight
     return Alignment(
         name="mapping",
         reason=f"{reason}, as {mapping.name} has it",
