@@ -12,6 +12,9 @@ from torch import Tensor
 from core.errors import NotFinite
 from core.records import TOTAL, Sink, StepMetrics
 
+Measured = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Of a step: the tasks' losses and word counts (T,), the penalty and the total loss (scalars)."""
+
 _SLOW_S = 1.0
 """Slow steps are sent after this time, however few: somebody may watch them."""
 
@@ -45,17 +48,9 @@ class StepLog:
         """Seconds since training began."""
         return self._clock() - self._began
 
-    def add(
-        self,
-        step: int,
-        epoch: float,
-        lr: float,
-        losses: Tensor,
-        counts: Tensor,
-        penalty: Tensor,
-        total: Tensor,
-    ) -> None:
-        """One step: losses and word counts (T,) of the tasks, the penalty and the total loss (scalars)."""
+    def add(self, step: int, epoch: float, lr: float, measured: Measured) -> None:
+        """One step, with what `train_step` measured of it."""
+        losses, counts, penalty, total = measured
         scalars = torch.stack([penalty.detach(), total.detach()])
         values = torch.cat([losses.detach(), counts.to(losses.dtype), scalars])
         self._pending.append((step, epoch, self.seconds, lr, values))
@@ -77,15 +72,11 @@ class StepLog:
             }
             values |= {(TOTAL, "loss"): total, (TOTAL, "penalty"): penalty, (TOTAL, "lr"): lr}
             self._sink(StepMetrics(step, epoch, seconds, values))
-            _check(step, values)
+            for (task, name), value in values.items():
+                if not math.isfinite(value):
+                    subject = f"loss of task {task}" if task else f"{'total ' * (name == 'loss')}{name}"
+                    raise NotFinite(
+                        f"The {subject} is not a number at step {step} ({value}). Lower the learning rates, "
+                        "or use fp32 precision if this ran in bf16."
+                    )
             self.last_penalty, self.last_loss = penalty, total
-
-
-def _check(step: int, values: dict[tuple[str, str], float]) -> None:
-    for (task, name), value in values.items():
-        if not math.isfinite(value):
-            subject = f"The loss of task {task}" if task else f"The {'total ' * (name == 'loss')}{name}"
-            raise NotFinite(
-                f"{subject} is not a number at step {step} ({value}). Lower the learning rates, or use fp32 "
-                "precision if this ran in bf16."
-            )

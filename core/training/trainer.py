@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from torch import Tensor
 from torch.autograd import backward
 
 from core.checkpoints import Checkpoint
@@ -30,7 +29,7 @@ from core.training.checkpoints import Resuming
 from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
 from core.training.setup import TrainingRun, set_up, snapshot_steps, update_steps
-from core.training.step_log import StepLog
+from core.training.step_log import Measured, StepLog
 
 _VANISHED = 1e-6
 """Fraction of the total loss under which a penalty no longer does anything."""
@@ -87,9 +86,9 @@ def train(
             if stop:
                 return Outcome(True, chosen(at.history), at.step)
             with memory.step():
-                losses, counts, penalty, total = train_step(run, batch)  # (21) to (23)
+                measured = train_step(run, batch)  # (21) to (23)
             at.step += 1
-            log.add(at.step, at.step / per_epoch, run.heads_lr, losses, counts, penalty, total)
+            log.add(at.step, at.step / per_epoch, run.heads_lr, measured)
             run.schedule.step()
             if at.step in updates:
                 log.flush()
@@ -130,8 +129,8 @@ def train(
     return Outcome(False, best, at.step)
 
 
-def train_step(run: TrainingRun, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """One step of the optimiser: the tasks' losses and word counts (T,), penalty and total loss (scalars)."""
+def train_step(run: TrainingRun, batch: Batch) -> Measured:
+    """One step of the optimiser."""
     batch = batch.to(run.device)
     sums, counts = run.model.losses(run.model(batch), batch.labels)
     losses = sums / counts.clamp_min(1)  # L_t, (21)

@@ -118,11 +118,6 @@ class TestPlan:
         # Scores of the runs that count, dev scores among them, choose nothing.
         assert chosen_arm(made, "mrn", known(*(run for run in made.runs() if run.epochs == 5)), ()) is None
 
-    def test_an_arm_with_a_field_that_it_has_not(self) -> None:
-        wrong = (Family("mtl", "MTL", ({"paradigm": "mtl", "lambda": 0.1},)), *FAMILIES[1:])
-        with pytest.raises(ConfigError, match="lambda"):
-            layout(families=wrong)
-
 
 class TestEveryPlan:
     @given(st.data())

@@ -45,13 +45,6 @@ def _of(events: list[Event], kind: type[Any]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def _numbers(events: list[Event]) -> list[Any]:
-    """Everything but the clock."""
-    steps = [(e.step, dict(e.values)) for e in _of(events, StepMetrics)]
-    epochs = [(e.step, dict(e.values)) for e in _of(events, EpochMetrics)]
-    return [steps, epochs, [e.scores for e in _of(events, SplitResult)]]
-
-
 @pytest.mark.parametrize("paradigm", ["stl", "mtl", "mrn"])
 def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str) -> None:
     corpus = _corpus()
@@ -94,12 +87,13 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
         assert math.isfinite(one.values[TOTAL, "objective"])
 
 
-def test_same_seed_same_numbers_and_another_seed_others(encoder: str, tmp_path: Path) -> None:
-    first, _ = _run(_config(encoder), _corpus(), tmp_path / "a")
-    again, _ = _run(_config(encoder), _corpus(), tmp_path / "b")
-    other, _ = _run(_config(encoder, seed=2), _corpus(), tmp_path / "c")
-    assert _numbers(first) == _numbers(again)
-    assert _numbers(first) != _numbers(other)
+def test_another_seed_has_other_numbers(encoder: str, tmp_path: Path) -> None:
+    """That the same seed has the same ones is what resuming rests on, and is tested there."""
+    first, second = (
+        _run(_config(encoder, epochs=1, seed=seed), _corpus(), tmp_path / str(seed))[0] for seed in (1, 2)
+    )
+    losses = [[event.values[TOTAL, "loss"] for event in _of(run, StepMetrics)[:1]] for run in (first, second)]
+    assert losses[0] != losses[1]
 
 
 def test_tasks_on_different_sentences_train_together(encoder: str, tmp_path: Path) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
-from core.errors import ConfigError
 from core.mrn.relations import Relations, task_groups
 from core.records import Event, RunFacts, Snapshot
 from core.training.trainer import train
@@ -61,8 +59,3 @@ def test_a_mapping_relates_what_it_joins_and_says_what_it_left(encoder: str, tmp
     task = relations.correlation("task")
     assert abs(task[0, 1]) > 1e-4
     assert task[0, 2] == task[1, 2] == 0
-
-
-def test_a_mapping_that_is_gone_ends_the_run_with_a_sentence(encoder: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"There is no file .*gone\.csv"):
-        trained(encoder, f"mapping:{tmp_path / 'gone.csv'}", tmp_path)

@@ -41,7 +41,7 @@ def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> Non
 
 def _log_step(log: StepLog, step: int) -> None:
     losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
-    log.add(step, 0.1, 1e-3, losses, counts, torch.tensor(0.0), torch.tensor(0.25))
+    log.add(step, 0.1, 1e-3, (losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
 
 
 def test_step_log_leaves_out_tasks_without_words() -> None:
