@@ -36,7 +36,7 @@ def starts_ahead() -> bool:
 def preload() -> None:
     """Import and read what a first run would: torch, the trainer, an encoder."""
     from core.encoding.tokenizer import load_tokenizer
-    from core.models.encoders import load_transformer
+    from core.models.encoders.transformer import load_transformer
     from core.models.sources import locate
 
     importlib.import_module("core.training.trainer")

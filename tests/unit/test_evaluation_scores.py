@@ -28,7 +28,7 @@ def test_ten_sentences_by_hand() -> None:
     gold, predicted = ([labels.split() for labels in side] for side in zip(*PAIRS, strict=True))
     score = score_task("ner", "iob2", gold, predicted)
     # 13 gold spans, 13 predicted, 7 right; strictly 10 predicted, 5 right. 21 of 30 labels right.
-    assert (score.tokens, score.accuracy) == (30, pytest.approx(21 / 30))
+    assert (score.tokens, score.accuracy) == pytest.approx((30, 21 / 30))
     assert (score.precision, score.recall, score.f1_conll) == pytest.approx((7 / 13,) * 3)
     assert score.f1_strict == pytest.approx(10 / 23)
     assert (score.score_name, score.score, score.seqeval_f1) == ("f1_conll", score.f1_conll, None)
