@@ -140,7 +140,8 @@ def label(store: Store, ids: Iterable[int], *, add: Sequence[str], remove: Seque
 
 def remains(store: Store, ids: Collection[int]) -> Remains:
     """What deleting these runs would take away."""
-    scores, snapshots = store.recorded(ids)
+    scores = len(store.scores(ids, with_reports=False))
+    snapshots = sum(len(store.snapshots(run_id)) for run_id in ids)
     files = (file for run_id in ids for folder in _checkpoints(run_id) for file in folder.rglob("*"))
     size = sum(file.stat().st_size for file in files if file.is_file())
     return Remains(len(ids), scores, snapshots, size)

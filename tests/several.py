@@ -14,7 +14,7 @@ __all__ = ["PROCESSES", "started", "together"]
 
 # The server imports the library once; its children are then there at once.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["core.store", "tests.making"])
+PROCESSES.set_forkserver_preload(["core.store", "tests.making", "sqlalchemy.dialects.postgresql.psycopg"])
 
 
 def together(target: Callable[..., None], calls: Sequence[tuple[Any, ...]]) -> None:

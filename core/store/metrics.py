@@ -112,14 +112,9 @@ class Metrics(Database):
 
         In the order of `run_ids`.
         """
-        series: dict[int, MetricSeries] = {}
-        with self.transaction(write=False) as connection:
-            ids = self._ids_of(connection, [key])
-            for chunk in in_chunks(run_ids) if ids else ():
-                rows = select(*_COLUMNS).where(metrics.c.run_id.in_(chunk), metrics.c.key_id == ids[key])
-                found = _curves(connection, rows.where(metrics.c.step > after_step), ids)
-                series |= {curve.run_id: curve for curve in found}
-        return [series[run_id] for run_id in dict.fromkeys(run_ids) if run_id in series]
+        curves = self.metrics_since({(run_id, key): after_step for run_id in run_ids})
+        by_run = {curve.run_id: curve for curve in curves}
+        return [by_run[run_id] for run_id in dict.fromkeys(run_ids) if run_id in by_run]
 
     def metrics_since(self, steps: Mapping[tuple[int, MetricKey], int]) -> list[MetricSeries]:
         """The named curves of the named runs, each from the step after the one given on (-1: all of it).
@@ -210,13 +205,8 @@ def _curves(connection: Connection, rows: Any, ids: Mapping[MetricKey, int]) -> 
     result = connection.execute(rows)
     assert result.cursor is not None
     # The driver's own tuples: half a million rows come in half the time.
-    cells = result.cursor.fetchall()
+    table = np.array(result.cursor.fetchall(), dtype=np.float64)
     result.close()
-    try:
-        table = np.array(cells, dtype=np.float64)
-    except (TypeError, ValueError):  # text, which SQLite keeps in any column
-        cells = [[cell if isinstance(cell, int | float) else math.nan for cell in row] for row in cells]
-        table = np.array(cells, dtype=np.float64)
     if not len(table):
         return []
     # Doubles hold every integer of the store exactly.

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, case, delete, exists, func, or_
 from core.paths import log_path
 from core.store.database import Database
 from core.store.records import ACTIVE, LaunchCounts, Machine, Owner, Run, RunState
-from core.store.runs import NO_TIME, datetime_of, run_of
+from core.store.runs import datetime_of, run_of
 from core.store.schema import runs, settings
 
 _PAUSED = "queue paused"
@@ -172,7 +172,7 @@ class Queue(Database):
         with self.transaction(write=False) as connection:
             rows = connection.execute(select(settings.c.name, settings.c.changed_at)).all()
         return {
-            name.removeprefix(prefix): datetime_of(changed_at) or NO_TIME
+            name.removeprefix(prefix): datetime_of(changed_at)
             for name, changed_at in rows
             if name.startswith(prefix)
         }
@@ -185,7 +185,7 @@ class Queue(Database):
         statement = statement.group_by(runs.c.owner_host).order_by(runs.c.owner_host)
         with self.transaction(write=False) as connection:
             return [
-                Machine(host, count, datetime_of(since) or NO_TIME, datetime_of(heard) or NO_TIME)
+                Machine(host, count, datetime_of(since), datetime_of(heard))
                 for host, count, since, heard in connection.execute(statement)
             ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 from sqlalchemy import func, literal, select
 
 from core.errors import StoreError
-from core.evaluation.scores import REPORT_NUMBERS
 from core.mrn.relations import Relations
 from core.records import Snapshot, SplitResult, TaskScore
 from core.store.database import Database, in_chunks
@@ -23,7 +21,6 @@ from core.store.snapshot_codec import decode, encode
 Labels = Sequence[Sequence[str]]
 
 _SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
-_NUMBERS = ("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1")
 
 
 class Results(Database):
@@ -59,8 +56,8 @@ class Results(Database):
         if run_ids is not None:
             parts = (statement.where(scores.c.run_id.in_(chunk)) for chunk in in_chunks(run_ids))
         with self.transaction(write=False) as connection:
-            rows = [row._mapping for part in parts for row in connection.execute(part)]
-        found = [score for row in rows if (score := _score(row)) is not None]
+            rows = [row for part in parts for row in connection.execute(part).mappings()]
+        found = [StoredScore(**{**row, "report": json.loads(row["report"])}) for row in rows]
         return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
@@ -72,16 +69,6 @@ class Results(Database):
             rows = connection.execute(statement.group_by(scores.c.run_id))
             return {run_id: float(mean) for run_id, mean in rows if mean is not None}
 
-    def recorded(self, run_ids: Collection[int]) -> tuple[int, int]:
-        """How many scores and how many snapshots these runs have in all."""
-        counts = [0, 0]
-        with self.transaction(write=False) as connection:
-            for chunk in in_chunks(run_ids):
-                for place, table in enumerate((scores, snapshots)):
-                    statement = select(func.count()).where(table.c.run_id.in_(chunk))
-                    counts[place] += connection.execute(statement).scalar_one()
-        return counts[0], counts[1]
-
     def predictions(
         self, run_id: int, split: str, task: str | None = None
     ) -> dict[str, tuple[Labels, Labels]]:
@@ -92,12 +79,7 @@ class Results(Database):
             statement = statement.where(predictions.c.task == task)
         with self.transaction(write=False) as connection:
             rows = connection.execute(statement.order_by(predictions.c.task)).all()
-        labels = {name: (_unpacked(gold), _unpacked(predicted)) for name, gold, predicted in rows}
-        return {
-            name: (gold, predicted)
-            for name, (gold, predicted) in labels.items()
-            if gold is not None and predicted is not None and len(gold) == len(predicted)
-        }
+        return {name: (_unpacked(gold), _unpacked(predicted)) for name, gold, predicted in rows}
 
     def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:
         """The covariances at one step, replacing those of the same step. Raises as `add_result`."""
@@ -124,14 +106,7 @@ class Results(Database):
         if row is None:
             at = "" if step is None else f" at step {step}"
             raise StoreError(f"Run {run_id} has no relations stored{at}; only MRN runs that have begun do.")
-        try:
-            if not _is_number(row.factor_scale):
-                raise ValueError("its scale is no number")
-            return SnapshotKey(row.step, row.epoch), decode(row._asdict())
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"The relations of run {run_id} at step {row.step} cannot be read ({error}); train it again."
-            ) from error
+        return SnapshotKey(row.step, row.epoch), decode(row._asdict())
 
 
 def score_row(score: TaskScore) -> dict[str, Any]:
@@ -161,36 +136,6 @@ def _packed(labels: Labels) -> bytes:
     return zlib.compress(text.encode(), level=6)
 
 
-def _unpacked(blob: bytes) -> Labels | None:
-    """The labels in such a blob; None where it cannot be read."""
-    try:
-        stored = json.loads(zlib.decompress(blob))
-    except (TypeError, ValueError, zlib.error):
-        return None
-    whole = isinstance(stored, list) and all(isinstance(sentence, list) for sentence in stored)
-    return stored if whole else None
-
-
-def _score(row: Mapping[Any, Any]) -> StoredScore | None:
-    """The score in a row; None where score, accuracy or tokens is no number. SQLite keeps any type."""
-    numbers = {name: row[name] if _is_number(row[name]) else None for name in _NUMBERS}
-    if numbers["score"] is None or numbers["accuracy"] is None or not _is_number(row["tokens"]):
-        return None
-    return StoredScore(**{**row, **numbers, "report": _report(row["report"])})
-
-
-def _report(text: str) -> dict[str, dict[str, float]]:
-    """The stored report, without the lines that lack one of their numbers. A number may be NaN."""
-    try:
-        stored = json.loads(text)
-    except (TypeError, ValueError):
-        return {}
-    return {
-        label: line
-        for label, line in (stored.items() if isinstance(stored, dict) else ())
-        if isinstance(line, dict) and all(isinstance(line.get(name), int | float) for name in REPORT_NUMBERS)
-    }
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+def _unpacked(blob: bytes) -> Labels:
+    labels: Labels = json.loads(zlib.decompress(blob))
+    return labels

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from sqlalchemy import (
     JSON,
@@ -20,7 +18,6 @@ from sqlalchemy import (
     Connection,
     Row,
     bindparam,
-    case,
     cast,
     delete,
     func,
@@ -32,27 +29,19 @@ from sqlalchemy import (
 
 from core.config import RunConfig
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
-from core.records import RunFacts
 from core.store.database import Database, in_chunks
 from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState
 from core.store.schema import events, facts, runs
 
-NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for a required time that cannot be read."""
-_END = datetime(9999, 1, 1, tzinfo=UTC).timestamp()  # another time zone may already be in the next year
-_FACTS = TypeAdapter(RunFacts)
 _NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
 _LONGEST_TAG = 50
 _COLUMNS = tuple(runs.c.keys())
 
 
-def datetime_of(seconds: float | None) -> datetime | None:
-    """Seconds since 1970 as a timezone-aware UTC time; None where they are no time that a page can show."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < _END else None  # type: ignore[operator, arg-type]
-    except TypeError:  # None, or text, which SQLite keeps in any column
-        return None
+def datetime_of(seconds: float) -> datetime:
+    """Seconds since 1970 as a timezone-aware UTC time."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def normal_tag(text: str) -> str:
@@ -167,7 +156,7 @@ class Runs(Database):
         known: dict[int, Mapping[str, Any]] = {}
         for chunk in in_chunks(run.id for run in listed):
             rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(chunk)))
-            known |= {run_id: _facts_of(text) for run_id, text in rows}
+            known |= {run_id: from_json(text) for run_id, text in rows}
         return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
@@ -243,7 +232,7 @@ class Runs(Database):
         statement = statement.where(events.c.run_id == run_id, events.c.id > after_id).order_by(events.c.id)
         with self.transaction(write=False) as connection:
             return [
-                RunEvent(id_, run, datetime_of(time) or NO_TIME, kind, message)
+                RunEvent(id_, run, datetime_of(time), kind, message)
                 for id_, run, time, kind, message in connection.execute(statement)
             ]
 
@@ -297,43 +286,29 @@ def _heads(states: Collection[RunState] | None) -> Any:
 
 def _fact(connection: Connection, name: str) -> ColumnElement[str]:
     """One text among a run's facts, extracted by the database, for facts may be megabytes."""
-    if connection.dialect.name == "postgresql":
-        text: ColumnElement[str] = cast(facts.c.facts, JSON)[name].as_string()
-        return text
-    # SQLite keeps JSON as text; a cast would make a number of it. Invalid JSON would fail the statement.
-    extracted = type_coerce(facts.c.facts, JSON)[name].as_string()
-    return case((func.json_valid(facts.c.facts) == 1, extracted), else_=None)
-
-
-def _facts_of(text: str) -> Mapping[str, Any]:
-    """The stored facts of a run; none where they cannot be read.
-
-    Facts of an earlier version, which lack some, are taken as they are.
-    """
-    try:
-        stored = json.loads(text)
-        _FACTS.validate_python(stored)
-    except ValidationError as error:
-        only_missing = isinstance(stored, dict) and {e["type"] for e in error.errors()} == {"missing"}
-        return stored if only_missing else _NO_FACTS
-    except (TypeError, ValueError):
-        return _NO_FACTS
-    return stored if isinstance(stored, dict) else _NO_FACTS
+    # SQLite keeps JSON as text; a cast would make a number of it.
+    text = (
+        cast(facts.c.facts, JSON)
+        if connection.dialect.name == "postgresql"
+        else type_coerce(facts.c.facts, JSON)
+    )
+    extracted: ColumnElement[str] = text[name].as_string()
+    return extracted
 
 
 @lru_cache(maxsize=20_000)
 def parse_config(text: str) -> tuple[RunConfig, str | None]:
-    """The stored description, and why it is invalid if so.
+    """The stored description, and why it is invalid if so (another version wrote it, say).
 
-    A run that cannot be read must not hide all others: what can be read of it is then shown unchecked.
+    A run that cannot be read must not hide all others: what is known of its fields is shown unchecked.
     """
     try:
         stored = from_json(text)  # several times as fast as the json module's
-    except (TypeError, ValueError):
-        stored = None
-    seed = stored.get("seed") if isinstance(stored, dict) else None
+        seed = stored.get("seed")
+    except (ValueError, AttributeError):
+        return _checked(text)
     if type(seed) is not int or not 0 <= seed <= _LARGEST_SEED:
-        return _checked(text if isinstance(text, str) else "")
+        return _checked(text)
     # Checking a description costs far more than parsing it, and the seeds of a configuration differ in
     # nothing else.
     config, problem = _checked(to_json(stored | {"seed": 0}, inf_nan_mode="constants").decode())
@@ -345,72 +320,45 @@ def _checked(text: str) -> tuple[RunConfig, str | None]:
     try:
         return RunConfig.from_json(text), None
     except (ConfigError, ValueError) as error:
-        return _unchecked(text), f"The stored description of this run cannot be read: {error}"
-
-
-def _unchecked(text: str) -> RunConfig:
-    """The fields of a description whose values have the type of their field, the others at their defaults."""
+        problem = f"The stored description of this run cannot be read: {error}"
     values: dict[str, Any] = {"corpus": "unreadable", "tasks": ()}
     with contextlib.suppress(ValueError, AttributeError):
-        for key, value in json.loads(text).items():
-            name = "lambda_" if key == "lambda" else key
-            if name in RunConfig.model_fields:
-                with contextlib.suppress(ValidationError):
-                    values[name] = _type_of(name).validate_python(value)
-    return RunConfig.model_construct(None, **values)
-
-
-@cache
-def _type_of(field: str) -> TypeAdapter[Any]:
-    annotation: Any = RunConfig.model_fields[field].annotation
-    return TypeAdapter(annotation)
-
-
-@lru_cache(maxsize=1000)
-def _tags_of(text: str) -> tuple[str, ...]:
-    try:
-        stored = json.loads(text)
-    except (TypeError, ValueError):
-        return ()
-    return tuple(map(str, stored)) if isinstance(stored, list) else ()
+        for name, value in json.loads(text).items():
+            field = "lambda_" if name == "lambda" else name
+            if field in RunConfig.model_fields:
+                values[field] = tuple(value) if isinstance(value, list) else value
+    return RunConfig.model_construct(None, **values), problem
 
 
 _TIMES = (
-    *("started_at", "finished_at", "heartbeat_at", "heartbeat_due"),
+    *("created_at", "started_at", "finished_at", "heartbeat_at", "heartbeat_due"),
     *("progress_at", "stop_requested_at", "archived_at"),
 )
-_COUNTS = ("step", "total_steps", "best_epoch", "saved_step")
 _AS_STORED = (
-    *("id", "configuration_id", "sweep", "checkpoint", "log", "attempt", "note"),
-    *("priority", "retries", "waiting_for", "engine_job"),
+    *("id", "configuration_id", "sweep", "step", "total_steps", "epoch", "best_epoch", "saved_step"),
+    *("checkpoint", "log", "attempt", "note", "priority", "retries", "waiting_for", "engine_job"),
 )
 
 
 def run_of(row: Row[Any]) -> Run:
-    """The Run of a row of `runs`, without its facts. SQLite keeps any type in any column."""
+    """The Run of a row of `runs`, without its facts."""
     column = dict(zip(_COLUMNS, row, strict=True))  # a Row's attributes are ten times as slow
     config, problem = parse_config(column["config"])
-    error = None
+    error = owner = None
     if column["error_type"] is not None:
         message, traceback = column["error_message"] or "", column["error_traceback"] or ""
         error = ErrorInfo(column["error_type"], message, traceback, column["error_exit_code"])
-    owner = None
     if column["owner_pid"] is not None:
         owner = Owner(*(column[f"owner_{name}"] for name in ("host", "pid", "started", "boot")))
-    values: dict[str, Any] = {name: column[name] for name in _AS_STORED}
-    values |= {name: datetime_of(column[name]) for name in _TIMES}
-    values |= {name: column[name] if type(column[name]) is int else None for name in _COUNTS}
-    values["step"] = values["step"] or 0
-    epoch = column["epoch"]
+    times = {name: None if column[name] is None else datetime_of(column[name]) for name in _TIMES}
+    values: dict[str, Any] = {name: column[name] for name in _AS_STORED} | times
     return Run(
         config=config,
         config_problem=problem,
         state=RunState(column["state"]),
-        created_at=datetime_of(column["created_at"]) or NO_TIME,
         owner=owner,
-        epoch=epoch if type(epoch) is float and math.isfinite(epoch) else 0.0,
         error=error,
         facts=_NO_FACTS,
-        tags=_tags_of(column["tags"]),
+        tags=tuple(json.loads(column["tags"])),
         **values,
     )

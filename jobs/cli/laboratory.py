@@ -130,7 +130,6 @@ def export(
     tasks: Annotated[
         str, typer.Option(help="Only these tasks as Transformers folders, with commas (default: all).")
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace an export that is there.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Write a finished run as a folder that stands alone: weights for Transformers, tables, a model card."""
@@ -138,7 +137,7 @@ def export(
 
     chosen = [task.strip() for task in tasks.split(",") if task.strip()]
     with opened_store(ctx) as store:
-        made = export_run(store, run, folder, chosen or None, force=force)
+        made = export_run(store, run, folder, chosen or None)
     if json_:
         print_json(
             {

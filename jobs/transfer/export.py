@@ -37,16 +37,16 @@ class Exported:
     no_folders_because: str | None
 
 
-def export_run(
-    store: Store, run_id: int, folder: Path, tasks: Sequence[str] | None = None, *, force: bool = False
-) -> Exported:
-    """Writes a run that succeeded to `folder`, beside first and then renamed: whole or not there.
+def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | None = None) -> Exported:
+    """Writes a run that succeeded to `folder`, which is new or empty: whole or not there.
 
-    `tasks`: those that get a Transformers folder (all of the run by default). `force`: an earlier export that
-    is there is replaced. Raises MRNLabError, and leaves what is there as it is.
+    `tasks`: those that get a Transformers folder (all of the run by default). Raises MRNLabError.
     """
     folder = given_path(folder).resolve()
-    _check_place(folder, force)
+    if folder.exists() and not folder.is_dir():
+        raise MRNLabError(f"{folder} is a file; name a folder to export to.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise MRNLabError(f"{folder} is not empty; name another folder.")
     record = store.record(run_id)
     checkpoint = _checkpoint_of(record.run)
 
@@ -92,21 +92,6 @@ def export_run(
     except OSError as error:
         raise MRNLabError(f"{folder} cannot be written: {error.strerror}.") from error
     return Exported(folder, sealed.size, folders, no_folders_because)
-
-
-def _check_place(folder: Path, force: bool) -> None:
-    """Raises MRNLabError where something is there that must not go."""
-    if folder.exists() and not folder.is_dir():
-        raise MRNLabError(f"{folder} is a file; name a folder to export to.")
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
-    if not force:
-        raise MRNLabError(f"{folder} is not empty; name another folder, or replace an export with --force.")
-    if "export" not in _about(folder):
-        raise MRNLabError(
-            f"{folder} holds something that is not an export of MRN Lab, which --force does not replace; "
-            "name another folder."
-        )
 
 
 def _checkpoint_of(run: Run) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,24 +20,28 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "disk", "postgres"])
+@pytest.fixture(params=["disk", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    """An empty store: in memory, on disk, on a PostgreSQL server."""
+    """An empty store: on disk, on a PostgreSQL server. (Stores in memory serve unit tests.)"""
     if request.param == "postgres":
         url = request.getfixturevalue("emptied_postgres_url")
     else:
-        url = "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path / 'contract.db'}"
+        url = f"sqlite:///{tmp_path / 'contract.db'}"
     opened = Store.open(url, clock=clock)
     yield opened
     opened.close()
 
 
 @pytest.fixture(params=["disk", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty store that several processes can open."""
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of an empty store that several processes can open. Its commits wait for no disk, where the
+    system has a folder in memory.
+    """
     if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
-    return f"sqlite:///{tmp_path / 'many.db'}"
+        yield str(request.getfixturevalue("postgres_url"))
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        yield f"sqlite:///{folder}/many.db"
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from tests.making import OWNER, claimed, config, snapshot, step_metrics
 from tests.postgres import PASSWORD, PostgresServer
 
 LOSS = MetricKey("", "train", "loss")
-_FASTER = 20  # a minute of patience in three seconds, where the fault is to outlast it
+_FASTER = 40  # a minute of patience in 1.5 s, where the fault is to outlast it
 
 
 def hurried(store: Store, run_id: int, stop: StopSignal) -> StoreSink:
@@ -109,9 +109,9 @@ def test_a_disk_that_stays_full_fails_the_run_loudly(small_disk: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("timeout_s", [30, 1], ids=["waited for", "tried again"])
+@pytest.mark.parametrize("timeout_s", [30, 0.3], ids=["waited for", "tried again"])
 def test_a_locked_store_holds_up_no_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float
 ) -> None:
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", timeout_s)
     store = Store.open(f"sqlite:///{tmp_path / 'runs.db'}")
@@ -128,7 +128,7 @@ def test_a_locked_store_holds_up_no_training(
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         slowest = 0.0
-        until = time.monotonic() + 1.5
+        until = time.monotonic() + 0.8
         step = 0
         while time.monotonic() < until:
             step += 1
@@ -137,7 +137,7 @@ def test_a_locked_store_holds_up_no_training(
             slowest = max(slowest, time.perf_counter() - began)
             time.sleep(0.01)
         other.communicate()
-        assert slowest < 1, "the training waited for the store"
+        assert slowest < 0.5, "the training waited for the store"
     assert step > 10
     assert steps(store, run_id) == list(range(1, step + 1))
     store.close()
@@ -207,9 +207,6 @@ def test_what_keeps_a_server_away_is_told(postgres_url: str) -> None:
         assert "\n" not in str(told.value)
         assert "wr0ng" not in str(told.value)
         assert PASSWORD not in str(told.value)
-
-
-def test_no_password_is_shown(postgres_url: str) -> None:
     in_query = (
         engine.parse_url(postgres_url)._replace(password=None).update_query_dict({"password": PASSWORD})
     )

@@ -152,8 +152,6 @@ class TestArtefacts:
         assert store.mean_scores("dev") == pytest.approx({first: 0.6, second: 0.3})
         assert store.mean_scores("test", "ner") == pytest.approx({first: 0.3})
         assert store.mean_scores("test", "chunk") == {}
-        assert store.recorded([first, second, 999]) == (6, 1)
-        assert store.recorded([]) == (0, 0)
 
     def test_relations(self, store: Store) -> None:
         run_id = claimed(store)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import stat
 import subprocess
@@ -108,38 +107,28 @@ def _modes(folder: Path) -> dict[str, int]:
 
 
 _LEAVE_FILES = (
-    "from jobs.cli import main\nimport sys\nfrom core.paths import home, log_path, upload_dir\n"
-    "sys.argv = ['mrnlab', 'runs']\n"
-    "try: main()\nexcept SystemExit: pass\n"
-    "log_path(1).write_text('x'); (upload_dir() / 'a').write_text('x')\n"
-    "(home() / 'backup.db').write_text('x')\n"
+    "from jobs.cli import main\nimport os, sys\nfrom core.paths import home, log_path, upload_dir\n"
+    "for os.environ['MRNLAB_HOME'] in sys.argv[1:]:\n"
+    "    sys.argv = ['mrnlab', 'runs']\n"
+    "    try: main()\n    except SystemExit: pass\n"
+    "    log_path(1).write_text('x'); (upload_dir() / 'a').write_text('x')\n"
+    "    (home() / 'backup.db').write_text('x')\n"
 )
-
-
-def _left(home: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _LEAVE_FILES], cwd=ROOT, env=os.environ | {"MRNLAB_HOME": str(home)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes of files there")
 def test_other_users_can_read_nothing_that_a_laboratory_makes(tmp_path: Path) -> None:
-    home = tmp_path / "new"
-    _left(home)
-    modes = _modes(home)
+    """But for its group, where a laboratory is shared."""
+    alone, shared = tmp_path / "new", tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o2770)
+    command = [sys.executable, "-c", _LEAVE_FILES, str(alone), str(shared)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    modes = _modes(alone)
     assert {"runs.db", "run-1.log", "backup.db", "uploads"} <= modes.keys()
     assert not [name for name, mode in modes.items() if mode & 0o077]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no modes of files there")
-def test_a_shared_laboratory_is_open_to_its_group_alone(tmp_path: Path) -> None:
-    home = tmp_path / "shared"
-    home.mkdir()
-    home.chmod(0o2770)
-    _left(home)
-    modes = _modes(home)
+    modes = _modes(shared)
     assert modes["run-1.log"] & 0o060 == 0o060
     assert not [name for name, mode in modes.items() if mode & 0o007]
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from core.store.runs import parse_config
 from tests.making import config
 
 
-@given(
-    seeds=st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=4),
-    corpus=st.sampled_from(["demo", '"seed":7,', "a\\"]) | st.text(min_size=1),
-)
-def test_a_description_comes_out_as_it_went_in(seeds: list[int], corpus: str) -> None:
-    for seed in seeds:
-        written = config(seed=seed, corpus=corpus)
-        assert parse_config(written.to_json()) == (written, None)
+def test_a_description_comes_out_as_it_went_in() -> None:
+    for corpus in ("demo", '"seed":7,', "a\\"):
+        for seed in (0, 3, 2**31 - 1):
+            written = config(seed=seed, corpus=corpus)
+            assert parse_config(written.to_json()) == (written, None)
 
 
 def test_a_seed_that_is_none_is_a_problem() -> None:

@@ -227,23 +227,17 @@ def test_only_runs_that_succeeded(source: Store, target: Store, tmp_path: Path) 
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_there_is_kept(source: Store, trained: Trained, tmp_path: Path) -> None:
-    mine, precious = tmp_path / "mine", tmp_path / "precious"
-    for folder in (mine, precious):
-        folder.mkdir()
-    assert export(trained, "frozen", mine, tasks=[]).folder == mine  # an empty folder is as good as none
-    with pytest.raises(MRNLabError, match="not empty"):
-        export(trained, "frozen", mine)
-    (mine / "old.txt").write_text("of the export before")
-    export(trained, "frozen", mine, tasks=[], force=True)
-    assert not (mine / "old.txt").exists()
-    (precious / "thesis.tex").write_text("years of work")
-    for place, words in ((precious, "does not replace"), (precious / "thesis.tex", "is a file")):
+def test_what_is_there_is_kept(trained: Trained, tmp_path: Path) -> None:
+    thesis = tmp_path / "thesis.tex"
+    thesis.write_text("years of work")
+    (tmp_path / "empty").mkdir()
+    assert export(trained, "frozen", tmp_path / "empty", tasks=[]).folder == tmp_path / "empty"
+    before = sorted(tmp_path.rglob("*"))
+    for place, words in ((tmp_path / "empty", "not empty"), (tmp_path, "not empty"), (thesis, "is a file")):
         with pytest.raises(MRNLabError, match=words):
-            export(trained, "frozen", place, force=True)
-    assert (precious / "thesis.tex").read_text() == "years of work"
-    folders = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
-    assert folders == ["laboratory", "mine", "precious"]
+            export(trained, "frozen", place)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert thesis.read_text() == "years of work"
 
 
 def test_the_same_export_twice(
