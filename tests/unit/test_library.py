@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import core
-from core.errors import ConfigError, CorpusError, IllegalMove, RunNotFound, StoreError, TrainingError
+from core.errors import ConfigError, CorpusError, RunNotFound, StoreError, TrainingError
 from core.recording.foreground import train_here
 from core.records import Event, StepMetrics
 from core.store import RunState
@@ -171,7 +171,7 @@ def test_a_run_that_is_interrupted_is_not_left_running(
 def test_a_paused_queue_holds_it_back_and_nothing_is_left(laboratory: Path) -> None:
     lab = core.Laboratory()
     lab.store.pause_queue()
-    with pytest.raises(IllegalMove, match="mrnlab queue resume"):
+    with pytest.raises(TrainingError, match="mrnlab queue resume"):
         core.train(toy_config(laboratory), lab=lab)
     with pytest.raises(CorpusError):
         core.train(toy_config(laboratory).with_(corpus=str(laboratory / "nowhere")), lab=lab)
