@@ -48,18 +48,19 @@ def _is_frozen(values: Mapping[str, Any]) -> bool:
     return bool(values["encoder_training"] == "frozen")
 
 
-def _is_relational_over_frozen(values: Mapping[str, Any]) -> bool:
-    return values["prior"] == "relational" and _is_frozen(values)
-
-
 def _has_bilstm(values: Mapping[str, Any]) -> bool:
     return has_bilstm(str(values["encoder"]))
 
 
 def _lambda(values: Mapping[str, Any]) -> float:
-    if _is_relational_over_frozen(values):
+    prior = str(values["prior"])
+    if prior == "relational" and _is_frozen(values):
         return _FROZEN_LAMBDA
-    return _LAMBDA.get(str(values["prior"]), _LAMBDA["relational"])
+    return _LAMBDA.get(prior, _LAMBDA["relational"])
+
+
+def _learn(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return _FROZEN_LEARN if values["prior"] == "relational" and _is_frozen(values) else LEARNABLE
 
 
 def _head_rate(values: Mapping[str, Any]) -> float:
@@ -74,9 +75,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("prior", _is_mrn, _ONLY_MRN, lambda _: "relational"),
     Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
     Condition("lambda_", _is_mrn, _ONLY_MRN, _lambda),
-    Condition(
-        "learn", _is_mrn, _ONLY_MRN, lambda v: _FROZEN_LEARN if _is_relational_over_frozen(v) else LEARNABLE
-    ),
+    Condition("learn", _is_mrn, _ONLY_MRN, _learn),
     Condition(
         "shrinkage",
         lambda values: _is_mrn(values) and values["prior"] != "paper",

@@ -63,18 +63,15 @@ def kind_key(config: RunConfig) -> str:
     return json.dumps(kind_values(config), sort_keys=True)
 
 
+_OVER_FROZEN = {
+    "mtl": "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ from "
+    "STL's: batches and steps are those of all tasks together, the loss is the mean over tasks.",
+    "mrn": "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
+    "comes from the prior.",
+}
+
+
 def remarks(config: RunConfig) -> tuple[str, ...]:
     """Sentences about what is legal but may surprise: shown before launch and kept with the run."""
-    if not trains_heads_alone(config):
-        return ()
-    if config.paradigm == "mtl":
-        return (
-            "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ "
-            "from STL's: batches and steps are those of all tasks together, the loss is the mean over tasks.",
-        )
-    if config.paradigm == "mrn":
-        return (
-            "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
-            "comes from the prior.",
-        )
-    return ()
+    remark = _OVER_FROZEN.get(config.paradigm) if trains_heads_alone(config) else None
+    return () if remark is None else (remark,)

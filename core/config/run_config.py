@@ -218,41 +218,48 @@ class RunConfig(BaseModel):
 
     @model_validator(mode="after")
     def _fields_fit_each_other(self) -> RunConfig:
-        self._check_tasks()
-        if self.batch_tokens is not None:
-            if self.batch_size != type(self).model_fields["batch_size"].default:
-                raise ConfigError(
-                    "batch_size",
-                    "batch_size must be left unset here: batch_tokens says how much a step reads.",
-                )
-            if self.batching == "shuffled":
-                raise ConfigError(
-                    "batching",
-                    "batching: batch_tokens fills each batch with sentences of like length; leave it unset "
-                    "to use 'shuffled', or set batching to 'by_length'.",
-                )
-        if self.columns is not None and "tokens" not in self.columns:
-            raise ConfigError(
-                "columns", "columns: one of the names must be 'tokens', the column of the words."
-            )
-        if self.prior is not None and self.prior not in PRIORS:
-            raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
+        number, tasks = len(self.tasks), ", ".join(self.tasks)
+        aim = "share" if self.paradigm == "mtl" else "relate"
+        has_budget = self.batch_tokens is not None
+        default_size = type(self).model_fields["batch_size"].default
+        for is_wrong, field, problem in (
+            (
+                self.paradigm == "stl" and number != 1,
+                "tasks",
+                f"tasks: STL learns exactly one task, not {number} ({tasks}).",
+            ),
+            (
+                self.paradigm != "stl" and number < 2,
+                "tasks",
+                f"tasks: {self.paradigm.upper()} needs at least two tasks to {aim}; name another or use STL.",
+            ),
+            (
+                has_budget and self.batch_size != default_size,
+                "batch_size",
+                "batch_size must be left unset here: batch_tokens says how much a step reads.",
+            ),
+            (
+                has_budget and self.batching == "shuffled",
+                "batching",
+                "batching: batch_tokens fills each batch with sentences of like length; leave it unset to use "
+                "'shuffled', or set batching to 'by_length'.",
+            ),
+            (
+                self.columns is not None and "tokens" not in self.columns,
+                "columns",
+                "columns: one of the names must be 'tokens', the column of the words.",
+            ),
+            (
+                self.prior not in (None, *PRIORS),
+                "prior",
+                f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.",
+            ),
+        ):
+            if is_wrong:
+                raise ConfigError(field, problem)
         if self.alignment is not None:
             parse_alignment(self.alignment)
         return self
-
-    def _check_tasks(self) -> None:
-        number = len(self.tasks)
-        if self.paradigm == "stl" and number != 1:
-            raise ConfigError(
-                "tasks", f"tasks: STL learns exactly one task, not {number} ({', '.join(self.tasks)})."
-            )
-        if self.paradigm != "stl" and number < 2:
-            aim = {"mtl": "share", "mrn": "relate"}[self.paradigm]
-            raise ConfigError(
-                "tasks",
-                f"tasks: {self.paradigm.upper()} needs at least two tasks to {aim}; name another or use STL.",
-            )
 
     @model_serializer(mode="wrap")
     def _without_later_fields(
@@ -360,21 +367,14 @@ class FieldHelp:
 _SIGNS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
 
 
-def _range(schema: Mapping[str, Any]) -> str:
-    """The choices or the limits of a field, from its JSON schema."""
-    options = [schema, *schema.get("anyOf", [])]
-    choices = next((option["enum"] for option in options if "enum" in option), None)
-    if choices:
-        return " | ".join(map(str, choices))
-    limits = (
-        [f"{sign} {option[key]:g}" for key, sign in _SIGNS.items() if key in option] for option in options
-    )
-    return next((", ".join(found) for found in limits if found), "")
-
-
 def _help(name: str, schema: Mapping[str, Any]) -> FieldHelp:
+    """The help of a field from its JSON schema; its range are the choices or the limits."""
+    range_ = ""
+    for option in (schema, *schema.get("anyOf", [])):
+        limits = ", ".join(f"{sign} {option[key]:g}" for key, sign in _SIGNS.items() if key in option)
+        range_ = range_ or " | ".join(option.get("enum", ())) or limits
     description = " ".join(schema["description"].split())
-    return FieldHelp(name, description, schema["unit"], _range(schema), schema.get("symbol"))
+    return FieldHelp(name, description, schema["unit"], range_, schema.get("symbol"))
 
 
 FIELD_HELP: dict[str, FieldHelp] = {

@@ -142,8 +142,7 @@ def numbers(text: str, field: str) -> list[float]:
     read, kind = (whole_number, "a whole number") if is_whole(field) else (real_number, "a number")
     values: dict[float, None] = {}
     for part in _parts(text, field):
-        value = read(part)
-        if value is None:
+        if (value := read(part)) is None:
             raise ConfigError(
                 field, f"{field}: '{shortened(part)}' is not {kind}; write numbers separated by commas."
             )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 from typer.core import TyperGroup
 
-from core.config import FIELD_HELP
-from core.config.docs import lines
+from core.config import CONDITIONS, FIELD_HELP, PRESETS, RunConfig
+from core.config.fields import attribute_name, public_name
+from core.registry import ALIGNMENTS, ENCODERS, PRIORS
 from core.settings import SETTINGS
 from jobs.cli import app
 from jobs.run_filter import FIELDS
@@ -50,11 +53,61 @@ def test_no_section_without_a_verb() -> None:
     assert set(re.findall(r"^## (.*)$", text, flags=re.MULTILINE)) == set(_COMMANDS)
 
 
+_HEAD = """\
+# The description of a run
+
+One `RunConfig` describes a run everywhere: in the form, on the command line, in the store and in the worker.
+Runs that differ only in `seed` are seeds of one configuration. On the command line the fields are options of
+[`mrnlab launch`](command-line.md), the rarer ones by `--set field=value`.
+
+This page is written by `python -m tests.unit.test_docs`; change the descriptions in
+`core/config/run_config.py`.
+
+## Fields
+
+| Field | What it is | Accepted | Unit | Default |
+|---|---|---|---|---|
+"""
+# A run that has every field, to read the defaults from.
+_EXAMPLE = RunConfig.build(corpus="corpus", tasks=("one", "two"), encoder="minilm+bilstm")
+
+
+def _run_description() -> Iterator[str]:
+    """The lines of docs/run-description.md."""
+    yield from _HEAD.splitlines()
+    for name, help_ in FIELD_HELP.items():
+        symbol = f" ({help_.symbol})" if help_.symbol else ""
+        accepted = help_.range.replace("|", "·") or "–"
+        yield f"| `{name}`{symbol} | {help_.description} | {accepted} | {help_.unit} | {_default(name)} |"
+    yield from ("", "## Fields that only some runs have", "")
+    for condition in CONDITIONS:
+        if condition.because:
+            yield f"- `{public_name(condition.field)}`: {condition.because}."
+    encoders = {spec.name: spec.description for spec in ENCODERS.values()}
+    for title, entries in {"Encoders": encoders, "Priors": PRIORS, "Alignments": ALIGNMENTS}.items():
+        yield from ("", f"## {title}", "")
+        yield from (f"- `{name}`: {description}" for name, description in entries.items())
+    yield from ("", "## Presets")
+    for name, values in PRESETS.items():
+        yield from ("", f"`{name}`: " + ", ".join(f"`{field}={values[field]}`" for field in values) + ".")
+
+
+def _default(name: str) -> str:
+    attribute = attribute_name(name)
+    field = RunConfig.model_fields[attribute]
+    if field.is_required():
+        return "required"
+    value = field.default if name == "encoder" else getattr(_EXAMPLE, attribute)
+    if value is None:
+        return "unset"
+    text = f"`{','.join(map(str, value)) if isinstance(value, tuple) else value}`"
+    return f"{text} for minilm" if name in ("lr_encoder", "lr_heads") else text
+
+
 def test_the_description_of_a_run_is_up_to_date() -> None:
+    expected = "\n".join(_run_description()) + "\n"
     text = (DOCS / "run-description.md").read_text(encoding="utf-8")
-    assert text == "\n".join(lines()) + "\n", "run: python -m core.config.docs > docs/run-description.md"
-    for field in FIELD_HELP:
-        assert f"\n| `{field}`" in text
+    assert text == expected, "run: python -m tests.unit.test_docs > docs/run-description.md"
 
 
 def test_the_environment_is_documented() -> None:
@@ -111,3 +164,7 @@ def test_every_document_that_a_docstring_or_comment_names_exists() -> None:
         if not (_ROOT / name).exists()
     ]
     assert missing == []
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(_run_description()) + "\n")
