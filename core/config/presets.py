@@ -64,8 +64,8 @@ def kind_key(config: RunConfig) -> str:
 
 
 _OVER_FROZEN = {
-    "mtl": "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ from "
-    "STL's: batches and steps are those of all tasks together, the loss is the mean over tasks.",
+    "mtl": "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ "
+    "from STL's: batches and steps are those of all tasks together, the loss is the mean over tasks.",
     "mrn": "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
     "comes from the prior.",
 }

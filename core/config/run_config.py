@@ -241,8 +241,8 @@ class RunConfig(BaseModel):
             (
                 has_budget and self.batching == "shuffled",
                 "batching",
-                "batching: batch_tokens fills each batch with sentences of like length; leave it unset to use "
-                "'shuffled', or set batching to 'by_length'.",
+                "batching: batch_tokens fills each batch with sentences of like length; leave it unset to "
+                "use 'shuffled', or set batching to 'by_length'.",
             ),
             (
                 self.columns is not None and "tokens" not in self.columns,

@@ -8,7 +8,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.corpora.loading import corpus_overlaps, overlaps
+from core.corpora.loading import overlaps
 from core.corpora.types import Overlap, Sentence
 from core.mrn.alignments import choose
 from core.training.setup import set_up
@@ -83,17 +83,3 @@ def test_derived_corpora_are_measured_as_they_are_made(
     chosen = {choose(prepare(_mrn(corpus, tasks, alignment="auto", seed=seed)).overlaps) for seed in (1, 2)}
     assert {name for name, _ in chosen} == {expected}
     assert len(chosen) == 1
-
-
-@pytest.mark.parametrize(
-    ("corpus", "tasks", "expected"),
-    [
-        ("ud-lines", ("upos", "xpos"), "cooccurrence"),
-        ("conll2003", ("pos", "chunk", "ner"), "cooccurrence"),
-    ],
-)
-def test_real_corpora(
-    real_data: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, tasks: tuple[str, ...], expected: str
-) -> None:
-    monkeypatch.setenv("MRNLAB_DATA", str(real_data))
-    assert choose(corpus_overlaps(corpus, None, tasks))[0] == expected

@@ -18,7 +18,6 @@ from transformers import get_scheduler
 from core.checkpoints import Checkpoint
 from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
-from core.corpora import load, prepare
 from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch, Batches, EpochOrder
 from core.models.tagger import Heads
@@ -86,23 +85,6 @@ def test_the_mathematics_page_prints_the_same_table() -> None:
     for field, value, where in PUBLISHED:
         shown = ",".join(value) if isinstance(value, tuple) else value
         assert f"| `{field}` | {shown} | {where} |" in page
-
-
-@pytest.mark.realdata
-def test_heads_have_the_published_numbers_of_labels(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A.3: 47, 23 and 9 rows for CoNLL-2003, 44 and 23 for CoNLL-2000; 6.3: 44 of 47 tags are shared."""
-    monkeypatch.setenv("MRNLAB_DATA", str(real_data))
-    published = {"conll2003": {"pos": 47, "chunk": 23, "ner": 9}, "conll2000": {"pos": 44, "chunk": 23}}
-    labels = {}
-    for name, sizes in published.items():
-        corpus = prepare(_run(corpus=name, tasks=",".join(sizes), truecase=False))
-        assert {task.name: len(task.labels) for task in corpus.tasks} == sizes
-        labels[name] = set(corpus.task("pos").labels)
-        assert len(corpus.train) == len(load(name).train)  # nothing is held out
-    assert labels["conll2000"] < labels["conll2003"]
-    both = prepare(_run(corpus="both-pos", tasks="pos-2003,pos-2000", select_by="last", truecase=False))
-    assert [len(task.labels) for task in both.tasks] == [47, 44]
-    assert (len(both.train), len(both.dev)) == (14041 + 8936, 3250)
 
 
 def test_updates_at_the_start_of_each_epoch_and_corpus() -> None:
