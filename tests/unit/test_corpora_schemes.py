@@ -77,13 +77,8 @@ def sentence(words: str, **labels: str) -> Sentence:
 
 class TestAssembly:
     def test_iob1_is_converted_once_and_said(self) -> None:
-        corpus = assemble(
-            "c",
-            {
-                "train": [sentence("a b", ner="I-PER B-PER"), sentence("c", ner="O")],
-                "test": [sentence("d", ner="I-LOC")],
-            },
-        )
+        train = [sentence("a b", ner="I-PER B-PER"), sentence("c", ner="O")]
+        corpus = assemble("c", {"train": train, "test": [sentence("d", ner="I-LOC")]})
         assert [one.labels["ner"] for one in corpus.train] == [("B-PER", "B-PER"), ("O",)]
         assert corpus.test[0].labels["ner"] == ("B-LOC",)
         assert corpus.notes == (
@@ -92,64 +87,34 @@ class TestAssembly:
         )
         assert corpus.task("ner").illegal == {"train": 0, "test": 0}
 
-    def test_labels_are_those_of_training_and_others_are_unseen(self) -> None:
-        corpus = assemble(
-            "c",
-            {
-                "train": [sentence("a b", pos="NN VB", ner="B-PER O")],
-                "dev": [sentence("a", pos="NN", ner="O")],
-                "test": [sentence("a b", pos="XX NN", ner="B-LOC I-LOC")],
-            },
-        )
-        assert corpus.task("pos").labels == ("NN", "VB")
-        assert corpus.task("pos").unseen == {"test": ("XX",)}
-        assert corpus.task("ner").labels == ("O", "B-PER")
-        assert corpus.task("ner").unseen == {"test": ("B-LOC", "I-LOC")}
-        assert findings(corpus) == (
-            "pos: the test split has 1 label that training never shows (XX): none is learned.",
-            "ner: the test split has 2 labels that training never shows (B-LOC, I-LOC): none is learned.",
-        )
-
-    def test_illegal_sequences_are_counted_per_split_and_kept(self) -> None:
-        corpus = assemble(
-            "c",
-            {
-                "train": [sentence("a b c", ner="B-PER I-LOC O"), sentence("a", ner="B-LOC")],
-                "test": [sentence("a b", ner="B-PER O"), sentence("a b", ner="O I-LOC")],
-            },
-        )
-        assert corpus.task("ner").illegal == {"train": 1, "test": 1}
+    def test_unseen_labels_and_illegal_sequences_are_found_per_split_and_kept(self) -> None:
+        train = [sentence("a b c", pos="NN VB NN", ner="B-PER I-LOC O"), sentence("a", pos="NN", ner="B-LOC")]
+        dev = [sentence("a", pos="NN", ner="O")]
+        test = [sentence("a b", pos="XX NN", ner="O I-LOC"), sentence("a b", pos="NN NN", ner="B-ORG I-ORG")]
+        corpus = assemble("c", {"train": train, "dev": dev, "test": test})
+        pos, ner = corpus.tasks
+        assert (pos.labels, ner.labels) == (("NN", "VB"), ("O", "B-LOC", "I-LOC", "B-PER"))
+        assert (pos.unseen, ner.unseen) == ({"test": ("XX",)}, {"test": ("B-ORG", "I-ORG")})
+        assert ner.illegal == {"train": 1, "dev": 0, "test": 1}
         assert corpus.train[0].labels["ner"] == ("B-PER", "I-LOC", "O")
         assert findings(corpus) == (
+            "pos: the test split has 1 label that training never shows (XX): none is learned.",
+            "ner: the test split has 2 labels that training never shows (B-ORG, I-ORG): none is learned.",
             "ner: I- labels that continue no span: 1 in train, 1 in test; they are kept as they are.",
         )
 
-    def test_plain_labels_in_a_split_of_a_span_task_are_refused(self) -> None:
-        with pytest.raises(
-            CorpusError, match="c, test split, sentence 2: the ner label 'PER' is not O, B- or I-"
-        ):
-            assemble(
-                "c",
-                {
-                    "train": [sentence("a", ner="B-PER")],
-                    "test": [sentence("a", ner="O"), sentence("b", ner="PER")],
-                },
-            )
-
-    def test_words_without_labels_are_no_corpus(self) -> None:
+    def test_refusals(self) -> None:
         with pytest.raises(CorpusError, match="c has words but no labels"):
             assemble("c", {"train": [sentence("a")], "test": [sentence("b")]})
+        test = [sentence("a", ner="O"), sentence("b", ner="PER")]
+        with pytest.raises(CorpusError, match="c, test split, sentence 2: the ner label 'PER' is not O, B-"):
+            assemble("c", {"train": [sentence("a", ner="B-PER")], "test": test})
+        with pytest.raises(CorpusError, match="the column lemma has 10,001 different labels"):
+            assemble("c", {"train": [sentence(str(n), lemma=f"l{n}") for n in range(10_001)]})
 
     def test_sentences_may_be_annotated_for_different_tasks(self) -> None:
-        corpus = assemble(
-            "c",
-            {
-                "train": [sentence("a", x="I-P"), sentence("b", y="NN"), sentence("c", x="O", y="VB")],
-                "test": [sentence("a", x="O", y="NN")],
-            },
-        )
+        train = [sentence("a", x="I-P"), sentence("b", y="NN"), sentence("c", x="O", y="VB")]
+        corpus = assemble("c", {"train": train, "test": [sentence("a", x="O", y="NN")]})
         assert [dict(one.labels) for one in corpus.train] == [
-            {"x": ("B-P",)},
-            {"y": ("NN",)},
-            {"x": ("O",), "y": ("VB",)},
-        ]
+            {"x": ("B-P",)}, {"y": ("NN",)}, {"x": ("O",), "y": ("VB",)},
+        ]  # fmt: skip
