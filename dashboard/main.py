@@ -15,51 +15,35 @@ from dashboard.theme import tab_icon
 
 st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
 
+# Each page's icon and help.
+_PAGES = {
+    "Launch": (
+        "rocket_launch",
+        "Describe an experiment and start it: data, tasks, paradigm, seeds.",
+    ),
+    "Runs": (
+        "list_alt",
+        "What runs now and what has run: progress, scores, history, log; stop, resume.",
+    ),
+    "Curves": ("show_chart", "Losses, penalty and dev scores over training, live."),
+    "Compare": (
+        "compare_arrows",
+        "Configurations beside each other: mean, spread over seeds, differences.",
+    ),
+    "Relations": ("grid_on", "What MRN learned of tasks, labels and features, step by step."),
+    "Tag": ("sell", "Type a sentence and see every task's labels with their confidence."),
+}
 pages = [
     st.Page(
-        "launch/page.py",
-        title="Launch",
-        icon=":material/rocket_launch:",
-        default=True,
+        f"{name.lower()}/page.py",
+        title=name,
+        icon=f":material/{icon}:",
+        default=name == "Launch",
         # The first page stands at the app's own address; the path `launch` is that of the page below.
-        url_path="start",
-        help="Describe an experiment and start it: data, tasks, encoder, paradigm, seeds.",
-    ),
-    st.Page(
-        "runs/page.py",
-        title="Runs",
-        url_path="runs",
-        icon=":material/list_alt:",
-        help="What runs now and what has run: progress, scores, history, log; stop, resume, retry, delete.",
-    ),
-    st.Page(
-        "curves/page.py",
-        title="Curves",
-        url_path="curves",
-        icon=":material/show_chart:",
-        help="Losses, penalty and dev scores over training, live.",
-    ),
-    st.Page(
-        "compare/page.py",
-        title="Compare",
-        url_path="compare",
-        icon=":material/compare_arrows:",
-        help="Configurations beside each other: mean and spread over seeds, paired differences.",
-    ),
-    st.Page(
-        "relations/page.py",
-        title="Relations",
-        url_path="relations",
-        icon=":material/grid_on:",
-        help="What MRN learned of tasks, labels and features, step by step.",
-    ),
-    st.Page(
-        "tag/page.py",
-        title="Tag",
-        url_path="tag",
-        icon=":material/sell:",
-        help="Type a sentence and see every task's labels with their confidence.",
-    ),
+        url_path="start" if name == "Launch" else name.lower(),
+        help=words,
+    )
+    for name, (icon, words) in _PAGES.items()
 ]
 
 

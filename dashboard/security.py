@@ -48,14 +48,14 @@ def admitted() -> bool:
     user = st.user.to_dict()
     wrong = _misconfigured()
     logged_in = wrong is None and bool(user.get("is_logged_in"))
-    refusal = _refusal(user) if logged_in else wrong
-    if logged_in and refusal is None:
+    reason = refusal(user) if logged_in else wrong
+    if logged_in and reason is None:
         return True
     title("MRN Lab", "This laboratory asks for a login.")
-    if refusal is None:
+    if reason is None:
         _login_buttons()
     else:
-        problem(refusal)
+        problem(reason)
         if logged_in:
             st.button("Log out", icon=":material/logout:", on_click=st.logout)
     return False
@@ -84,7 +84,7 @@ def _login_buttons() -> None:
         )
 
 
-def _refusal(user: Mapping[str, Any]) -> str | None:
+def refusal(user: Mapping[str, Any]) -> str | None:
     """Why this logged-in user may not come in; None if they may."""
     address = str(user.get("email") or "").strip().lower()
     # Some providers send "false" as a string.
@@ -152,7 +152,7 @@ def _has_logged_in(cookies: Mapping[str, str]) -> bool:
     if stored is None or _misconfigured() is not None:
         return False
     user = json.loads(stored)
-    return bool(user.get("is_logged_in")) and _refusal(user) is None
+    return bool(user.get("is_logged_in")) and refusal(user) is None
 
 
 class OwnVisitors:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import logging
-import pkgutil
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,15 +13,29 @@ import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import dashboard
 from core.errors import MRNLabError
 from core.paths import keep_private
 from dashboard import security
 from dashboard.components.charts import plotly_url
+from dashboard.shared import resources
 from jobs.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
 
+# With what these import; a page's own script draws when it is imported.
+_NEEDED_BY_PAGES = tuple(
+    f"dashboard.{name}"
+    for name in (
+        "launch.plan",
+        "runs.chosen",
+        "curves.parts",
+        "compare.answer",
+        "compare.closer",
+        "compare.studies",
+        "relations.panels",
+        "tag.answers",
+    )
+)
 # The names of these files tell their version.
 _KEPT = "/app/static/"
 _FOREVER = "public, max-age=31536000, immutable"
@@ -46,14 +59,11 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
 
 
 def _get_ready() -> None:
-    for module in pkgutil.walk_packages(dashboard.__path__, "dashboard."):
-        # A page's script draws when it is imported, as does main; and app is what runs.
-        if module.name not in ("dashboard.app", "dashboard.main") and not module.name.endswith(".page"):
-            importlib.import_module(module.name)
+    for name in _NEEDED_BY_PAGES:
+        importlib.import_module(name)
     # Streamlit collects garbage after every run of a page: 0.3 s, unless the modules are frozen.
     gc.collect()
     gc.freeze()
-    resources = importlib.import_module("dashboard.shared.resources")
     try:
         resources.task_order()
     except MRNLabError as error:

@@ -1,4 +1,4 @@
-"""Components that draw charts: Plotly figures, their legend, small charts, sparklines, the matrix player.
+"""Components that draw charts: Plotly figures, their legend, small charts, the matrix player.
 
 Of Plotly's bundles it is the one of cartesian charts, a third of the whole, which the Python package carries:
 the browser has read it four times as fast, and it draws all that our pages draw. It is the file of the npm
@@ -88,12 +88,6 @@ _mount_small_charts = _component(
     html='<div id="root" class="small"></div>',
     css=read_asset("curves.css"),
     js=read_asset("small_charts.js"),
-)
-_mount_sparkline = _component(
-    "mrnlab_sparkline",
-    html='<svg class="spark" viewBox="0 0 100 30" preserveAspectRatio="none" role="img"><polyline /></svg>',
-    css=read_asset("curves.css"),
-    js=read_asset("sparkline.js"),
 )
 _MATRIX_SCRIPT = read_asset("matrix_picture.js") + read_asset("matrix.js")
 _mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
@@ -230,11 +224,6 @@ def small_charts(
         on_enlarged_change=_callback(key, "enlarged", lambda task: enlarged(str(task))),
     )
     return result.enlarged is not None
-
-
-def sparkline(values: Sequence[float], *, key: str, alt: str) -> None:
-    """Draw the values from left to right, without axes: the chart of st.metric warns of infinite extents."""
-    _mount_sparkline(key=key, data={"values": list(values), "alt": alt})
 
 
 def matrix_player(

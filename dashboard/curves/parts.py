@@ -32,10 +32,9 @@ from dashboard.curves.numbers import (
     tasks_of,
 )
 from dashboard.curves.views import CurvesView, Entry, Reading, curves
-from dashboard.runs.table import state_text
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
-from dashboard.shared.states import empty
+from dashboard.shared.states import empty, state_text
 from dashboard.text import escape, option
 from dashboard.theme import DASHES, colours
 

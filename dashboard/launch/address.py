@@ -7,9 +7,8 @@ on all other pages, and a key per corpus has no place in a link (docs/adr/0013-l
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -37,6 +36,7 @@ from dashboard.shared.selection import run_numbers
 
 OWN = "Your own data"
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"
+OWN_HOW, OWN_FOLDER = "launch_own_how", "launch_own_folder"
 UPLOADED = "launch_own_path"
 """The key of the widget that holds the folder of the chosen upload."""
 MAPPING_KEPT = "launch_mapping_kept"
@@ -44,15 +44,8 @@ _SOURCE = "launch_source"
 
 CLONE = "clone"
 _SEEN = "launch_link"
-_MOST_SENTENCES = 10
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A link and the form that it stood for; the form is None until it has been drawn."""
-
-    link: dict[str, str]
-    form: dict[str, str] | None
+"""The link last opened or written, and the form that it stands for: None until that has been drawn."""
+_MOST_NOTES = 10
 
 
 def key_of(field: str) -> str:
@@ -70,38 +63,33 @@ def columns_key(path: str) -> str:
     return f"launch_columns_{path}"
 
 
-def fill(draft: Draft) -> None:
-    """The whole form as `draft` has it; what it leaves out is as in a fresh form."""
+def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> None:
+    """Sets every widget as `draft` has it; what it leaves out is as in a fresh form.
+
+    `runs` are those that it was cloned from, `notes` sentences on what could not be taken over.
+    """
     state = st.session_state
-    for name, start in {**START, **draft.lists, "learn": draft.learn}.items():
-        state[key_of(name)] = start if isinstance(start, str) else list(start)
+    for name, given in {**START, **draft.lists}.items():
+        state[key_of(name)] = given if isinstance(given, str) else list(given)
     for name in EXECUTION:
         state[key_of(name)] = getattr(draft, name)
-    _fill_alignment(state)
+    # A mapping is the option of that name, and its file apart.
+    alignments = [alignment.partition(":") for alignment in state[key_of("alignment")]]
+    state[key_of("alignment")] = [name for name, _, _ in alignments]
+    for file in (file for _, _, file in alignments if file):
+        state[MAPPING_KEPT] = file
     if draft.corpus in CATALOGUE:
         state[key_of("corpus")] = draft.corpus
     else:
         state[key_of("corpus")] = OWN
-        uploaded = draft.corpus in [str(upload.path) for upload in uploads()]
-        state["launch_own_how"] = UPLOAD if uploaded else FOLDER
-        state[UPLOADED if uploaded else "launch_own_folder"] = draft.corpus
+        is_upload = draft.corpus in [str(upload.path) for upload in uploads()]
+        state[OWN_HOW] = UPLOAD if is_upload else FOLDER
+        state[UPLOADED if is_upload else OWN_FOLDER] = draft.corpus
         state[columns_key(draft.corpus)] = ", ".join(draft.columns or ())
+    state.pop(tasks_key(draft.corpus), None)
     if draft.tasks:
         state[tasks_key(draft.corpus)] = list(draft.tasks)
-    else:
-        state.pop(tasks_key(draft.corpus), None)
-    forget_source()
-
-
-def _fill_alignment(state: Any) -> None:
-    """A mapping is the option of that name, and its file apart."""
-    names = []
-    for alignment in state[key_of("alignment")]:
-        name, _, file = alignment.partition(":")
-        if file:
-            state[MAPPING_KEPT] = file
-        names.append(name)
-    state[key_of("alignment")] = names
+    state[_SOURCE] = tuple(runs), tuple(notes)
 
 
 def fresh() -> None:
@@ -112,78 +100,58 @@ def fresh() -> None:
 def use_own_data() -> None:
     """The form with the data question open for an upload, the rest as it is."""
     st.session_state[key_of("corpus")] = OWN
-    st.session_state["launch_own_how"] = UPLOAD
-    forget_source()
-
-
-def fill_from(draft: Draft, runs: tuple[int, ...], sentences: tuple[str, ...]) -> None:
-    """The form as `draft` has it, which came from these runs (none: from a link), with what could not be
-    taken over.
-    """
-    fill(draft)
-    st.session_state[_SOURCE] = (runs, sentences)
+    st.session_state[OWN_HOW] = UPLOAD
+    st.session_state.pop(_SOURCE, None)
 
 
 def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The runs that the form was last filled in from, and what could not be taken over of them."""
-    found: tuple[tuple[int, ...], tuple[str, ...]] = st.session_state.get(_SOURCE, ((), ()))
-    return found
-
-
-def forget_source() -> None:
-    """The form is no longer that of any run."""
-    st.session_state.pop(_SOURCE, None)
+    """The runs that the form was last filled in from, and sentences on what could not be taken over."""
+    source: tuple[tuple[int, ...], tuple[str, ...]] = st.session_state.get(_SOURCE, ((), ()))
+    return source
 
 
 def open_link(store: Store) -> None:
     """Fill the form in from the page's address, once per link. To be called before the widgets."""
     link = _link()
-    seen: _Seen | None = st.session_state.get(_SEEN)
-    if seen is not None and (not link or link == seen.link):
+    seen, _ = st.session_state.get(_SEEN, (None, None))
+    if seen is not None and (not link or link == seen):
         return
-    st.session_state[_SEEN] = _Seen(link, None)
+    st.session_state[_SEEN] = link, None
+    if not link:
+        return
+    draft, notes = draft_of(link)
+    runs: tuple[int, ...] = ()
     if CLONE in link:
-        clone(store, link[CLONE], {name: link[name] for name in link if name != CLONE})
-    elif link:
-        draft, sentences = draft_of(link)
-        fill_from(draft, (), sentences)
+        named = {name: draft.lists[name] for name in draft.lists if name in link}
+        draft, runs, missing = _clone(store, link[CLONE])
+        draft = replace(draft, lists={**draft.lists, **named})
+        notes = missing + notes
+    fill(draft, runs, notes)
 
 
-def clone(store: Store, numbers: str, changes: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Fill the form in from the runs with these ids, `12,13`, and the fields of a link in `changes`."""
+def _clone(store: Store, numbers: str) -> tuple[Draft, tuple[int, ...], tuple[str, ...]]:
+    """The form of the runs with these ids, `12,13`; which of them it has, and sentences on the others."""
     ids = run_numbers(numbers)
-    odd = [part for part in map(str.strip, numbers.split(",")) if part and not run_numbers(part)]
-    known = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
-    runs = [known[run_id] for run_id in ids if run_id in known]
+    stored = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
+    runs = [stored[run_id] for run_id in ids if run_id in stored]
+    no_numbers = [part for part in map(str.strip, numbers.split(",")) if part and not run_numbers(part)]
+    missing = [*(str(run_id) for run_id in ids if run_id not in stored), *no_numbers]
+    notes = [f"There is no run {shortened(part)}." for part in missing[:_MOST_NOTES]]
+    notes += [f"The description of run {run.id} can no longer be read." for run in runs if run.config_problem]
     readable = [run for run in runs if run.config_problem is None]
-    missing = [str(run_id) for run_id in ids if run_id not in known]
-    sentences = [f"There is no run {shortened(part)}." for part in (*missing, *odd)[:_MOST_SENTENCES]]
-    sentences += [
-        f"The description of run {run.id} can no longer be read." for run in runs if run.config_problem
-    ]
-    draft = Draft(corpus="demo")
-    if readable:
-        draft, said = cloned([run.config for run in readable])
-        sentences += said
-    if changes:
-        changed, said = draft_of(changes)
-        sentences += said
-        lists = {name: given for name, given in changed.lists.items() if name in changes}
-        draft = replace(draft, lists={**draft.lists, **lists})
-    fill_from(draft, tuple(run.id for run in readable), tuple(sentences))
+    draft, differing = cloned([run.config for run in readable]) if readable else (Draft(corpus="demo"), ())
+    return draft, tuple(run.id for run in readable), (*notes, *differing)
 
 
 def write_link(draft: Draft) -> None:
-    """Put the form into the page's address if it has changed. To be called after the widgets."""
-    form = query_of(draft)
-    link = _link()
-    seen: _Seen = st.session_state[_SEEN]
-    if link == seen.link and seen.form in (None, form):
-        st.session_state[_SEEN] = _Seen(link, form)
-        return
-    others = {name: st.query_params.get_all(name) for name in st.query_params if name not in link}
-    st.query_params.from_dict({**others, **form})
-    st.session_state[_SEEN] = _Seen(form, form)
+    """Put the form into the page's address once it is edited. To be called after the widgets."""
+    form, link = query_of(draft), _link()
+    seen, seen_form = st.session_state[_SEEN]
+    if link != seen or seen_form not in (None, form):
+        others = {name: st.query_params.get_all(name) for name in st.query_params if name not in link}
+        st.query_params.from_dict({**others, **form})
+        link = form
+    st.session_state[_SEEN] = link, form
 
 
 def _link() -> dict[str, str]:
@@ -194,29 +162,27 @@ def _link() -> dict[str, str]:
 _COMMAND_START = {**START, "encoder_training": ("full",), "seed": "1"}
 
 
-def command(draft: Draft, runs: Sequence[RunConfig], placed: Sequence[RunConfig], *, reuse: bool) -> str:
+def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig], *, reuse: bool) -> str:
     """The command that makes the runs of this form, one option a line.
 
-    `runs` are those of the form, `placed` the same as they are queued: by their paths the command means the
-    same in any folder.
+    `queued` are the same runs with absolute paths, by which the command means the same in any folder.
     """
-    whole = {
-        (name, getattr(one, name)): getattr(other, name)
-        for one, other in zip(runs, placed, strict=True)
+    absolute = {
+        (name, getattr(run, name)): getattr(whole, name)
+        for run, whole in zip(runs, queued, strict=True)
         for name in ("corpus", "encoder", "alignment")
     }
-    told = [("--corpus", whole["corpus", draft.corpus])]
+    options = [("--corpus", absolute["corpus", draft.corpus]), ("--tasks", ",".join(draft.tasks))]
     if draft.columns is not None:
-        told.append(("--columns", ",".join(draft.columns)))
-    told.append(("--tasks", ",".join(draft.tasks)))
+        options.append(("--columns", ",".join(draft.columns)))
     for name, values in lists_of(draft).items():
         if values != values_of(name, _COMMAND_START[name]):
-            told.append(_option(name, [whole.get((name, value), value) for value in values]))
-    if draft.learn:
-        told.append(("--set", f"learn={','.join(draft.learn)}"))
-    told += [(f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))]
-    options = [f"{option} {shlex.quote(value)}" for option, value in told]
-    return " \\\n  ".join(["mrnlab launch", *options, *(["--reuse"] if reuse else [])])
+            options.append(_option(name, [absolute.get((name, value), value) for value in values]))
+    if learn := draft.lists.get("learn"):
+        options.append(("--set", f"learn={','.join(learn)}"))
+    options += [(f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))]
+    lines = [f"{option} {shlex.quote(value)}" for option, value in options]
+    return " \\\n  ".join(["mrnlab launch", *lines, *(["--reuse"] if reuse else [])])
 
 
 def _option(name: str, values: Sequence[Any]) -> tuple[str, str]:

@@ -2,106 +2,48 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
-from core.corpora import CATALOGUE, CorpusSummary, detect_columns, save_upload, summarise
+from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
 from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
+from core.corpora.types import Split
 from core.corpora.uploads import MOST_MEGABYTES, Upload, delete_upload, uploads
 from core.errors import CorpusError
-from core.paths import upload_dir
 from core.store import Store
 from core.store.records import ACTIVE
 from core.wording import all_of, plural, size
 from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
-from dashboard.launch.address import FOLDER, OWN, UPLOAD, UPLOADED, columns_key, key_of
+from dashboard.launch.address import (
+    FOLDER,
+    OWN,
+    OWN_FOLDER,
+    OWN_HOW,
+    UPLOAD,
+    UPLOADED,
+    columns_key,
+    key_of,
+)
 from dashboard.shared import actions, resources
 from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
 from jobs.control import Answer
 
-# Corpora that were uploaded before: chosen again in the form, or deleted.
-
-
-def pick_upload() -> str | None:
-    """The folder of the chosen upload; None while none is chosen."""
-    kept = {str(upload.path): upload for upload in uploads()}
-    if st.session_state.get(UPLOADED) not in kept:
-        st.session_state[UPLOADED] = None
-    if not kept:
-        return None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        path: str | None = st.selectbox(
-            "Uploaded corpus",
-            list(kept),
-            format_func=lambda path: _name(kept[path]),
-            key=UPLOADED,
-            placeholder="Choose one uploaded before",
-            persist_state="session",
-        )
-        if path is not None:
-            _deletion(kept[path])
-    return path
-
-
-def _name(upload: Upload) -> str:
-    # Not "2 min ago": Streamlit drops a choice whose name changes.
-    return f"{upload.path.name} · {upload.uploaded.astimezone():%d %b %Y, %H:%M}"
-
-
-def _deletion(upload: Upload) -> None:
-    """A button that says what is deleted, and what the runs trained on it would lack."""
-    with st.popover("Delete", icon=":material/delete:", key="launch_own_delete", on_change="rerun") as asked:
-        if not asked.open:
-            return
-        st.markdown(
-            f"Delete **{escape(upload.path.name)}** for good: {all_of(upload.splits)}, {size(upload.bytes)}."
-        )
-        runs = [run for run in resources.store().runs(archived=None) if str(upload.path) in run.config.corpus]
-        going_on = sum(run.state in ACTIVE for run in runs)
-        if going_on:
-            st.caption(f"Runs on it that have not ended: {going_on}. Stop them first.")
-        elif runs:
-            st.caption(
-                f"The scores and models of {plural(len(runs), 'run')} on it stay. The test sentences can no "
-                "longer be shown."
-            )
-        st.button(
-            "Delete these files",
-            type="primary",
-            icon=":material/delete:",
-            disabled=bool(going_on),
-            on_click=_delete,
-            args=(upload.path,),
-        )
-
-
-def _delete(path: Path) -> None:
-    st.session_state[UPLOADED] = None
-    actions.ask(_delete_files, path)
-
-
-def _delete_files(_store: Store, path: Path) -> list[Answer]:
-    delete_upload(path)
-    return [Answer(0, True, f"{path.name} was deleted.")]
-
-
 _SAMPLE_WORDS = 80
 GREY = "#8A939B"
 _SAVED = "launch_own_saved"
+_LABELS_HEIGHT = 246
 
 
 @dataclass(frozen=True)
 class ChosenData:
-    """The corpus, its columns where they must be told, its tasks, and what is known of it or
-    wrong with it.
-    """
+    """The corpus with its columns (of CoNLL files alone) and tasks; its summary, or why it has none."""
 
     corpus: str
     columns: tuple[str, ...] | None
@@ -129,18 +71,17 @@ def choose_data() -> ChosenData:
 
 
 def _folders(names: Sequence[str]) -> str:
-    """The folders of these names, in words."""
-    told = all_of([f"`{name}`" for name in names])
-    return f"the folders {told}" if len(names) > 1 else f"a folder {told}"
+    quoted = all_of([f"`{name}`" for name in names])
+    return f"the folders {quoted}" if len(names) > 1 else f"a folder {quoted}"
 
 
 def _own() -> ChosenData:
-    st.session_state.setdefault("launch_own_how", UPLOAD)
+    st.session_state.setdefault(OWN_HOW, UPLOAD)
     how = st.segmented_control(
         "Where is it",
         [UPLOAD, FOLDER],
         required=True,
-        key="launch_own_how",
+        key=OWN_HOW,
         persist_state="session",
         label_visibility="collapsed",
     )
@@ -152,17 +93,12 @@ def _own() -> ChosenData:
         made_by = recipe_of(path)
         columns = _columns(path) if made_by is None else _columns_of_bases(path, made_by.bases)
     except CorpusError as error:
-        return ChosenData(path or "", None, (), None, _with_short_names(str(error)))
+        return ChosenData(path or "", None, (), None, str(error))
     return _summarised(path, columns, ())
 
 
-def _with_short_names(sentence: str) -> str:
-    """An uploaded file by its name alone: where it is kept says nothing to whoever uploaded it."""
-    return re.sub(re.escape(f"{upload_dir()}/") + r"[^/\s]+/", "", sentence)
-
-
 def _uploaded() -> str | None:
-    """The folder of the files in the field, or of an earlier upload."""
+    """The folder of the files in the field, or of an earlier upload. Raises CorpusError."""
     name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
     files = st.file_uploader(
         "Files named train, dev and test, as CoNLL columns or CoNLL-U",
@@ -179,10 +115,67 @@ def _uploaded() -> str | None:
             st.session_state[UPLOADED] = str(saved)
         except CorpusError as error:
             refused = error
-    path = pick_upload()
+    path = _earlier_upload()
     if refused is not None:
         raise refused
     return path
+
+
+def _earlier_upload() -> str | None:
+    """The folder of the chosen upload; None while none is chosen."""
+    kept = {str(upload.path): upload for upload in uploads()}
+    if st.session_state.get(UPLOADED) not in kept:
+        st.session_state[UPLOADED] = None
+    if not kept:
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        path: str | None = st.selectbox(
+            "Uploaded corpus",
+            list(kept),
+            # Not "2 min ago": Streamlit drops a choice whose name changes.
+            format_func=lambda path: (
+                f"{Path(path).name} · {kept[path].uploaded.astimezone():%d %b %Y, %H:%M}"
+            ),
+            key=UPLOADED,
+            placeholder="Choose one uploaded before",
+            persist_state="session",
+        )
+        if path is not None:
+            _deletion(kept[path])
+    return path
+
+
+def _deletion(upload: Upload) -> None:
+    """A button that says what is deleted, and what the runs trained on it would lack."""
+    with st.popover(
+        "Delete", icon=":material/delete:", key="launch_own_delete", on_change="rerun"
+    ) as popover:
+        if not popover.open:
+            return
+        runs = [run for run in resources.store().runs(archived=None) if str(upload.path) in run.config.corpus]
+        active = sum(run.state in ACTIVE for run in runs)
+        splits = f"{all_of(upload.splits)}, {size(upload.bytes)}"
+        st.markdown(f"Delete **{escape(upload.path.name)}** for good: {splits}.")
+        if active:
+            st.caption(f"Runs on it that have not ended: {active}. Stop them first.")
+        elif runs:
+            st.caption(
+                f"{plural(len(runs), 'run')} on it keep their scores and models. The test sentences can no "
+                "longer be shown."
+            )
+        st.button(
+            "Delete these files",
+            type="primary",
+            icon=":material/delete:",
+            disabled=bool(active),
+            on_click=actions.ask,
+            args=(_delete, upload.path),
+        )
+
+
+def _delete(_store: Store, path: Path) -> list[Answer]:
+    delete_upload(path)
+    return [Answer(0, True, f"{path.name} was deleted.")]
 
 
 def _folder() -> str | None:
@@ -192,7 +185,7 @@ def _folder() -> str | None:
         help="\n\n".join(
             f"**{escape(kind.name)}:** {escape(kind.description)}" for kind in KINDS.values() if kind.name
         ),
-        key="launch_own_folder",
+        key=OWN_FOLDER,
         persist_state="session",
     )
     st.caption(
@@ -251,7 +244,7 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
         with st.spinner("Reading the corpus"):
             summary = summarise(name, columns)
     except CorpusError as error:
-        return ChosenData(name, columns, tasks, None, _with_short_names(str(error)))
+        return ChosenData(name, columns, tasks, None, str(error))
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 
@@ -273,6 +266,46 @@ def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
                 lanes.append(Lane(task, colour.get(task, GREY), kind, marks(sample.labels[task], scheme)))
         blocks.append(SentenceBlock(sample.tokens, tuple(lanes)))
     sentence(blocks, key="launch_samples", small=True, most_words=_SAMPLE_WORDS)
+
+
+def show_labels(summary: CorpusSummary, tasks: Sequence[str], colour: Mapping[str, str]) -> None:
+    """A tab for each chosen task: how often each of its labels stands in each split."""
+    shown = [task for task in summary.tasks if task.name in tasks]
+    if not shown:
+        st.caption("None chosen.")
+        return
+    names = [f':color[●]{{foreground="{colour[task.name]}"}} {escape(task.name)}' for task in shown]
+    for tab, task in zip(st.tabs(names), shown, strict=True):
+        frame = label_counts(task, summary.counts[task.name])
+        numbers = st.column_config.NumberColumn(format="localized")
+        most = max([1, *frame["Train"]])
+        tab.dataframe(
+            frame,
+            hide_index=True,
+            height="content" if len(frame) <= 6 else _LABELS_HEIGHT,
+            column_config={
+                "Train": st.column_config.ProgressColumn("Train", format="localized", max_value=most),
+                "Dev": numbers,
+                "Test": numbers,
+            },
+            key=f"launch_labels_{task.name}",
+            alt=f"How often each label of {task.name} stands in each split",
+        )
+
+
+def label_counts(task: Task, counted: Mapping[Split, Mapping[str, int]]) -> pd.DataFrame:
+    """A row per label, of IOB2 per type of spans: the words, or spans, that have it in each split; the
+    commonest in training first.
+    """
+    splits = [split.capitalize() for split in counted]
+    counts = pd.DataFrame(counted).fillna(0).astype(int).set_axis(splits, axis="columns")
+    name = "Label"
+    if task.scheme == "iob2":
+        # A span counts once, where it begins.
+        counts = counts[counts.index.str.startswith("B-")].rename(index=lambda label: label[2:])
+        name = "Type of spans"
+    counts = counts.sort_index().sort_values(splits, ascending=False, kind="stable")
+    return counts.rename_axis(name).reset_index()
 
 
 def task_colours(tasks: tuple[str, ...], known: list[str]) -> dict[str, str]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
-from core.config.fields import CONDITIONS
-from core.config.sweep import LISTED, expand, is_number, number_typed, numbers, seeds, seeds_typed
+from core.config.fields import CONDITIONS, attribute_name
+from core.config.sweep import (
+    LISTED,
+    expand,
+    is_number,
+    number_typed,
+    numbers,
+    seeds,
+    seeds_typed,
+    whole_number,
+)
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
+from core.plain_text import shortened
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS
-from core.wording import all_of, plural
+from core.wording import plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
@@ -60,7 +69,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _start(field: str) -> str | tuple[str, ...]:
-    default: Any = RunConfig.model_fields["lambda_" if field == "lambda" else field].default
+    default: Any = RunConfig.model_fields[attribute_name(field)].default
     text = "" if default is None else option_of(default)
     return text if field not in OPTIONS else (text,) if text else ()
 
@@ -95,7 +104,6 @@ class Draft:
     columns: tuple[str, ...] | None = None
     tasks: tuple[str, ...] = ()
     lists: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    learn: tuple[str, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
     """By field, what is wrong with files that cannot be read or used."""
     priority: int = 0
@@ -118,12 +126,9 @@ def plan(draft: Draft) -> Plan:
         return Plan(field=name, error=sentence)
     try:
         _chosen(draft)
-        base = {
-            "corpus": draft.corpus,
-            "columns": draft.columns,
-            "tasks": draft.tasks,
-            **({"learn": draft.learn} if draft.learn else {}),
-        }
+        base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks}
+        if learn := draft.lists.get("learn"):
+            base["learn"] = learn
         configs = expand(base, lists_of(draft))
     except ConfigError as error:
         return Plan(field=error.field, error=str(error))
@@ -181,95 +186,66 @@ _CONDITIONAL = {condition.field for condition in CONDITIONS}
 
 
 def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
-    """The form that makes these runs, and what of them it cannot say, a sentence each.
+    """The form that makes these runs (one at least), and a sentence where it makes others.
 
-    There must be one at least. A conditional field that all runs have at its default stays empty.
+    A conditional field that all runs have at its default stays empty.
     """
     first = configs[0]
-    sentences = []
-    columns = first.columns
-    if columns is not None and first.corpus in CATALOGUE:
-        columns = None
-        sentences.append(f"The names of the columns are left away: {first.corpus} knows its own.")
-    learn = _explicit(configs, "learn")
-    mapped = _distinct(one.alignment for one in configs if one.alignment and ":" in one.alignment)
+    by_size = sorted(configs, key=lambda config: -len(config.tasks))
+    lists = {name: _listed(configs, name) for name in (*LISTED, "learn")}
+    # The form holds one file of a mapping.
+    files = [name for name in lists["alignment"] if ":" in name]
+    lists["alignment"] = tuple(name for name in lists["alignment"] if name not in files[1:])
     draft = Draft(
         corpus=first.corpus,
-        columns=columns,
-        tasks=_tasks(configs),
-        lists={name: _listed(configs, name) for name in LISTED},
-        learn=tuple(learn[0]) if learn else (),
+        columns=None if first.corpus in CATALOGUE else first.columns,
+        tasks=_distinct(task for config in by_size for task in config.tasks),
+        lists=lists,
     )
-    if len(mapped) > 1:
-        kept = [name for name in draft.lists["alignment"] if name not in mapped[1:]]
-        draft = replace(draft, lists={**draft.lists, "alignment": tuple(kept)})
-    several = {
-        "corpus": _distinct(one.corpus for one in configs),
-        "names of columns": _distinct(one.columns for one in configs),
-        "tasks": _distinct(frozenset(one.tasks) for one in configs if one.paradigm != "stl"),
-        "covariances to learn": learn,
-        "mapping of labels": mapped,
-    }
-    if differing := [name for name, values in several.items() if len(values) > 1]:
-        sentences.append(
-            f"These runs differ in {all_of(differing)}, of which the form holds one: that of the first run."
-        )
-    return draft, (*sentences, *_difference(draft, configs))
-
-
-def _difference(draft: Draft, configs: Sequence[RunConfig]) -> list[str]:
-    """How the runs that the form makes differ from those that were asked for."""
-    made, asked = set(plan(draft).configs), set(configs)
-    sentences = []
-    if missing := asked - made:
-        are = plural(len(missing), "of these runs is", "of these runs are")
-        sentences.append(f"{are} not among those it makes.")
-    if extra := made - asked:
-        more = plural(len(extra), "more run")
-        sentences.append(f"The form makes every combination of these values, so {more} than these.")
-    return sentences
-
-
-def _tasks(configs: Sequence[RunConfig]) -> tuple[str, ...]:
-    """The tasks of the largest run, then those that only others have."""
-    ordered = sorted(configs, key=lambda one: -len(one.tasks))
-    return tuple(dict.fromkeys(task for one in ordered for task in one.tasks))
+    made, given = set(plan(draft).configs), set(configs)
+    if made == given:
+        return draft, ()
+    return draft, (
+        "The form holds one corpus with its tasks, and makes every combination of the values: "
+        f"{len(made & given)} of the {plural(len(given), 'cloned run')}, and {len(made - given)} others.",
+    )
 
 
 def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
+    """A field's values in these runs, as the form has them."""
     values = _explicit(configs, name)
+    if name == "learn":
+        return tuple(values[0]) if values else ()
     if name == "seed":
         return seeds_typed(values)
-    if name in OPTIONS:
-        known = OPTIONS[name]
-        places = {option: place for place, option in enumerate(known)}
-        return tuple(sorted(map(option_of, values), key=lambda option: places.get(option, len(known))))
-    return ", ".join(map(option_of, sorted(values)))
+    if name not in OPTIONS:
+        return ", ".join(map(option_of, sorted(values)))
+    places = {option: place for place, option in enumerate(OPTIONS[name])}
+    return tuple(sorted(map(option_of, values), key=lambda option: places.get(option, len(places))))
 
 
-def _explicit(configs: Sequence[RunConfig], name: str) -> list[Any]:
+def _explicit(configs: Sequence[RunConfig], name: str) -> tuple[Any, ...]:
     """The values of a field that the form must name: none where every run has its default."""
-    attribute = "lambda_" if name == "lambda" else name
-    having = [one for one in configs if getattr(one, attribute) is not None]
-    # What MRN runs are asked in any case is named in any case.
-    may_stay_empty = attribute in _CONDITIONAL and name not in ("prior", "alignment")
-    if may_stay_empty and all(_has_default(one, attribute) for one in having):
-        return []
-    return _distinct(getattr(one, attribute) for one in having)
+    attribute = attribute_name(name)
+    having = [config for config in configs if getattr(config, attribute) is not None]
+    may_stay_empty = attribute in _CONDITIONAL and name not in _ONLY_MRN
+    if may_stay_empty and all(_has_default(config, name) for config in having):
+        return ()
+    return _distinct(getattr(config, attribute) for config in having)
 
 
-def _has_default(config: RunConfig, attribute: str) -> bool:
+def _has_default(config: RunConfig, name: str) -> bool:
     """Whether the run would be the same, had that field not been set."""
     values = config.values()
-    del values["lambda" if attribute == "lambda_" else attribute]
+    del values[name]
     try:
         return RunConfig.build(**values) == config
     except ConfigError:
         return False  # its default is no possible value: ten times a large rate, say
 
 
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))
+def _distinct(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values))
 
 
 FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", *START, *EXECUTION)
@@ -281,58 +257,46 @@ _ALWAYS = ("encoder", "encoder_training", "paradigm", "epochs", "seed")
 
 def query_of(draft: Draft) -> dict[str, str]:
     """The parameters that a link needs for this form."""
-    lists = {
-        name: given
-        for name, given in {**draft.lists, "learn": draft.learn}.items()
-        if name in _ALWAYS or given != START[name]
-    }
-    told = {"corpus": draft.corpus, "columns": draft.columns or "", "tasks": draft.tasks, **lists}
-    query = {name: given if isinstance(given, str) else ",".join(given) for name, given in told.items()}
-    query |= {name: str(number) for name in EXECUTION if (number := getattr(draft, name))}
-    return {name: text for name, text in query.items() if text}
+    given: dict[str, str | tuple[str, ...]] = {"corpus": draft.corpus, "tasks": draft.tasks}
+    given["columns"] = draft.columns or ""
+    given |= {name: value for name, value in draft.lists.items() if name in _ALWAYS or value != START[name]}
+    given |= {name: str(getattr(draft, name) or "") for name in EXECUTION}
+    texts = {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items()}
+    return {name: text for name, text in texts.items() if text}
 
 
 def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
-    """The form that a link describes, and a sentence for each value that the form does not have.
+    """The form that a link describes, and a sentence for each value that the form cannot hold.
 
     What the link does not name is as in a fresh form; without tasks, all that the corpus has.
     """
-    sentences = []
-    lists: dict[str, str | tuple[str, ...]] = {}
-    for name, start in START.items():
-        text = query.get(name)
-        if text is None:
-            lists[name] = start
-        elif name in OPTIONS:
-            picked = _names(text)
-            lists[name] = tuple(one for one in picked if _offered(name, one))
-            if strange := [one for one in picked if not _offered(name, one)]:
-                sentences.append(f"The link asks for {name} {', '.join(strange)}, which does not exist.")
-        else:
-            lists[name] = text
-    learn = lists.pop("learn")
-    numbers: dict[str, Any] = {}
+    refused = []
+    lists = dict(START)
+    for name in filter(query.__contains__, START):
+        lists[name] = query[name]
+        if name in OPTIONS:
+            picked = _names(query[name])
+            lists[name] = tuple(value for value in picked if _offered(name, value))
+            refused += [f"{name} {value}" for value in picked if not _offered(name, value)]
+    execution: dict[str, Any] = {}
     for name, (least, most) in EXECUTION.items():
         text = query.get(name, "0")
-        asked = int(text) if re.fullmatch(r"[+-]?\d{1,6}", text) else None
-        numbers[name] = min(most, max(least, asked or 0))
-        if asked != numbers[name]:
-            sentences.append(f"The link asks for {name} {text}; it is a whole number from {least} to {most}.")
-    return (
-        Draft(
-            corpus=query.get("corpus", "demo"),
-            columns=_names(query["columns"]) if query.get("columns") else None,
-            tasks=_names(query.get("tasks", "")),
-            lists=lists,
-            learn=tuple(learn),
-            **numbers,
-        ),
-        tuple(sentences),
+        number = whole_number(text)
+        execution[name] = number if number is not None and least <= number <= most else 0
+        if number != execution[name]:
+            refused.append(f"{name} {text}")
+    draft = Draft(
+        corpus=query.get("corpus", "demo"),
+        columns=_names(query.get("columns", "")) or None,
+        tasks=_names(query.get("tasks", "")),
+        lists=lists,
+        **execution,
     )
+    return draft, tuple(f"The link asks for {shortened(value)}, which is not possible." for value in refused)
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    return _distinct(part.strip() for part in text.split(",") if part.strip())
 
 
 def _offered(name: str, value: str) -> bool:

@@ -11,18 +11,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config import FIELD_HELP, PARADIGMS, RunConfig
+from core.config.fields import attribute_name
 from core.errors import ConfigError
+from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, base_name, has_bilstm
-from core.wording import number, plural
-from dashboard.launch.address import clone, filled_from, fresh, key_of, tasks_key
-from dashboard.launch.data import choose_data, show_samples, task_colours
+from core.wording import number
+from dashboard.launch.address import MAPPING_KEPT, filled_from, fresh, key_of, tasks_key
+from dashboard.launch.data import choose_data, show_labels, show_samples, task_colours
 from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, START, Draft, applicable
-from dashboard.launch.previews import choose_mapping, show_labels, show_subwords
 from dashboard.shared import resources
-from dashboard.shared.selection import chosen
 from dashboard.text import escape
 from dashboard.theme import PARADIGM_NAMES
-from jobs.naming import run_name
 
 _WORDS = {
     "lr_encoder": "Learning rate, encoder",
@@ -62,11 +61,6 @@ def field_label(field: str) -> str:
     return words if unit in _NO_UNIT else f"{words} ({unit})"
 
 
-def field_widget(field: str) -> str | tuple[str, ...]:
-    """The widget of one field; what is picked, or the text that is typed. Empty: the default."""
-    return picks(field) if field in OPTIONS else typed(field)
-
-
 def picks(
     field: str, label: str | None = None, *, names: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[str, ...]:
@@ -91,7 +85,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
 
     Text, since Streamlit's number field has one fixed format for 2e-4 and 256, and takes no list.
     """
-    default = RunConfig.model_fields["lambda_" if field == "lambda" else field].default
+    default = RunConfig.model_fields[attribute_name(field)].default
     return st.text_input(
         label or field_label(field),
         placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
@@ -101,21 +95,6 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     ).strip()
 
 
-_MOST_OFFERED = 200
-_PICKED = "launch_clone_runs"
-
-
-def other_sources() -> None:
-    """Two buttons: *From a run…* and *Start over*."""
-    popover = st.popover("From a run…", icon=":material/content_copy:", on_change="rerun", key="launch_clone")
-    with popover:
-        if popover.open:
-            _choose()
-    st.button(
-        "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
-    )
-
-
 def show_source() -> None:
     """What the form was filled in from, with the way back, and what could not be taken over."""
     runs, sentences = filled_from()
@@ -123,44 +102,14 @@ def show_source() -> None:
         return
     with st.container(gap="xsmall"):
         if runs:
-            few = ", ".join(map(str, runs[:6])) + (f" and {len(runs) - 6} more" if runs[6:] else "")
             st.page_link(
                 "runs/page.py",
-                label=f"Filled in from run{'s' if runs[1:] else ''} {few}",
+                label=f"Filled in from {f'run {runs[0]}' if len(runs) == 1 else f'{len(runs)} runs'}",
                 icon=":material/content_copy:",
                 query_params={"run": ",".join(map(str, runs))},
             )
         for sentence in sentences:
             st.caption(f":material/info: {escape(sentence)}")
-
-
-def _choose() -> None:
-    """The newest runs by name, any other by its number."""
-    names = [run_name(run) for run in resources.store().runs(limit=_MOST_OFFERED)]
-    picked = st.multiselect(
-        "Runs",
-        names,
-        accept_new_options=True,
-        placeholder="Choose, or type a number",
-        help="Of several runs, the values in which they differ become lists.",
-        key=_PICKED,
-    )
-    numbers = ",".join(name.partition(" ")[0] for name in picked)
-    st.button(
-        "Fill in the form",
-        type="primary",
-        disabled=not numbers,
-        on_click=clone,
-        args=(resources.store(), numbers),
-        key="launch_clone_fill",
-    )
-    if runs := chosen():
-        st.button(
-            f"From the {plural(len(runs), 'chosen run')}",
-            on_click=clone,
-            args=(resources.store(), ",".join(map(str, runs))),
-            key="launch_clone_chosen",
-        )
 
 
 _PARADIGM_WORDS = {
@@ -185,7 +134,9 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader("Data", anchor=False)
         st.space("stretch")
-        other_sources()
+        st.button(
+            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
+        )
     show_source()
     data = choose_data()
     slots["corpus"] = slots["columns"] = st.empty()
@@ -218,17 +169,14 @@ def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
 
     problems = {"corpus": data.error} if data.error else {}
     lists = _encoder(slots)
-    if data.summary:
-        show_subwords(lists["encoder"], data.summary, tasks, colour)
     lists |= _paradigm(slots, lists["encoder_training"], labels, problems)
     lists |= _budget(slots)
-    rare = _rare(slots, lists)
+    lists |= _rare(slots, lists)
     draft = Draft(
         corpus=data.corpus,
         columns=data.columns,
         tasks=tuple(tasks),
-        learn=tuple(rare.pop("learn", ())),
-        lists=lists | rare,
+        lists=lists,
         problems=problems,
         **_execution(),
     )
@@ -297,12 +245,51 @@ def _paradigm(
                 st.caption(f"**{escape(name)}** {escape(ALIGNMENTS[name])}")
         if "mapping" in alignments:
             try:
-                mapping = choose_mapping(labels)
+                mapping = _mapping(labels)
                 alignments = tuple(mapping if name == "mapping" else name for name in alignments)
             except ConfigError as error:
                 problems["alignment"] = str(error)
         slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
     return {"paradigm": paradigms, "prior": priors, "alignment": alignments, "lambda": lambdas}
+
+
+def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
+    """The alignment by an uploaded file, `mapping:FILE`. Raises ConfigError where there is none to be used.
+
+    `labels` are those of each chosen task, empty where the corpus has not been looked into.
+    """
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    file = left.file_uploader(
+        "A CSV file with the columns task, label, general and weight",
+        type="csv",
+        max_upload_size=MOST_BYTES // 1_000_000,
+        key=key_of("mapping"),
+    )
+    right.download_button(
+        "Template",
+        # With a byte order mark, by which spreadsheets know UTF-8.
+        template(labels.items()).encode("utf-8-sig"),
+        file_name="mapping.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        disabled=not labels,
+        key="launch_template",
+        help="All labels of the chosen tasks, each with a general label of its own name: change that column. "
+        "A corpus from the Hub must have been looked into.",
+    )
+    if file is not None:
+        # The uploader forgets its file on another page; what is kept is found there again.
+        st.session_state.pop(MAPPING_KEPT, None)
+        st.session_state[MAPPING_KEPT] = str(keep_mapping(parse_mapping(file.getvalue(), file.name)))
+    kept: str | None = st.session_state.get(MAPPING_KEPT)
+    if kept is None:
+        raise ConfigError("alignment", "Upload the CSV file of the mapping; the template is a beginning.")
+    mapping = read_mapping(kept)
+    if labels:
+        fit(mapping, tuple(labels), tuple(labels.values()))
+    st.caption(f"**{escape(mapping.name)}**")
+    return f"mapping:{kept}"
 
 
 def _automatic_strength(trainings: Sequence[str], priors: Sequence[str]) -> str:
@@ -345,7 +332,7 @@ def _rare(slots: dict[str, DeltaGenerator], lists: _Lists) -> _Lists:
         for field in RARE:
             if field in asked:
                 with grid.cell():
-                    values[field] = field_widget(field)
+                    values[field] = picks(field) if field in OPTIONS else typed(field)
                     slots[field] = st.empty()
     return values
 

@@ -12,7 +12,6 @@ from dashboard.launch.presets import FINE_TUNE, SCARCE, TABLES, TRY_IT
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button, what_is_this
 from dashboard.shared.queue import held_banner
-from dashboard.shared.run_views import queue_view
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"
@@ -52,7 +51,7 @@ title(
     "Describe an experiment. MRN Lab trains it in the background, whether or not this page stays open.",
 )
 open_link(resources.store())
-held_banner(queue_view(resources.store()), launching=True)
+held_banner(resources.store(), launching=True)
 preset_cards()
 
 left, right = st.columns([3, 2], gap="large")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -11,12 +12,13 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.config import FIELD_HELP
 from core.evaluation.scores import averages
-from core.store.records import ACTIVE, ENDED, Run, RunState
+from core.store import Store
+from core.store.records import ACTIVE, ENDED, RESTARTABLE, Run, RunState
 from core.wording import ago, all_of, duration, percent, plural
-from dashboard.runs.views import RunDiff
+from dashboard.runs.views import difference_sentence, differences
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table
-from dashboard.shared.run_views import RunDetail, restartable, resumable, stop_view
+from dashboard.shared.run_views import RunDetail, fraction_done
 from dashboard.shared.selection import choose, chosen, focus
 from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
@@ -24,7 +26,7 @@ from dashboard.theme import STATES
 from jobs import control
 from jobs.advice import Advice
 from jobs.control import PRIORITIES, Answer, remains
-from jobs.naming import run_name
+from jobs.naming import run_name, survival_told
 from jobs.results import SCORE_NAMES
 from jobs.sheets import REPORT_COLUMNS, report_records, report_sheet
 
@@ -36,14 +38,46 @@ _PAGES = (
 )
 _FOCUS = "run_in_full"
 _MOST_LABELS = 14
-# In the cells that differ; their text has a mark too, since colour is never the only sign.
-_APART = "background-color: rgba(230, 159, 0, 0.16)"
+_MOST_COMPARED = 8
+
+
+# What can be done with runs: label, icon, action, which runs it is for, and its help.
+_ACTIONS: tuple[tuple[str, str, Callable[..., list[Answer]], Callable[[Run], object], str], ...] = (
+    (
+        "Resume",
+        "resume",
+        control.resume,
+        lambda run: run.state in RESTARTABLE and (run.state is not RunState.FAILED or run.saved_step),
+        "Queues again what was lost or stopped, or failed with its state saved: each goes on from there.",
+    ),
+    (
+        "Retry",
+        "replay",
+        control.retry,
+        lambda run: run.state in RESTARTABLE,
+        "Queues again what failed, was lost or was stopped, from its beginning.",
+    ),
+    (
+        "Archive",
+        "archive",
+        control.archive,
+        lambda run: run.state in ENDED and not run.archived,
+        "Puts ended runs out of sight. Nothing is lost: the filter archived:yes finds them.",
+    ),
+    (
+        "Restore",
+        "unarchive",
+        control.restore,
+        lambda run: run.archived,
+        "Takes archived runs back into the lists.",
+    ),
+)
 
 
 def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
-    """A row of links to other pages for the chosen runs, and a row of buttons.
+    """A row of links to other pages for the chosen runs, and a row of the buttons that can act on some.
 
-    Each button acts on the runs that it can act on. `elsewhere` runs are not on the table's page.
+    `elsewhere` runs are not on the table's page.
     """
     ids = ",".join(str(run.id) for run in runs)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -59,96 +93,46 @@ def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
             query_params={"clone": ids},
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        _stop(runs)
-        _button(
-            "Resume",
-            ":material/resume:",
-            control.resume,
-            resumable(runs),
-            "Queues again what was lost or stopped, or failed with its state saved: each goes on from there.",
-        )
-        _button(
-            "Retry",
-            ":material/replay:",
-            control.retry,
-            restartable(runs),
-            "Queues again what failed, was lost or was stopped, from its beginning.",
-        )
-        _priority(runs)
+        _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
+        for label, icon, act, can, words in _ACTIONS:
+            if able := [run.id for run in runs if can(run)]:
+                icon = f":material/{icon}:"
+                st.button(label, icon=icon, on_click=actions.ask, args=(act, able), help=words)
+        _priority([run for run in runs if run.state is RunState.QUEUED])
         _tags(runs)
-        _button(
-            "Archive",
-            ":material/archive:",
-            control.archive,
-            [run.id for run in runs if run.state in ENDED and not run.archived],
-            "Puts ended runs out of sight. Nothing is lost: the filter archived:yes finds them.",
-        )
-        _button(
-            "Restore",
-            ":material/unarchive:",
-            control.restore,
-            [run.id for run in runs if run.archived],
-            "Takes archived runs back into the lists.",
-        )
         _delete([run.id for run in runs if run.state in ENDED or run.state is RunState.QUEUED])
 
 
-def _button(label: str, icon: str, act: Callable[..., list[Answer]], ids: list[int], words: str) -> None:
-    st.button(label, icon=icon, disabled=not ids, on_click=actions.ask, args=(act, ids), help=words)
+def _stop(ids: list[int]) -> None:
+    """Stops one run at once, several after saying how many."""
+    stop = partial(st.button, on_click=actions.ask, args=(control.stop_all, ids))
+    words = "What waits is taken off the queue, what trains saves its state and ends at its next step."
+    if len(ids) == 1:
+        stop("Stop", icon=":material/stop:", help=words)
+    elif ids:
+        with st.popover("Stop", icon=":material/stop:", key="stop_runs"):
+            st.markdown(words)
+            stop(f"Stop {plural(len(ids), 'run')}", type="primary")
 
 
-def _stop(runs: Sequence[Run]) -> None:
-    """One run at once; several, or the launch they came from, after saying how many."""
-    stop = stop_view(resources.store(), runs)
-    if len(stop.ids) < 2 and stop.launch is None:
-        _button("Stop", ":material/stop:", control.stop, list(stop.ids), "Ends it at its next step.")
+def _priority(waiting: Sequence[Run]) -> None:
+    """The priority of the queued runs among the chosen."""
+    if not waiting:
         return
-    with st.popover("Stop", icon=":material/stop:", key="stop_runs"):
-        st.markdown(
-            "What waits is taken off the queue, what trains saves its state and ends at its next step."
-        )
-        if stop.ids:
-            st.button(f"Stop {stop.words}", type="primary", on_click=actions.stop, args=(stop.ids,))
-        if stop.launch is not None:
-            st.caption(f"Launched together with others, as {escape(stop.launch.name)}.")
-            st.button(
-                f"Stop the whole launch: {stop.launch.stoppable}",
-                on_click=actions.ask,
-                args=(control.stop_launch, stop.launch.name),
-            )
-
-
-def _priority(runs: Sequence[Run]) -> None:
-    """The priority of the queued runs: a number, or one step up or down."""
-    waiting = [run for run in runs if run.state is RunState.QUEUED]
     ids = [run.id for run in waiting]
-    with st.popover(
-        "Priority", icon=":material/low_priority:", disabled=not ids, key="run_priority", on_change="rerun"
-    ) as popover:
-        if not popover.open:
-            return
-        levels = sorted({run.priority for run in waiting})
-        st.markdown(f"Higher priorities start first; {plural(len(ids), 'run waits', 'runs wait')}.")
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            key = f"priority_{hash(tuple(ids))}"
-            if st.session_state.get(key) not in levels:
-                st.session_state[key] = levels[-1]
-            st.number_input(
-                "Priority" if len(levels) == 1 else f"Priority, now {levels[0]} to {levels[-1]}",
-                *PRIORITIES,
-                key=key,
-                step=1,
-                width=170,
-                on_change=lambda: actions.ask(control.prioritise, ids, st.session_state[key]),
-            )
-            for label, by, icon in (("Sooner", 1, "arrow_upward"), ("Later", -1, "arrow_downward")):
-                st.button(
-                    label,
-                    icon=f":material/{icon}:",
-                    on_click=actions.ask,
-                    args=(control.move, ids, by),
-                    key=f"{label}_chosen",
-                )
+    highest = max(run.priority for run in waiting)
+    # A new key for a new value: a value set by the session's state would first be drawn as the least.
+    key = f"priority_{highest}_{hash(tuple(ids))}"
+    st.number_input(
+        f"Priority of {plural(len(ids), 'waiting run')}",
+        *PRIORITIES,
+        value=highest,
+        key=key,
+        step=1,
+        width=190,
+        help="Higher priorities start first.",
+        on_change=lambda: actions.ask(control.prioritise, ids, st.session_state[key]),
+    )
 
 
 def _tags(runs: Sequence[Run]) -> None:
@@ -174,17 +158,17 @@ def _tags(runs: Sequence[Run]) -> None:
 
 
 def _delete(ids: list[int]) -> None:
+    if not ids:
+        return
     words = plural(len(ids), "run")
-    with st.popover(
-        "Delete", icon=":material/delete:", disabled=not ids, key="delete_runs", on_change="rerun"
-    ) as popover:
+    with st.popover("Delete", icon=":material/delete:", key="delete_runs", on_change="rerun") as popover:
         if not popover.open:
             return
-        goes = remains(resources.store(), ids)
-        files = f"{goes.checkpoint_bytes / 1e6:,.1f} MB of" if goes.checkpoint_bytes else "no"
+        lost = remains(resources.store(), ids)
+        files = f"{lost.checkpoint_bytes / 1e6:,.1f} MB of" if lost.checkpoint_bytes else "no"
         st.markdown(
-            f"Delete **{words}** for good: {plural(goes.scores, 'score')} with predictions, "
-            f"{plural(goes.snapshots, 'moment')} of relations, {files} checkpoints, and all curves and "
+            f"Delete **{words}** for good: {plural(lost.scores, 'score')} with predictions, "
+            f"{plural(lost.snapshots, 'moment')} of relations, {files} checkpoints, and all curves and "
             "logs. This cannot be undone; archiving can."
         )
         st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))
@@ -206,30 +190,20 @@ def focus_picker(runs: Sequence[Run]) -> None:
     )
 
 
-def run_diff(diff: RunDiff) -> None:
+def run_differences(store: Store, ids: Sequence[int]) -> None:
     """A sentence, and a table of the differences: a row per field, a column per run."""
-    st.markdown(escape(diff.sentence))
-    if not diff.rows:
+    st.markdown(escape(difference_sentence(store.runs(ids, with_facts=False))))
+    shown = ids[:_MOST_COMPARED]
+    frame = differences(store, shown)
+    if frame.empty:
         return
-    names = [column.name for column in diff.columns]
-    cells = [
-        [f"≠ {value}" if apart else value for value, apart in zip(row.values, row.apart, strict=True)]
-        for row in diff.rows
-    ]
-    frame = pd.DataFrame(
-        [[row.name, *values, row.meaning] for row, values in zip(diff.rows, cells, strict=True)],
-        columns=["Field", *names, "Meaning"],
-    )
-    colours = [["", *(_APART if apart else "" for apart in row.apart), ""] for row in diff.rows]
-    marks = pd.DataFrame(colours, index=frame.index, columns=frame.columns)
     st.dataframe(
-        frame.style.apply(lambda _: marks, axis=None),
-        hide_index=True,
-        height="content" if len(diff.rows) <= 14 else 520,
+        frame,
+        height="content" if len(frame) <= 14 else 520,
         column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
         alt="The fields in which the chosen runs differ, a column for each",
     )
-    more = f" {plural(diff.left_out, 'more column')} not shown." if diff.left_out else ""
+    more = f" {plural(len(ids) - len(shown), 'more run')} not shown." if len(ids) > len(shown) else ""
     st.caption(f"≠ marks what is not as in the first column. All other fields are the same.{more}")
 
 
@@ -237,16 +211,16 @@ def run_detail(detail: RunDetail) -> None:
     """One run: state, what happened and what to do; then scores, configuration, history or log."""
     run = detail.run
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Run {escape(detail.name)}", anchor=False, width="content")
+        st.subheader(f"Run {escape(run_name(run))}", anchor=False, width="content")
         state_badge(run.state)
         if run.archived:
             st.badge("Archived", icon=":material/archive:", color="gray")
         for tag in run.tags:
             st.badge(escape(tag), icon=":material/label:", color="gray")
     if run.state in ACTIVE:
-        st.progress(detail.done, text=escape(detail.progress))
-        if detail.survival:
-            st.caption(f":material/save: {detail.survival}")
+        st.progress(fraction_done(run), text=escape(detail.progress))
+        if survival := survival_told(run):
+            st.caption(f":material/save: {survival}")
     if run.config_problem:
         problem(run.config_problem)
     if detail.advice is not None:
@@ -302,13 +276,13 @@ def _advice(run: Run, advice: Advice) -> None:
 
 def _bug_report(run: Run) -> None:
     """The scheduler's name of the run and the traceback, in a fold."""
-    trace = run.error.traceback.strip() if run.error is not None else ""
-    if trace or run.engine_job:
+    trace = run.error.traceback if run.error is not None else ""
+    if trace.strip() or run.engine_job:
         with st.expander("Details for a bug report"):
             if run.engine_job:
                 st.markdown(f"The scheduler calls it {escape(run.engine_job)}.")
-            if run.error is not None and trace:
-                st.code(run.error.traceback, language=None)
+            if trace.strip():
+                st.code(trace, language=None)
 
 
 def _scores(detail: RunDetail) -> None:

@@ -4,42 +4,50 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.runs.chosen import focus_picker, run_actions, run_detail, run_diff
+from core.store.records import RunState
+from core.wording import plural
+from dashboard.runs.chosen import focus_picker, run_actions, run_detail, run_differences
 from dashboard.runs.table import (
-    MOST_CARDS,
     WANTED_SIDE,
     found_line,
     nothing_found,
     opened,
     page_number,
-    run_cards,
     run_search,
     run_table,
 )
-from dashboard.runs.views import differences, page_of
+from dashboard.runs.views import page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
 from dashboard.shared.run_picker import say_gone
-from dashboard.shared.run_views import cards, detail, queue_view
+from dashboard.shared.run_views import detail, fraction_done, progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
+from dashboard.text import escape
+from jobs.naming import run_name
+
+_MOST_SHOWN = 5
 
 title("Runs", "What runs now, what has run, and how it ended.")
 store = resources.store()
 
 if not any(store.counts().values()):
-    held_banner(queue_view(store))
+    held_banner(store)
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 
 
 def now() -> None:
-    queue = queue_view(store)
-    queue_panel(queue)
-    if running := cards(store, MOST_CARDS):
-        run_cards(running, queue.training + queue.waiting)
+    """The queue, and the progress of the runs in training: the oldest first."""
+    queue_panel(store)
+    training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)[::-1]
+    for run in training[:_MOST_SHOWN]:
+        text = f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}"
+        st.progress(fraction_done(run), text=text)
+    if more := len(training[_MOST_SHOWN:]):
+        st.caption(f"{plural(more, 'more run')} in training.")
 
 
 live(now, resources.pace, key="runs_now")
@@ -90,7 +98,7 @@ def look(ids: list[int]) -> None:
             label_visibility="collapsed",
         )
         if part == "Differences":
-            run_diff(differences(store, ids))
+            run_differences(store, ids)
             return
         focus_picker(store.runs(ids, with_facts=False))
     run_detail(detail(store, ids[0]))

@@ -1,4 +1,4 @@
-"""The cards of what runs now, and the table of runs: a line a configuration (its seeds under it), or a run.
+"""The table of runs: a line a configuration (its seeds under it), or a run.
 
 The ticked lines are the chosen runs of the other pages. Streamlit selects lines by position; they are mapped
 to run ids at once, and back.
@@ -16,14 +16,10 @@ import streamlit as st
 
 from core.config.sweep import whole_number
 from core.evaluation.statistics import MeanSD
-from core.store.records import RunState
 from core.wording import ago, duration, percent, plural
-from dashboard.components.charts import sparkline
 from dashboard.runs.views import Line, Page, sorts
-from dashboard.shared import actions
-from dashboard.shared.run_views import RunCard
 from dashboard.shared.selection import choose, chosen, focus
-from dashboard.shared.states import state_badge
+from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.run_filter import FIELDS, FilterError, RunFilter, parse_filter
@@ -50,9 +46,7 @@ _NUMBER = "runs_table_number"
 _BUTTON = "runs_table_button"
 _SHOWN = "runs_table_shown"
 _OPENED = "open"
-_LOOK_MARK = ":material/visibility:"
 _MOST_ROWS = 16
-MOST_CARDS = 3
 
 
 @dataclass(frozen=True)
@@ -211,11 +205,6 @@ def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
     ticked = [place for place, line in enumerate(page.lines) if picked.issuperset(line.run_ids)]
     key = _key(ticked)
     st.session_state[_SHOWN] = (key, page.lines, ticked)
-    what = (
-        "Configurations with their seeds, states"
-        if grouped
-        else "Runs with their state, configuration, progress"
-    )
     st.dataframe(
         _frame(page.lines, tasks, picked, grouped=grouped),
         key=key,
@@ -226,7 +215,7 @@ def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
         on_select=partial(_selected, key),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": ticked, "columns": [], "cells": []}},
-        alt=f"{what} and scores",
+        alt=f"{'Configurations with their seeds' if grouped else 'Runs'}, states and scores",
     )
 
 
@@ -263,18 +252,7 @@ def _pressed() -> None:
         focus(line.run)
         st.session_state[WANTED_SIDE] = "One run"
         return
-    is_open = dict.fromkeys(opened())
-    if line.configuration in is_open:
-        del is_open[line.configuration]
-    else:
-        is_open[line.configuration] = None
-    _open(list(is_open))
-
-
-def state_text(state: RunState, count: int = 0) -> str:
-    """A state for a table cell: mark and word, and how many runs are in it."""
-    look = STATES[state]
-    return f"{look.mark} {count} {look.word.lower()}" if count else f"{look.mark} {look.word}"
+    _open(sorted({line.configuration} ^ set(opened())))
 
 
 def _states(line: Line) -> list[str]:
@@ -286,7 +264,10 @@ def _frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int], *, gro
     score = _mean_text if grouped else _points
     frame = pd.DataFrame(
         {
-            **(_grouped_head(line, is_open, picked) if grouped else _flat_head(line)),
+            "": _mark(line, is_open),
+            "Run": line.run,
+            "Configuration": f"\u2003└ {line.name}" if grouped and line.run is not None else line.name,
+            "Seed": _seeds(line, picked),
             "State": _states(line),
             "Priority": f"{line.priority:+d}".replace("-", "−") if line.priority else "",
             "Dev": score(line.dev, line),
@@ -298,24 +279,24 @@ def _frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int], *, gro
         }
         for line in lines
     )
-    return frame if any(line.priority for line in lines) else frame.drop(columns="Priority")
+    unused = {"Run": all(line.run is None for line in lines), "Priority": not any(frame["Priority"])}
+    return frame.drop(columns=[name for name, is_unused in unused.items() if is_unused])
 
 
-def _flat_head(line: Line) -> dict[str, Any]:
-    return {"": _LOOK_MARK, "Run": line.run, "Configuration": line.name, "Seed": line.seed}
-
-
-def _grouped_head(line: Line, is_open: set[str], picked: set[int]) -> dict[str, Any]:
+def _mark(line: Line, is_open: set[str]) -> str:
     if line.run is not None:
-        return {"": _LOOK_MARK, "Configuration": f"\u2003└ seed {line.seed}, run {line.run}", "Seeds": ""}
+        return ":material/visibility:"
+    return ":material/expand_more:" if line.configuration in is_open else ":material/chevron_right:"
+
+
+def _seeds(line: Line, picked: set[int]) -> str:
+    """A run's seed; of a configuration the number of seeds, and of runs where that differs."""
+    if line.run is not None:
+        return str(line.seed)
     runs, chosen_runs = len(line.run_ids), len(picked.intersection(line.run_ids))
-    run_again = line.seeds < runs
     if 0 < chosen_runs < runs:
-        seeds = f"{chosen_runs} of {plural(runs, 'run') if run_again else runs}"
-    else:
-        seeds = f"{line.seeds} ({plural(runs, 'run')})" if run_again else f"{line.seeds}"
-    mark = ":material/expand_more:" if line.configuration in is_open else ":material/chevron_right:"
-    return {"": mark, "Configuration": line.name, "Seeds": seeds}
+        return f"{chosen_runs} of {plural(runs, 'run')}"
+    return plural(line.seeds, "seed") + (f" ({plural(runs, 'run')})" if line.seeds < runs else "")
 
 
 def _mean_text(score: MeanSD | None, line: Line) -> str:
@@ -359,13 +340,12 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         ),
         "Run": config.NumberColumn(width=60, pinned=True),
         "Configuration": config.TextColumn(width=300),
-        "Seeds": config.TextColumn(
-            width=60,
+        "Seed": config.TextColumn(
+            width=80,
             alignment="right",
-            help="How many seeds; where some were run again, how many runs. "
-            "Where only some runs are chosen, how many of them",
+            help="A run's seed; of a configuration how many, and how many runs where seeds were run again "
+            "or only some runs are chosen",
         ),
-        "Seed": config.NumberColumn(width=52),
         "State": config.MultiselectColumn(
             options=list(looks), color=list(looks.values()), width=180 if grouped else 110
         ),
@@ -379,43 +359,3 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         "Queued": config.TextColumn(width=96),
         "Tags": config.MultiselectColumn(options=tags, color="gray", width=130),
     }
-
-
-def run_cards(running: Sequence[RunCard], active: int) -> None:
-    """A card for each run in training (else for those that are next), and a button for all `active` runs."""
-    grid = st.grid(3, min_column_width=300, gap="small")
-    for card in running[:MOST_CARDS]:
-        with grid.cell(), st.container(border=True, gap="small"):
-            _card(card)
-    if active > min(len(running), MOST_CARDS):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if (more := len(running) - MOST_CARDS) > 0:
-                st.caption(f"{plural(more, 'more run')} in training.", width="content")
-            st.button("Show all in the table", type="tertiary", on_click=ask_for, args=("state:active",))
-
-
-def _card(card: RunCard) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f"**Run {card.id}** {escape(card.name)}", width="content")
-        state_badge(card.state)
-    with st.container(height=116, border=False, gap="small"):
-        score = f"{percent(card.dev_scores[-1])} %" if card.dev_scores else "–"
-        st.metric("Dev score, mean over tasks", score)
-        if len(card.dev_scores) > 1:
-            scores = ", ".join(map(percent, card.dev_scores))
-            sparkline(card.dev_scores, key=f"dev_{card.id}", alt=f"Dev score by epoch, in percent: {scores}")
-    st.progress(card.done)
-    if card.survival:
-        st.caption(card.survival)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(f"{escape(card.progress)}{', ' + card.eta if card.eta else ''}", width="content")
-        st.button(
-            "Stop",
-            icon=":material/stop:",
-            type="tertiary",
-            key=f"stop_{card.id}",
-            disabled=card.state is RunState.CANCELLING,
-            on_click=actions.stop,
-            args=([card.id],),
-            help="Ends the run at its next step.",
-        )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
 from typing import Any
+
+import pandas as pd
 
 from core.config import FIELD_HELP, RunConfig
 from core.evaluation.statistics import MeanSD, summary
@@ -16,7 +18,7 @@ from core.store import Conditions, Store
 from core.store.records import Run, RunState
 from core.wording import all_of, number, plural
 from dashboard.shared.run_views import DEV_SCORE, fraction_done
-from jobs.naming import corpus_name, differing, kind_name
+from jobs.naming import corpus_name, differing
 from jobs.results import one_per_seed
 
 PAGE = 25
@@ -206,82 +208,30 @@ def _shared(configs: Sequence[RunConfig]) -> str:
     return " and ".join(value for values in (corpora, encoders) if len(values) == 1 for value in values)
 
 
-MOST_RUNS = 8
-"""More chosen runs than these are compared by configuration."""
-_MOST_COLUMNS = 12
 _NONE = "–"
 
 
-@dataclass(frozen=True)
-class DiffColumn:
-    """One run, or the seeds of one configuration."""
+def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
+    """The fields and training facts in which these runs differ: a row for each, a column per run.
 
-    name: str
-    run_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class DiffRow:
-    """A field or fact in which columns differ: its value in each, and whether that is not the first's."""
-
-    name: str
-    meaning: str
-    values: tuple[str, ...]
-    apart: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
-class RunDiff:
-    """The differences, and a plain-text sentence on them. `left_out` columns are not shown."""
-
-    sentence: str
-    columns: tuple[DiffColumn, ...]
-    rows: tuple[DiffRow, ...]
-    left_out: int
+    What is not as in the first column is marked with ≠. Columns follow `ids`; unknown ids are left out.
+    """
+    runs = {run.id: run for run in store.runs(ids)}
+    columns = {
+        f"Run {run_id}": {**_configuration_text(runs[run_id]), **_facts_text(runs[run_id])}
+        for run_id in ids
+        if run_id in runs
+    }
+    frame = pd.DataFrame(columns).fillna(_NONE)
+    frame = frame[frame.nunique(axis=1) > 1]
+    first = frame.iloc[:, :1].to_numpy()
+    frame = frame.where(frame == first, "≠ " + frame.astype(str))
+    frame["Meaning"] = [FIELD_HELP[name].description if name in FIELD_HELP else "" for name in frame.index]
+    return frame.rename(index=lambda name: name.replace("_", " ")).rename_axis("Field")
 
 
-def differences(store: Store, ids: Sequence[int]) -> RunDiff:
-    """How these runs differ in configuration and facts; unknown ids are left out. Columns follow `ids`."""
-    listed = {run.id: run for run in store.runs(ids, with_facts=False)}
-    runs = [listed[run_id] for run_id in dict.fromkeys(ids) if run_id in listed]
-    groups: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        groups[run.configuration_id].append(run)
-    by_configuration = len(runs) > MOST_RUNS
-    members = list(groups.values()) if by_configuration else [[run] for run in runs]
-    shown = members[:_MOST_COLUMNS]
-    names = _column_names(shown) if by_configuration else [f"Run {group[0].id}" for group in shown]
-    # Facts are kilobytes a run: those of one run stand for its configuration.
-    facts = {run.id: run.facts for run in store.runs([group[0].id for group in shown])}
-    return RunDiff(
-        sentence=_sentence(runs, len(groups)),
-        columns=tuple(
-            DiffColumn(name, tuple(run.id for run in group)) for name, group in zip(names, shown, strict=True)
-        ),
-        rows=(
-            *_differing_rows([_configuration_text(group) for group in shown]),
-            *_differing_rows([_facts_text(group[0], facts[group[0].id]) for group in shown]),
-        ),
-        left_out=len(members) - len(shown),
-    )
-
-
-def _column_names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """A distinct name for each configuration, with its number of seeds."""
-    names = configuration_names([group[0].config for group in groups])
-    counts = Counter(names)
-    return [
-        f"{name}, {plural(len(group), 'seed')}"
-        if counts[name] == 1
-        else f"{kind_name(group[0].config)}, {plural(len(group), 'seed')}, run {group[0].id}"
-        for name, group in zip(names, groups, strict=True)
-    ]
-
-
-def _configuration_text(group: Sequence[Run]) -> dict[str, str]:
-    """The fields of a configuration as text, with the seeds of all its runs."""
-    texts = {name: _text(value) for name, value in group[0].config.values().items()}
-    return texts | {"seed": ", ".join(map(str, sorted({run.config.seed for run in group})))}
+def _configuration_text(run: Run) -> dict[str, str]:
+    return {name: _text(value) for name, value in run.config.values().items()}
 
 
 def _text(value: Any) -> str:
@@ -294,8 +244,9 @@ def _text(value: Any) -> str:
     return number(value) if isinstance(value, int | float) else str(value)
 
 
-def _facts_text(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
+def _facts_text(run: Run) -> dict[str, str]:
     """The facts of a training beyond its configuration; of one that has not begun only its machine."""
+    facts = run.facts
     texts = {"machine": run.owner.host} if run.owner is not None else {}
     if not facts:
         return texts
@@ -310,25 +261,18 @@ def _facts_text(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _differing_rows(columns: Sequence[Mapping[str, str]]) -> Iterable[DiffRow]:
-    """A row for each name under which columns have different texts; a missing one is a dash."""
-    for name in dict.fromkeys(name for column in columns for name in column):
-        values = tuple(column.get(name, _NONE) for column in columns)
-        if len(set(values)) > 1:
-            meaning = FIELD_HELP[name].description if name in FIELD_HELP else ""
-            apart = tuple(value != values[0] for value in values)
-            yield DiffRow(name.replace("_", " "), meaning, values, apart)
-
-
-def _sentence(runs: Sequence[Run], configurations: int) -> str:
+def difference_sentence(runs: Sequence[Run]) -> str:
+    """In what these runs differ, in plain text: in the seed alone, or in which fields."""
     these = f"These {plural(len(runs), 'run')}"
-    if configurations == 1:
-        seeds = len({run.config.seed for run in runs})
-        if seeds == len(runs):
-            return f"{these} are the same in everything but the seed."
-        if seeds == 1:
+    seeds_of: dict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        seeds_of[run.configuration_id].add(run.config.seed)
+    if len(seeds_of) == 1:
+        (seeds,) = seeds_of.values()
+        if len(seeds) == 1:
             return f"{these} have the same description and the same seed."
-        return f"{these} are the same in everything but the seed, and some have the same seed."
+        repeated = ", and some have the same seed" if len(seeds) < len(runs) else ""
+        return f"{these} are the same in everything but the seed{repeated}."
     configs = {run.configuration_id: run.config.values() for run in runs}.values()
     texts = {
         name: {json.dumps(values.get(name)) for values in configs} for name in FIELD_HELP if name != "seed"
@@ -337,9 +281,6 @@ def _sentence(runs: Sequence[Run], configurations: int) -> str:
     differ = [name for name, values in texts.items() if len(values - {"null"}) > 1]
     differ = differ or [name for name, values in texts.items() if len(values) > 1]
     fields = [FIELD_HELP[name].symbol or name.replace("_", " ") for name in differ]
-    seeds_of: dict[str, set[int]] = defaultdict(set)
-    for run in runs:
-        seeds_of[run.configuration_id].add(run.config.seed)
     same = len(set(map(frozenset, seeds_of.values()))) == 1
     seed = "the seeds are the same" if same else "the seeds are not the same"
-    return f"{these} are {configurations:,} configurations. They differ in {all_of(fields)}; {seed}."
+    return f"{these} are {len(seeds_of):,} configurations. They differ in {all_of(fields)}; {seed}."

@@ -52,11 +52,6 @@ def say(message: str) -> None:
     st.session_state[_REPORT] = [Answer(0, True, message)]
 
 
-def stop(runs: Sequence[int]) -> None:
-    """Stop at the next step."""
-    ask(control.stop if len(runs) == 1 else control.stop_all, runs)
-
-
 def retag(runs: Sequence[int], before: Sequence[str], after: Sequence[str]) -> None:
     """Give all runs the tags that are new, and take those that are gone."""
     add, remove = set(after) - set(before), set(before) - set(after)

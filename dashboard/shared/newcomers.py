@@ -9,9 +9,8 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.wording import plural
 from dashboard.launch.presets import TRY_IT, LaunchPreset
-from dashboard.shared import actions, resources
+from dashboard.shared import actions
 from dashboard.shared.states import problem
-from jobs.submit import REUSABLE
 
 
 def try_it(words: str) -> None:
@@ -24,38 +23,23 @@ def try_it(words: str) -> None:
 
 
 def launch_button(preset: LaunchPreset, *, primary: bool = False) -> None:
-    """A button that queues the missing runs of a preset and goes to Runs. If the store has some of them, a
-    second button trains all anew.
-    """
-    with st.container(horizontal=True, gap="xsmall"):
-        if st.button(
-            preset.button,
-            type="primary" if primary else "secondary",
-            icon=":material/play_arrow:",
-            key=f"preset_{preset.button}",
-        ):
-            _launch(preset, reuse=True)
-        configurations = {config.configuration_id for config in preset.configs}
-        if resources.store().runs_of(configurations, REUSABLE) and st.button(
-            "",
-            type="tertiary",
-            icon=":material/replay:",
-            help="Train all of these runs anew.",
-            key=f"preset_anew_{preset.button}",
-        ):
-            _launch(preset, reuse=False)
-
-
-def _launch(preset: LaunchPreset, *, reuse: bool) -> None:
+    """A button that queues the missing runs of a preset and goes to Runs with all of them chosen."""
+    if not st.button(
+        preset.button,
+        type="primary" if primary else "secondary",
+        icon=":material/play_arrow:",
+        key=f"preset_{preset.button}",
+    ):
+        return
     try:
-        runs, used = actions.launch(preset.configs, preset.title, reuse=reuse)
+        runs, reused = actions.launch(preset.configs, preset.title, reuse=True)
     except MRNLabError as error:
         problem(str(error))
         return
-    if used:
-        new = len(runs) - len(used)
+    if reused:
+        new = len(runs) - len(reused)
         rest = f", {plural(new, 'run')} queued." if new else "; nothing was queued."
-        actions.say(f"{plural(len(used), 'run')} of {preset.title} there already{rest}")
+        actions.say(f"{plural(len(reused), 'run')} of {preset.title} there already{rest}")
     st.switch_page("runs/page.py", query_params={"run": ",".join(map(str, runs))})
 
 

@@ -40,3 +40,9 @@ def state_badge(state: RunState) -> None:
     look = STATES[state]
     icon = f":shimmer[{look.icon}]" if state is RunState.RUNNING else look.icon
     st.markdown(f":{look.colour}-badge[{icon} {look.word}]", width="content")
+
+
+def state_text(state: RunState, count: int = 0) -> str:
+    """A state for a table cell: mark and word, and how many runs are in it."""
+    look = STATES[state]
+    return f"{look.mark} {count} {look.word.lower()}" if count else f"{look.mark} {look.word}"

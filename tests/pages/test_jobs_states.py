@@ -1,5 +1,5 @@
 """The pages of jobs that survive: a paused queue, drained machines, runs that wait, were lost, found no
-memory; launches as a whole; a store that is locked or gone.
+memory; a store that is locked or gone.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from streamlit.testing.v1 import AppTest
 from core.recording.owner import hostname
 from core.store import RunState, Store
 from dashboard.shared import resources
+from dashboard.shared.run_views import why_it_waits
 from tests.making import OWNER, config
 from tests.pages.conftest import Open
 from tests.pages.conftest import words as prose
-from tests.pages.filled_queue import DRAINED, ELSEWHERE, LAUNCH, REASON, Queue, fill_queue
+from tests.pages.filled_queue import DRAINED, ELSEWHERE, REASON, Queue, fill_queue
 from tests.pages.filled_store import Filled
 from tests.pages.test_runs_page import press, table
 
@@ -50,13 +51,6 @@ def words(app: AppTest) -> str:
     return re.sub(r"was (paused|drained) \d+ (s|min) ago", r"was \1 just now", told)
 
 
-def open_launches(open_page: Open) -> AppTest:
-    """Runs with what was launched together opened."""
-    app = open_page("runs")
-    app.session_state["queue_launches"] = True
-    return app.run()
-
-
 def buttons(app: AppTest) -> list[str]:
     return [one.label for one in app.button]
 
@@ -64,15 +58,22 @@ def buttons(app: AppTest) -> list[str]:
 def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
     open_page: Open, store: Store, workers: list[str]
 ) -> None:
+    banner = "The queue was paused just now. No run starts until it is resumed."
+    store.pause_queue()
+    app = open_page("runs")
+    assert banner in words(app)  # before there is any run
+    assert "Try it" in buttons(app)
+    press(app, "Resume queue")
     store.add_runs([config(seed=seed) for seed in range(3)])
-    app = press(open_page("runs"), "Pause queue")
+    app.run()
+    assert "Priority" not in table(app).columns
+    assert "Run 1 is next. No worker is alive: one starts within seconds" in words(app)
+    press(app, "Pause queue")
     assert store.paused_since() is not None
-    told = words(app)
-    assert "The queue was paused just now. 3 runs wait and cannot start until it is resumed." in told
-    assert "The queue is paused: it starts when the queue is resumed." in told
+    assert banner in words(app)
     assert "Pause queue" not in buttons(app)
     launch = open_page("launch")
-    assert "The queue was paused just now. Runs you launch wait until it is resumed." in words(launch)
+    assert banner in words(launch)
     assert "The queue is paused: they wait until it is resumed." in words(launch)  # beside the button
     for page in ("curves", "tag"):
         assert "The queue is paused" in words(open_page(page))
@@ -84,117 +85,64 @@ def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
     assert "The queue was paused" not in words(open_page("runs"))
 
 
-def test_a_paused_queue_is_seen_before_there_is_any_run(open_page: Open, store: Store) -> None:
-    store.pause_queue()
-    app = open_page("runs")
-    assert "What is launched cannot start until it is resumed." in words(app)
-    assert "Try it" in buttons(app)
-    press(app, "Resume queue")
-    assert store.paused_since() is None
-
-
 def test_machines_are_drained_and_take_runs_again(open_page: Open, store: Store, queue: Queue) -> None:
     app = open_page("runs")
-    told = words(app)
-    assert f"{DRAINED} was drained just now and takes no runs." in told
-    assert f"{HERE}, this machine" in told
-    assert "1 training in 1 slot, for" in told
-    assert ELSEWHERE.host in told
-    app.button(key=f"drain_now_{ELSEWHERE.host}").click().run()
-    assert store.evicted(ELSEWHERE.host)
-    assert f"{ELSEWHERE.host} was drained just now and takes no runs. It still trains 1 run." in words(app)
-    app.button(key=f"drain_{HERE}").click().run()
-    assert HERE in store.drained()
+    shown = words(app)
+    assert f"{DRAINED} was drained just now and takes no runs." in shown
+    assert f"{HERE}, this machine" in shown
+    assert "1 training in 1 slot, for" in shown
+    assert ELSEWHERE.host in shown
+    for host in (ELSEWHERE.host, HERE):
+        app.button(key=f"Drain_{host}").click().run()
+        assert host in store.drained()
+        assert f"{host} was drained just now and takes no runs." in words(app)
     assert f"{HERE} was drained" in words(open_page("launch"))
     for host in (HERE, DRAINED, ELSEWHERE.host):
-        app.button(key=f"undrain_{host}").click().run()
+        app.button(key=f"Take runs again_{host}").click().run()
     assert store.drained() == {}
     assert "was drained" not in words(app)
 
 
-def test_a_launch_is_stopped_after_saying_how_many_that_is(
-    open_page: Open, store: Store, queue: Queue
-) -> None:
-    app = open_launches(open_page)
-    assert "0 of 12 done, 2 training, 7 waiting, 1 failed, 1 lost, 1 cancelled, priority 3" in words(app)
-    press(app, "Stop all")
-    assert store.state(queue.here) is RunState.RUNNING
-    press(app, "Keep them")
-    assert "Stop 9 runs: 2 training, 7 waiting" not in buttons(app)
-    press(press(app, "Stop all"), "Stop 9 runs: 2 training, 7 waiting")
-    assert {store.state(run) for run in queue.waiting} == {RunState.CANCELLED}
-    assert store.state(queue.here) is RunState.CANCELLING
-    assert store.state(queue.saved_and_lost) is RunState.LOST
-
-
-def test_a_launch_is_moved_and_its_lost_and_stopped_runs_resumed(
-    open_page: Open, store: Store, queue: Queue
-) -> None:
-    app = open_launches(open_page)
-    app.button(key=f"Sooner_{LAUNCH}").click().run()
-    assert [store.run(run).priority for run in queue.waiting] == [1] * 5 + [4] * 2
-    assert store.run(queue.here).priority == 0
-    press(app, "Resume 2")
-    for run in (queue.saved_and_lost, queue.stopped):
-        assert (store.run(run).state, store.run(run).saved_step) == (RunState.QUEUED, 120)
-    assert store.state(queue.saved_and_failed) is RunState.FAILED
-
-
-def test_where_nothing_is_under_way_launches_say_what_they_are(open_page: Open, store: Store) -> None:
-    (run,) = store.add_runs([config()], "done")
-    store.request_stop(run)
-    assert "Runs launched together stand here while" in words(open_launches(open_page))
-
-
 def test_chosen_runs_are_stopped_with_their_number(open_page: Open, store: Store, queue: Queue) -> None:
-    first, second, *_ = queue.waiting
-    app = open_page("runs", run=f"{queue.here},{first},{second}")
-    assert "Stop the whole launch: 9 runs: 2 training, 7 waiting" in buttons(app)
-    press(app, "Stop 3 runs: 1 training, 2 waiting")
+    first, second, third, *_ = queue.waiting
+    press(open_page("runs", run=f"{queue.here},{first},{second}"), "Stop 3 runs")
     assert store.state(first) is store.state(second) is RunState.CANCELLED
-    assert store.state(queue.waiting[2]) is RunState.QUEUED
-    press(app, "Stop the whole launch: 6 runs: 1 training, 5 waiting")
-    assert {store.state(run) for run in queue.waiting} == {RunState.CANCELLED}
+    assert store.state(queue.here) is RunState.CANCELLING
+    assert store.state(third) is RunState.QUEUED
+    app = press(open_page("runs", run=str(third)), "Stop")
+    assert store.state(third) is RunState.CANCELLED
+    assert "Stop" not in buttons(app)
 
 
 def test_priorities_of_chosen_runs(open_page: Open, store: Store, queue: Queue) -> None:
     chosen = queue.waiting[:2]
     app = open_page("runs", run=",".join(map(str, chosen)))
-    app.session_state["run_priority"] = True
-    app.run()
-    (number,) = (one for one in app.number_input if one.label == "Priority")
+    (number,) = (one for one in app.number_input if one.label == "Priority of 2 waiting runs")
     number.set_value(5).run()
     assert [store.run(run).priority for run in chosen] == [5, 5]
-    app.button(key="Later_chosen").click().run()
-    assert [store.run(run).priority for run in chosen] == [4, 4]
-    assert list(table(app)["Priority"]) == ["+4", "+4"]  # of a configuration the highest
+    assert list(table(app)["Priority"]) == ["+5", "+5"]  # of a configuration the highest
     each = table(open_page("runs", filter="priority>3", order="Each run"))
     assert list(each["Run"]) == sorted(chosen, reverse=True)
 
 
-def test_without_priorities_there_is_no_column(open_page: Open, store: Store) -> None:
-    store.add_runs([config()])
-    assert "Priority" not in table(open_page("runs")).columns
-
-
 def test_a_run_that_waits_says_why(open_page: Open, store: Store, queue: Queue) -> None:
-    def told(run: int) -> str:
-        return words(open_page("runs", run=str(run)))
+    def reason(run_id: int) -> str:
+        return why_it_waits(store, store.run(run_id))
 
-    assert f"It waits: {REASON}." in told(queue.with_reason)
+    first = queue.waiting[0]
+    assert f"It waits: {REASON}." in words(open_page("runs", run=str(queue.with_reason)))
     # Two of priority 3 go before it, and nothing else.
-    assert "It waits for a free worker, and 2 runs before it." in told(queue.waiting[0])
-    for run in queue.waiting:
-        store.set_priority([run], 0)
-    assert "It is next when a worker is free." in told(queue.waiting[0])
+    assert reason(first) == "It waits for a free worker, and 2 runs before it."
+    store.set_priority(queue.waiting, 0)
+    assert reason(first) == "It is next when a worker is free."
     store.request_stop(queue.here)
     store.finish(queue.here, RunState.CANCELLED)
     store.finish(queue.elsewhere, RunState.FAILED)
-    assert "No worker is alive: one starts within seconds" in told(queue.waiting[0])
+    assert reason(first).startswith("No worker is alive: one starts within seconds")
     store.drain(HERE)
-    assert "drained and take no run: it starts when a machine takes runs again." in told(queue.waiting[0])
+    assert reason(first) == "Every machine is drained: it starts when one takes runs again."
     store.pause_queue()
-    assert "The queue is paused: it starts when the queue is resumed." in told(queue.waiting[0])
+    assert reason(first) == "The queue is paused: it starts when the queue is resumed."
 
 
 def test_what_a_run_would_keep_is_told(open_page: Open, store: Store, queue: Queue) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.config import RunConfig, kind_key
-from core.store import RunState, Store
+from core.store import Store
 from dashboard.shared import run_views
 from jobs.naming import confounds, differing
 from tests.pages.filled_store import TASKS, Filled
@@ -42,18 +42,15 @@ def test_a_budget_of_subwords_sets_runs_apart() -> None:
 # Runs
 
 
-def test_cards(filled: Filled) -> None:
+def test_progress(filled: Filled) -> None:
     store = Store.open()
-    (live,) = run_views.cards(store, most_waiting=3)
-    assert [live.id] == filled.live
-    assert live.eta == "12 s left"  # 340 steps at 0.035 s
-    assert len(live.dev_scores) == 3
-    store.finish(live.id, RunState.FAILED)
-    store.set_priority(filled.queued[1:], 1)
+    live, waiting = store.run(filled.live[0]), store.run(filled.queued[1])
+    # 340 steps at 0.035 s
+    assert run_views.progress_text(store, live) == "Step 260 of 600, epoch 4 of 8, 12 s left"
     store.pause_queue()
-    (waiting,) = run_views.cards(store, most_waiting=1)
-    assert waiting.id == filled.queued[1]
-    assert waiting.progress == "The queue is paused: it starts when the queue is resumed."
+    assert (
+        run_views.progress_text(store, waiting) == "The queue is paused: it starts when the queue is resumed."
+    )
 
 
 def test_tasks_keep_their_colour_as_runs_are_added(finished: Filled) -> None:

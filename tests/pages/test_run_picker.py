@@ -1,15 +1,12 @@
-"""Runs are chosen on every page alike: chips, and a field that finds them."""
+"""Runs are chosen on every page alike, as chips."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
-from dashboard.shared.run_views import find
-from jobs.run_filter import parse_filter
 from tests.pages.conftest import words
 from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
@@ -29,12 +26,6 @@ def _open(**query: str) -> AppTest:
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
-
-
-def _find(app: AppTest, text: str) -> AppTest:
-    app.session_state["x_finder"] = True
-    app.run()
-    return app.text_input(key="x_filter").set_value(text).run()
 
 
 def test_without_a_suitable_run_nothing_is_drawn(laboratory: Path) -> None:
@@ -70,35 +61,3 @@ def test_an_archived_run_is_offered_to_nobody_but_a_link_to_it_is_good(finished:
     Store.open().archive([run])
     assert run not in _open(run=str(finished.mrn[1])).multiselect[0].value
     assert words(_open(run=str(run))) == f"picked {[run]}"
-
-
-def test_a_filter_finds_configurations_with_all_their_seeds(finished: Filled) -> None:
-    app = _find(_open(), "lambda:0.1")
-    found = app.dataframe[0].value
-    assert list(found["Runs"]) == [3]
-    assert "0.1" in found["Configuration"][0]
-    assert "1 configuration" in words(app)
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("paradgm:mrn", "Did you mean paradigm?"),
-        ("paradigm:stl", "No run that this page can show matches."),
-    ],
-)
-def test_a_filter_that_finds_nothing_says_why(finished: Filled, text: str, sentence: str) -> None:
-    assert sentence in words(_find(_open(), text))
-
-
-def test_what_is_found_keeps_the_order_of_runs_and_says_how_many_there_are(finished: Filled) -> None:
-    runs = Store.open().runs()
-    everything, count = find(runs, lambda run: True, 100)
-    assert sorted(run_id for one in everything for run_id in one.run_ids) == sorted(run.id for run in runs)
-    first, of = find(runs, lambda run: True, 2)
-    assert [one.run_ids for one in first] == [one.run_ids for one in everything[:2]]
-    assert of == count == len(everything)
-    stl, _ = find(runs, parse_filter("paradigm:stl").matches, 100)
-    assert len(stl) == 1  # the STL runs of all tasks stand in one row
-    assert stl[0].seeds == 3
-    assert len(stl[0].run_ids) == 9

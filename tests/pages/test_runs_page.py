@@ -34,18 +34,16 @@ def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> N
     assert "8 configurations, 20 runs. Those shown all have corpus demo" in words(app)
     assert list(lines["Configuration"]).count("MTL") == 1
     mtl = lines[lines["Configuration"] == "MTL"].iloc[0]
-    assert (mtl["Seeds"], mtl["State"]) == ("3", ["✓ 3 succeeded"])
+    assert (mtl["Seed"], mtl["State"]) == ("3 seeds", ["✓ 3 succeeded"])
     assert " ± " in mtl["Dev"]
     press(app, "Show the seeds of all")
     assert len(table(app)) == 8 + 20
-    assert "└ seed 3" in table(app)["Configuration"].str.cat()
+    assert "└ MTL" in table(app)["Configuration"].str.cat()
     press(app, "Hide the seeds of all")
     assert len(table(app)) == 8
-
-
-def test_a_link_opens_configurations(open_page: Open, finished: Filled) -> None:
-    mtl = next(run for run in Store.open().runs() if run.config.paradigm == "mtl")
-    app = open_page("runs", open=mtl.configuration_id)
+    run = next(run for run in Store.open().runs() if run.config.paradigm == "mtl")
+    app.query_params["open"] = run.configuration_id  # as a link has it
+    app.run()
     assert len(table(app)) == 8 + 3
 
 
@@ -58,6 +56,13 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
     assert not app.exception
     assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
     assert not app.dataframe or "Configuration" not in app.dataframe[-1].value.columns
+    app.button(key="example_0").click().run()
+    assert app.text_input(key="filter").value == "paradigm:mrn lambda<0.1"
+    assert {name[:3] for name in table(app)["Configuration"]} == {"MRN"}
+    app.text_input(key="filter").set_value("state:failed").run()
+    assert "No run matches this filter." in words(app)
+    press(app, "Clear the filter")
+    assert len(table(app)) == 20
 
 
 def test_a_link_to_the_second_page(open_page: Open) -> None:
@@ -69,76 +74,46 @@ def test_a_link_to_the_second_page(open_page: Open) -> None:
     assert len(table(open_page("runs", table_page="99"))) == 3
 
 
-def test_nothing_found_leads_back(open_page: Open, finished: Filled) -> None:
-    app = open_page("runs", filter="state:failed")
-    assert "No run matches this filter." in words(app)
-    press(app, "Clear the filter")
-    assert len(table(app)) == 8
-
-
-def test_an_example_fills_in_the_filter(open_page: Open, finished: Filled) -> None:
-    app = open_page("runs")
-    app.button(key="example_0").click().run()
-    assert app.text_input(key="filter").value == "paradigm:mrn lambda<0.1"
-    assert "MTL" not in list(table(app)["Configuration"])
-
-
 def test_tags_and_the_archive(open_page: Open, finished: Filled) -> None:
+    store = Store.open()
     app = open_page("runs", run="1,2")
     tags = next(one for one in app.multiselect if one.label == "Tags of all 2 runs")
-    tags.set_value(["To Check"]).run()
+    tags.set_value(["x" * 51]).run()
+    assert any("longer than 50" in toast.value for toast in app.toast)
+    assert store.run(1).tags == ()
+    next(one for one in app.multiselect if one.label == "Tags of all 2 runs").set_value(["To Check"]).run()
     assert not app.exception
-    assert [run.tags for run in Store.open().runs([1, 2])] == [("to-check",)] * 2
-    one = open_page("runs", run="1")
-    press(one, "Archive")
-    assert [run.id for run in Store.open().runs(archived=True)] == [1]
-    assert "Archived" in words(one)
-    assert "7 configurations" not in words(one)
-    assert "19 runs" in words(one)
-    assert len(table(open_page("runs", filter="archived:yes", order="Each run"))) == 1
-    press(one, "Restore")
-    assert Store.open().runs(archived=True) == []
-
-
-def test_all_archived(open_page: Open, finished: Filled) -> None:
-    Store.open().archive([run.id for run in Store.open().runs()])
-    app = open_page("runs")
+    assert [run.tags for run in store.runs([1, 2])] == [("to-check",)] * 2
+    press(app, "Archive")
+    assert [run.id for run in store.runs(archived=True)] == [2, 1]
+    assert "18 runs" in words(app)
+    app.segmented_control(key="side").set_value("One run").run()
+    assert "Archived" in words(app)
+    app.text_input(key="filter").set_value("archived:yes").run()
+    assert "2 runs." in words(app)
+    press(app, "Restore")
+    assert store.runs(archived=True) == []
+    store.archive([run.id for run in store.runs()])
+    press(app, "Clear the filter")
     assert any("All runs are archived" in one.value for one in app.info)
 
 
-def test_a_tag_that_cannot_be_one_is_a_sentence(open_page: Open, finished: Filled) -> None:
-    app = open_page("runs", run="1")
-    next(one for one in app.multiselect if one.label == "Tags of the run").set_value(["x" * 51]).run()
-    assert not app.exception
-    assert any("longer than 50" in toast.value for toast in app.toast)
-    assert Store.open().run(1).tags == ()
-
-
-def test_several_chosen_runs_show_their_differences(open_page: Open, finished: Filled) -> None:
-    app = open_page("runs", run="1,2")
-    assert "These 2 runs are 2 configurations. They differ in λ; the seeds are the same." in words(app)
-    differing = next(
-        one.value for one in app.dataframe if "Field" in one.value.columns and "Run 1" in one.value
-    )
-    assert list(differing.iloc[0])[:3] == ["lambda", "0.01", "≠ 0.1"]
-    whole = open_page("runs", run="1,2", side="One run")
-    assert whole.subheader[-1].value.startswith("Run 1")
-    whole.selectbox(key="run_in_full").set_value(2).run()
-    assert whole.subheader[-1].value.startswith("Run 2")
-
-
-def test_the_eye_shows_a_run_in_full_beside_others(
+def test_several_chosen_runs_show_their_differences_or_one_in_full(
     open_page: Open, finished: Filled, doubled_values: list[str]
 ) -> None:
     app = open_page("runs", run="1,2")
-    assert app.segmented_control(key="side").value == "Differences"
+    assert "These 2 runs are 2 configurations. They differ in λ; the seeds are the same." in words(app)
+    differing = next(one.value for one in app.dataframe if "Run 1" in one.value.columns)
+    assert list(differing.loc["lambda"])[:2] == ["0.01", "≠ 0.1"]
     app.session_state[WANTED_SIDE] = "One run"  # as a click on the eye in its line does
     app.run()
     assert app.segmented_control(key="side").value == "One run"
     assert app.subheader[-1].value.startswith("Run 1")
-    app.run()
-    assert app.segmented_control(key="side").value == "One run"
+    app.selectbox(key="run_in_full").set_value(2).run()
+    assert app.subheader[-1].value.startswith("Run 2")
     assert not doubled_values
+    whole = open_page("runs", run="1,2", side="One run")
+    assert whole.subheader[-1].value.startswith("Run 1")
 
 
 def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> None:
@@ -174,17 +149,7 @@ def test_a_run_without_scores_has_no_report(open_page: Open) -> None:
     assert "ended before it had scores" in words(open_page("runs", run=str(run_id), run_part="By label"))
 
 
-def test_a_link_to_a_deleted_run(open_page: Open, finished: Filled) -> None:
-    Store.open().delete_runs([1, 2])
-    app = open_page("runs", run="1,2")
-    assert [one.value for one in app.warning] == ["Runs 1 and 2 were deleted."]
-    assert "Run 3" not in "".join(one.value for one in app.subheader)
-    for page in ("curves", "relations", "tag", "compare"):
-        app = open_page(page, run="1")
-        assert [one.value for one in app.warning] == ["Run 1 was deleted."]
-
-
-def test_deleting_says_what_goes(open_page: Open, finished: Filled) -> None:
+def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="1,2")
     assert "Delete 2 runs" not in [button.label for button in app.button]
     app.session_state["delete_runs"] = True
@@ -192,6 +157,13 @@ def test_deleting_says_what_goes(open_page: Open, finished: Filled) -> None:
     assert "Delete **2 runs** for good: 12 scores with predictions, 40 moments of relations" in words(app)
     press(app, "Delete 2 runs")
     assert Store.open().runs([1, 2]) == []
+    app.query_params["run"] = "1,2"
+    app.run()
+    assert [one.value for one in app.warning] == ["Runs 1 and 2 were deleted."]
+    assert not app.subheader
+    for page in ("curves", "relations", "tag", "compare"):
+        app = open_page(page, run="1")
+        assert [one.value for one in app.warning] == ["Run 1 was deleted."]
 
 
 def test_each_failure_has_its_advice(open_page: Open) -> None:

@@ -16,7 +16,7 @@ PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
 # What a page says of a run in that state, once the run is chosen.
 SAID = {
-    ("launch", "live"): "1 run trains and 2 wait before them",
+    ("launch", "live"): "1 training, 2 waiting before them",
     ("runs", "live"): "Step 260 of 600",
     ("runs", "queued"): "1 training, 2 waiting",
     ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
@@ -60,7 +60,8 @@ def test_nothing_yet_says_what_to_do(page: str, open_page: Open) -> None:
 def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled) -> None:
     (run_id, *_) = getattr(filled, state)
     app = open_page(page, run=str(run_id))
-    assert SAID[page, state] in words(app)
+    progress = "\n".join(str(one.proto.text) for one in app.get("progress"))
+    assert SAID[page, state] in f"{words(app)}\n{progress}"
     assert _sidebar(app) == ["1 run in training and 2 waiting"]
 
 

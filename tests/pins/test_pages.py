@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -30,17 +29,6 @@ FILLED: list[tuple[str, dict[str, str]]] = [
     ("Relations", {"run": "13"}),
     ("Tag", {"run": "15"}),
 ]
-
-
-def _scripts() -> dict[str, str]:
-    """The script of each page by the title that main.py gives it."""
-    calls = [node for node in ast.walk(ast.parse(MAIN.read_text("utf-8"))) if isinstance(node, ast.Call)]
-    found = {}
-    for call in calls:
-        titles = [word.value.value for word in call.keywords if word.arg == "title"]  # type: ignore[attr-defined]
-        if titles and isinstance(call.args[0], ast.Constant):
-            found[titles[0]] = str(call.args[0].value)
-    return found
 
 
 def _texts(block: Any) -> Iterator[str]:
@@ -76,7 +64,7 @@ def _page(page: str, query: dict[str, str], home: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("MRNLAB_HOME", str(home))
     app = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
     app.run()
-    app.switch_page(_scripts()[page])
+    app.switch_page(f"{page.lower()}/page.py")
     for name, value in query.items():
         app.query_params[name] = value
     app.run()

@@ -14,7 +14,8 @@ from core.errors import CorpusError
 from core.paths import checkpoint_dir
 from core.records import TOTAL, StepMetrics, TaskFacts
 from core.store import RunState, Store
-from dashboard.launch.views import plan_view
+from core.wording import duration
+from dashboard.launch.plan import planned_table
 from jobs.estimates import cost, disk
 from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
 
@@ -114,8 +115,8 @@ def test_the_first_run_of_a_worker_takes_longer_once(
     one = 10 + 0.1 * 40 * 5
     guess = cost(store, configs)
     assert guess.seconds == pytest.approx(guess.first + 4 * one)
-    rows = plan_view(configs, [None] * 4, {config: n for n, config in enumerate(configs)}, guess).rows
-    assert [row.seconds for row in rows] == pytest.approx([guess.first + one, one, one, one])
+    times = planned_table(configs, [None] * 4, guess)["Time"]
+    assert list(times) == [duration(guess.first + one), *[duration(one)] * 3]
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
     assert cost(store, configs).seconds == pytest.approx(guess.first + 2 * one)
 
