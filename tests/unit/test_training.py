@@ -1,4 +1,4 @@
-"""The training loop on a tiny encoder: what it tells, what it keeps, and that it repeats."""
+"""The training loop on a tiny encoder: what it sends, what it keeps, and what it relates."""
 
 from __future__ import annotations
 
@@ -12,18 +12,31 @@ import torch
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
+from core.corpora import prepare
 from core.corpora.types import Corpus
 from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
 from core.models import model_io as checkpoints
 from core.models.device import ALL_THREADS
 from core.models.encoders.transformer import Transformer
-from core.mrn.relations import MODES
-from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Snapshot, SplitResult, StepMetrics
+from core.mrn.relations import MODES, Relations, task_groups
+from core.records import (
+    TOTAL,
+    DevMetrics,
+    EpochMetrics,
+    Event,
+    Note,
+    RunFacts,
+    Snapshot,
+    SplitResult,
+    StepMetrics,
+    best_epoch,
+)
 from core.registry import PRIORS
 from core.tagging import load_tagger
 from core.training import trainer
-from core.training.setup import set_up
+from core.training.setup import set_up, snapshot_steps
+from core.training.step_log import StepLog
 from core.training.trainer import Outcome, train
 from tests.toys import config as _toy_config
 from tests.toys import corpus as _corpus
@@ -272,3 +285,108 @@ def test_a_window_longer_than_the_encoder_reads_is_refused(encoder: str, tmp_pat
 def test_a_task_without_training_words_is_refused(encoder: str) -> None:
     with pytest.raises(TrainingError, match="Task ner has no labelled training words"):
         set_up(_config(encoder), _corpus(_sentences(10, 1, ("pos",))))
+
+
+# The first corpus annotates parts of speech and entities, the second parts of speech only.
+CORPUS = "joined:demo+demo-pos-b?train=40&dev=10&test=10"
+TASKS = ("pos@demo", "ner", "pos@demo-pos-b")
+
+
+def trained(encoder: str, alignment: str, folder: Path) -> tuple[RunFacts, Relations]:
+    config = RunConfig.build(
+        corpus=CORPUS, tasks=TASKS, encoder=encoder, alignment=alignment, epochs=2, max_length=32,
+        update_every=2, device="cpu", precision="fp32",
+    )  # fmt: skip
+    events: list[Event] = []
+    train(config, prepare(config), sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
+    (facts,) = [event for event in events if isinstance(event, RunFacts)]
+    last = [event for event in events if isinstance(event, Snapshot)][-1]
+    return facts, last.relations
+
+
+def test_exact_relates_the_common_task_and_leaves_the_other_apart(encoder: str, tmp_path: Path) -> None:
+    facts, relations = trained(encoder, "exact", tmp_path)
+    assert facts.impossible == ()
+    assert facts.cooccurrence == ()
+    groups = task_groups({"tasks": [{"name": name} for name in TASKS], "meet": facts.meet})
+    assert groups == (("pos@demo", "pos@demo-pos-b"), ("ner",))
+    task = relations.correlation("task")
+    assert task[0, 1] == task[1, 2] == 0
+    assert abs(task[0, 2]) > 1e-3
+    ner = np.array(["ner" in owners for owners in facts.label_owners])
+    label = relations.correlation("label")
+    assert (label[ner][:, ~ner] == 0).all()
+    assert (np.abs(label[~ner][:, ~ner]) > 0).mean() > 0.5
+
+
+def test_a_mapping_relates_what_it_joins_and_says_what_it_left(encoder: str, tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text(
+        "task,label,general\npos@demo,NNP,name\nner,B-PER,name\nner,B-LOC,name\nner,B-NOWHERE,name\n"
+    )
+    facts, relations = trained(encoder, f"mapping:{file}", tmp_path)
+    assert (facts.alignment, facts.cooccurrence) == ("mapping", ())
+    assert facts.label_names[0] == "name"
+    assert facts.label_owners[0] == ("pos@demo", "ner")
+    assert any("B-NOWHERE (row 5)" in note for note in facts.notes)
+    assert any("keep general rows of their own" in note for note in facts.notes)
+    task = relations.correlation("task")
+    assert abs(task[0, 1]) > 1e-4
+    assert task[0, 2] == task[1, 2] == 0
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.1, 0.2, 0.3], 3),
+        ([0.3, 0.2, 0.1], 1),
+        ([0.2, 0.2, 0.2], 1),
+        ([math.nan, 0.1, math.nan], 2),
+        ([math.nan, math.nan], None),
+        ([], None),
+    ],
+)
+def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | None) -> None:
+    by_score = [DevMetrics(epoch, score, 0.0) for epoch, score in enumerate(scores, start=1)]
+    by_loss = [DevMetrics(epoch, 0.0, -score) for epoch, score in enumerate(scores, start=1)]
+    assert best_epoch(by_score, "score", 3) == expected
+    assert best_epoch(by_loss, "loss", 3) == expected
+    assert best_epoch(by_score, "last", 3) == (3 if len(scores) == 3 else None)
+
+
+def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
+    assert snapshot_steps(range(10, 101, 10), 5) == {20, 40, 60, 80, 100}
+    assert snapshot_steps((10, 20, 25), 50) == {10, 20, 25}
+    assert snapshot_steps((5,), 50) == {5}
+    assert max(snapshot_steps(range(10, 1001, 10), 7)) == 1000
+    assert len(snapshot_steps(range(10, 1001, 10), 7)) == 7
+
+
+def _log_step(log: StepLog, step: int) -> None:
+    losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
+    log.add(step, 0.1, 1e-3, (losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
+
+
+def test_step_log_leaves_out_tasks_without_words() -> None:
+    events: list[Event] = []
+    _log_step(StepLog(events.append, ["a", "b"]), 1)
+    (first,) = [event for event in events if isinstance(event, StepMetrics)]
+    assert ("b", "loss") not in first.values
+    assert first.values["a", "loss"] == 0.5
+
+
+def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
+    told: list[int] = []
+    moment = 0.0
+    log = StepLog(
+        lambda event: told.append(event.step) if isinstance(event, StepMetrics) else None,
+        ["a", "b"],
+        every=3,
+        clock=lambda: moment,
+    )
+    for step in range(1, 7):
+        _log_step(log, step)
+        assert told == list(range(1, {1: 2, 2: 2, 3: 2}.get(step, 5)))
+    moment = 1.0
+    _log_step(log, 7)
+    assert told == [1, 2, 3, 4, 5, 6, 7]
