@@ -123,8 +123,8 @@ def save(
 
     `weights`: the result of `own_weights` at an earlier step, to be written instead of the current ones.
     """
-    own = own_weights(model) if weights is None else weights
-    save_file({name: value.contiguous() for name, value in own.items()}, folder / "weights.safetensors")
+    state = own_weights(model) if weights is None else weights
+    save_file({name: value.contiguous() for name, value in state.items()}, folder / "weights.safetensors")
     if config.encoder_training == "full":
         inner = _inner(model)
         with whole_vocabulary(inner):

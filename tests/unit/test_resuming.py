@@ -42,7 +42,6 @@ class Record:
         self.results: dict[str, SplitResult] = {}
         self.notes: list[Note] = []
         self.saved: list[Saved] = []
-        self.written = 0
 
     def settle(self) -> None:
         for event in self.waiting:

@@ -75,22 +75,20 @@ def test_a_known_name_is_no_folder_of_the_current_directory(
     assert placed(run).encoder == "bert-base-cased+bilstm"
 
 
-def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match=r"has no config\.json"):
-        check_available(str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["bert-base-cased", "nobody/nothing", "nosuch"])
-def test_a_hub_name_without_a_hub_says_what_to_do(name: str) -> None:
-    with pytest.raises(EncoderError, match="Use minilm") as error:
-        check_available(name)
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("{folder}", r"has no config\.json"),
+        *((name, "Use minilm") for name in ("bert-base-cased", "nobody/nothing", "nosuch")),
+        *((name, "not a possible Hub id") for name in ("no such name", "a/b/c")),
+    ],
+)
+def test_an_encoder_that_cannot_be_had_is_refused_in_a_sentence(
+    name: str, sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EncoderError, match=sentence) as error:
+        check_available(name.format(folder=tmp_path))
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["no such name", "a/b/c"])
-def test_an_impossible_name_is_refused(name: str) -> None:
-    with pytest.raises(EncoderError, match="not a possible Hub id"):
-        check_available(name)
 
 
 def test_weights_that_are_not_the_official_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,16 +135,7 @@ def test_the_longest_input_of_what_is_not_here_is_unknown(tmp_path: Path) -> Non
         longest_input(str(tmp_path))
 
 
-_BLOCKED = (
-    "seqeval",
-    "sqlalchemy",
-    "streamlit",
-    "datasets",
-    "plotly",
-    "pandas",
-    "truecase",
-    "typer",
-)
+_BLOCKED = ("seqeval", "sqlalchemy", "streamlit", "datasets", "plotly", "pandas", "truecase", "typer")
 
 
 def test_training_imports_where_everything_but_torch_and_transformers_is_absent() -> None:

@@ -187,7 +187,9 @@ def align_mapping(counts: LabelCounts, reason: str, file: str) -> Alignment:
     """The general labels of the file. Raises ConfigError where it cannot be read or does not fit."""
     mapping = read_mapping(file)
     fitted = fit(mapping, counts.names, counts.labels)
-    heads = [(task, label) for task, own in zip(counts.names, counts.labels, strict=True) for label in own]
+    heads = [
+        (task, label) for task, labels in zip(counts.names, counts.labels, strict=True) for label in labels
+    ]
     row = {general: place for place, general in enumerate(fitted.owners)}
     column = {head: place for place, head in enumerate(heads)}
     matrix = np.zeros((len(counts.names), len(row), len(column)))
@@ -217,14 +219,14 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
         if row.label in known.get(row.task, ())
     }
     if not weights:
-        tasks = "; ".join(f"{task} has {first_of(own)}" for task, own in known.items())
+        tasks = "; ".join(f"{task} has {first_of(each)}" for task, each in known.items())
         raise ConfigError(
             "alignment",
             f"{mapping.name}: no row, from row {mapping.rows[0].row} on, names a task and a label of this "
             f"run; change the columns task and label ({tasks}).",
         )
     named = {(task, label) for task, label, _ in weights}
-    alone = [(task, label) for task, own in known.items() for label in own if (task, label) not in named]
+    alone = [(task, label) for task, each in known.items() for label in each if (task, label) not in named]
     weights |= {(task, label, f"{task}:{label}"): 1.0 for task, label in alone}
     pairs = {(task, general) for task, _, general in weights}
     owners = {general: tuple(task for task in names if (task, general) in pairs) for _, _, general in weights}
@@ -234,13 +236,13 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
             f"{mapping.name} also has rows of {first_of(list(others))}, not learned in this run; they are "
             "left out."
         )
-    for task, own in known.items():
-        rows = [row for row in mapping.rows if row.task == task and row.label not in own]
+    for task, task_labels in known.items():
+        rows = [row for row in mapping.rows if row.task == task and row.label not in task_labels]
         if rows:
             absent = first_of([f"{row.label} (row {row.row})" for row in rows])
             notes.append(
                 f"{mapping.name} has rows of {task} labels that these training sentences do not have: "
-                f"{absent}; they are left out. Labels of {task} there are {first_of(own)}."
+                f"{absent}; they are left out. Labels of {task} there are {first_of(task_labels)}."
             )
     if alone:
         kept_labels = first_of([f"{task}:{label}" for task, label in alone])
