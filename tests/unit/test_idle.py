@@ -77,6 +77,7 @@ def test_what_a_run_leaves_in_cycles_is_gone_when_the_next_begins() -> None:
         store.add_runs([config(seed=1), config(seed=2), config(seed=3)])
         assert worker(store, train=train).work(linger_s=0) == 3
     assert freed == [True, True, True]
+    release_memory()
     kept = gc.get_freeze_count()
     assert kept > 10_000
     release_memory()
