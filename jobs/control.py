@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,18 +233,6 @@ def stop_all(store: Store, ids: Collection[int]) -> list[Answer]:
     return [Answer(run_id, True, f"Run {run_id} {_STOPPED[state]}.") for run_id, state in asked]
 
 
-def stop_launch(store: Store, name: str) -> list[Answer]:
-    """Stops every run of a launch that trains or waits."""
-    with store.transaction():  # none of it is claimed or queued again meanwhile
-        return stop_all(store, store.launched(name, _STOPPABLE))
-
-
-def resume_launch(store: Store, name: str, engine: Engine | None = None) -> list[Answer]:
-    """Resumes every run of a launch that was lost or stopped."""
-    with store.transaction():  # a thousand runs are one change, not a thousand
-        return resume(store, store.launched(name, RESTARTABLE - {RunState.FAILED}), engine)
-
-
 def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer]:
     """Gives these runs a priority: higher ones start first."""
 
@@ -258,14 +245,3 @@ def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer
         store.set_priority(ids, priority)
         known = {run.id for run in store.runs(ids, with_facts=False)}
     return _each(ids, act)
-
-
-def move(store: Store, ids: Iterable[int], by: int) -> list[Answer]:
-    """Raises (or lowers) the priority of those of the runs that wait."""
-    least, most = PRIORITIES
-    levels: dict[int, list[int]] = defaultdict(list)
-    for run in store.runs(list(ids), with_facts=False):
-        if run.state is RunState.QUEUED:
-            levels[min(most, max(least, run.priority + by))].append(run.id)
-    with store.transaction():
-        return [answer for level, some in levels.items() for answer in prioritise(store, some, level)]

@@ -229,26 +229,6 @@ def _read_json(file: Path, name: str) -> dict[str, Any]:
     return values
 
 
-def tokenizer_file(encoder: str) -> Path:
-    """The `tokenizer.json` of this encoder, where its files are on this machine; nothing is downloaded.
-
-    Raises EncoderError, with what to do, where it is missing.
-    """
-    source, name = locate(encoder), base_name(encoder)
-    try:
-        file = _file(source, "tokenizer.json")
-    except ValueError:
-        raise EncoderError(f"'{name}' is neither a folder here nor a possible Hub id.") from None
-    if file is None and os.path.isdir(source):
-        raise EncoderError(f"The folder {source} has no tokenizer.json. Save it there with save_pretrained.")
-    if file is None:
-        raise EncoderError(
-            f"The tokenizer of {name} is not on this machine yet. The first run downloads it, as does this "
-            f"command: hf download {source} tokenizer.json tokenizer_config.json"
-        )
-    return file
-
-
 def check_max_length(config: RunConfig) -> None:
     """Raise ConfigError where a run wants longer windows than its encoder reads."""
     limit = longest_input(config.encoder)

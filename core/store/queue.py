@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, update
 
 from core.paths import log_path
 from core.store.database import Database
-from core.store.records import ACTIVE, LaunchCounts, Machine, Owner, Run, RunState
+from core.store.records import Machine, Owner, Run, RunState
 from core.store.runs import datetime_of, run_of
 from core.store.schema import runs, settings
 
@@ -188,24 +188,6 @@ class Queue(Database):
                 Machine(host, count, datetime_of(since), datetime_of(heard))
                 for host, count, since, heard in connection.execute(statement)
             ]
-
-    def launches(self) -> list[LaunchCounts]:
-        """Launches whose runs train or wait, or were lost: newest first, without archived runs."""
-        shown = runs.c.archived_at.is_(None)
-        going_on = [state.value for state in (*ACTIVE, RunState.LOST)]
-        named = select(runs.c.sweep).where(runs.c.state.in_(going_on), runs.c.sweep.is_not(None), shown)
-        columns = (func.count(), func.max(runs.c.id), func.max(case((_IS_QUEUED, runs.c.priority))))
-        statement = select(runs.c.sweep, runs.c.state, *columns).where(runs.c.sweep.in_(named), shown)
-        launches: dict[str, LaunchCounts] = {}
-        with self.transaction(write=False) as connection:
-            for name, state, count, last, priority in connection.execute(
-                statement.group_by(runs.c.sweep, runs.c.state)
-            ):
-                known = launches.get(name) or LaunchCounts(name, 0, dict.fromkeys(RunState, 0), 0)
-                counts = {**known.counts, RunState(state): count}
-                newest = max(last, known.newest)
-                launches[name] = LaunchCounts(name, newest, counts, priority or known.priority)
-        return sorted(launches.values(), key=lambda launch: -launch.newest)
 
     def launched(self, name: str, states: Collection[RunState]) -> list[int]:
         """The ids of the runs in these states that were launched together under that name, in order."""

@@ -216,15 +216,3 @@ class Machine:
     training: int
     since: datetime
     heard: datetime
-
-
-@dataclass(frozen=True)
-class LaunchCounts:
-    """The runs that were launched together under this name, how many in each state, and the highest priority
-    of those that wait.
-    """
-
-    name: str
-    newest: int
-    counts: Mapping[RunState, int]
-    priority: int

@@ -199,28 +199,13 @@ def test_machines_that_train(store: Store, clock: Clock) -> None:
     assert [one.training for one in store.machines()] == [1, 1]
 
 
-def test_launches_under_way(store: Store) -> None:
-    old = store.add_runs([config(seed=seed) for seed in range(3)], "old")
-    new = store.add_runs([config(seed=seed) for seed in range(4)], "new", priority=2)
-    store.add_runs([config()])
+def test_runs_of_a_launch_by_state(store: Store) -> None:
+    store.add_runs([config()], "old")
+    new = store.add_runs([config(seed=seed) for seed in range(3)], "new")
     for run in new[:2]:
         assert store.claim(OWNER, due_in=15, run_id=run)
     store.mark_lost(new[0], "It went away.")
-    first, second = store.launches()
-    assert (first.name, first.newest, first.priority) == ("new", new[-1], 2)
-    counted = {state: count for state, count in first.counts.items() if count}
-    assert counted == {RunState.QUEUED: 2, RunState.RUNNING: 1, RunState.LOST: 1}
-    assert (second.name, second.counts[RunState.QUEUED], second.priority) == ("old", 3, 0)
     assert store.launched("new", {RunState.LOST, RunState.RUNNING}) == new[:2]
-    for run in old:
-        store.request_stop(run)
-    assert [one.name for one in store.launches()] == ["new"]
-    for run in new[1:]:
-        store.request_stop(run)
-    store.finish(new[1], RunState.CANCELLED)
-    assert [one.name for one in store.launches()] == ["new"]  # one of its runs is lost, and to be resumed
-    store.archive(new)
-    assert store.launches() == []
 
 
 def test_what_goes_before_a_run(store: Store) -> None:
