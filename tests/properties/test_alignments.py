@@ -118,7 +118,7 @@ def _share(case: Case, task: str, label: str, other: str, row: str) -> float:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(case=cases())
 def test_an_alignment_is_its_definition(name: str, file: Path, case: Case) -> None:
     alignment = aligned(name, case, file)
@@ -150,7 +150,7 @@ def test_an_alignment_is_linear_and_its_adjoint_is_the_transpose(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_relations_arise_within_groups_of_tasks_and_only_there(
     name: str, file: Path, case: Case, seed: int
@@ -181,7 +181,7 @@ def _groups(alignment: Alignment) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(case=cases(), data=st.data())
 def test_the_order_of_tasks_does_not_matter(name: str, file: Path, case: Case, data: st.DataObject) -> None:
     order = tuple(data.draw(st.permutations(list(case.tasks))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import (
@@ -29,6 +29,7 @@ def columns(pairs: list[list[tuple[str, str]]]) -> tuple[list[list[str]], list[l
     return [[gold for gold, _ in row] for row in pairs], [[guess for _, guess in row] for row in pairs]
 
 
+@settings(max_examples=40)
 @given(rows)
 def test_words(pairs: list[list[tuple[str, str]]]) -> None:
     gold, predicted = columns(pairs)
@@ -40,6 +41,7 @@ def test_words(pairs: list[list[tuple[str, str]]]) -> None:
     assert found.counts.sum() == len(flat)
 
 
+@settings(max_examples=40)
 @given(rows)
 def test_spans(pairs: list[list[tuple[str, str]]]) -> None:
     gold, predicted = columns(pairs)
@@ -63,6 +65,7 @@ def test_each_way_to_be_wrong_has_its_place() -> None:
     assert found.counts.tolist() == [[0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]]
 
 
+@settings(max_examples=40)
 @given(rows, rows)
 def test_sums_keep_every_count(one: list[list[tuple[str, str]]], other: list[list[tuple[str, str]]]) -> None:
     for scheme in ("plain", "iob2"):

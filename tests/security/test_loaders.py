@@ -8,7 +8,7 @@ import io
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -71,85 +71,67 @@ def _changed(file: Path, **values: object) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-def _only_a_pickle(folder: Path, evil: bytes, _code: str) -> None:
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(evil)
-
-
-def _a_torch_file(folder: Path, evil: bytes, _code: str) -> None:
-    (folder / "model.safetensors").unlink()
-    torch.save({"weights": pickle.loads(pickle.dumps([1]))}, folder / "pytorch_model.bin")
-    with (folder / "pytorch_model.bin").open("ab") as file:
-        file.write(evil)
-
-
-def _safetensors_that_are_none(folder: Path, evil: bytes, _code: str) -> None:
-    (folder / "model.safetensors").write_bytes(evil)
-
-
-def _an_index_of_pickles(folder: Path, evil: bytes, _code: str) -> None:
-    (folder / "model.safetensors").rename(folder / "other.safetensors")
-    (folder / "shard.bin").write_bytes(evil)
-    weights = {"embeddings.word_embeddings.weight": "shard.bin"}
-    index = {"metadata": {"total_size": 1}, "weight_map": weights}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-def _an_index_that_leads_out(folder: Path, evil: bytes, _code: str) -> None:
-    _an_index_of_pickles(folder, evil, _code)
-    file = folder / "model.safetensors.index.json"
-    file.write_text(file.read_text().replace("shard.bin", "../other/model.safetensors"))
-
-
-def _code_of_its_own(folder: Path, _evil: bytes, code: str) -> None:
-    classes = {"AutoConfig": "configuration_evil.Evil", "AutoModel": "modeling_evil.Evil"}
-    _changed(folder / "config.json", model_type="evil", auto_map=classes)
-    for name in ("configuration_evil", "modeling_evil"):
-        (folder / f"{name}.py").write_text(code)
-
-
-def _kernels_of_others(folder: Path, _evil: bytes, _code: str) -> None:
-    _changed(folder / "config.json", _attn_implementation="kernels-community/evil")
-
-
-def _quantised(folder: Path, _evil: bytes, _code: str) -> None:
-    _changed(folder / "config.json", quantization_config={"quant_method": "bitsandbytes"})
-
-
-def _a_pickled_description(folder: Path, evil: bytes, _code: str) -> None:
-    (folder / "config.json").write_bytes(evil)
+def _spoil(kind: str, folder: Path, evil: bytes, code: str) -> None:
+    """Make an encoder of that kind out of a harmless one."""
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    match kind:
+        case "only a pickle":
+            weights.unlink()
+            (folder / "pytorch_model.bin").write_bytes(evil)
+        case "a torch file":
+            weights.unlink()
+            torch.save({"weights": [1]}, folder / "pytorch_model.bin")
+            with (folder / "pytorch_model.bin").open("ab") as file:
+                file.write(evil)
+        case "safetensors that are none":
+            weights.write_bytes(evil)
+        case "an index of pickles" | "an index that leads out":
+            shard = "shard.bin" if kind == "an index of pickles" else "../other/model.safetensors"
+            weights.rename(folder / "other.safetensors")
+            (folder / "shard.bin").write_bytes(evil)
+            index = {
+                "metadata": {"total_size": 1},
+                "weight_map": {"embeddings.word_embeddings.weight": shard},
+            }
+            (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+        case "code of its own":
+            classes = {"AutoConfig": "configuration_evil.Evil", "AutoModel": "modeling_evil.Evil"}
+            _changed(config, model_type="evil", auto_map=classes)
+            for name in ("configuration_evil", "modeling_evil"):
+                (folder / f"{name}.py").write_text(code)
+        case "kernels of others":
+            _changed(config, _attn_implementation="kernels-community/evil")
+        case "quantised":
+            _changed(config, quantization_config={"quant_method": "bitsandbytes"})
+        case _:
+            config.write_bytes(evil)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "sentence"),
+    ("kind", "sentence"),
     [
-        (_only_a_pickle, "has its weights in a pickle"),
-        (_a_torch_file, "has its weights in a pickle"),
-        (_safetensors_that_are_none, "cannot be loaded"),
-        (_an_index_of_pickles, "only safetensors beside it are read"),
-        (_an_index_that_leads_out, "only safetensors beside it are read"),
-        (_code_of_its_own, "comes with Python code of its own"),
-        (_kernels_of_others, "code from elsewhere"),
-        (_quantised, "is quantised"),
-        (_a_pickled_description, "cannot be read"),
+        ("only a pickle", "has its weights in a pickle"),
+        ("a torch file", "has its weights in a pickle"),
+        ("safetensors that are none", "cannot be loaded"),
+        ("an index of pickles", "only safetensors beside it are read"),
+        ("an index that leads out", "only safetensors beside it are read"),
+        ("code of its own", "comes with Python code of its own"),
+        ("kernels of others", "code from elsewhere"),
+        ("quantised", "is quantised"),
+        ("a pickled description", "cannot be read"),
     ],
 )
 def test_a_hostile_encoder_is_refused_in_a_sentence(
-    spoil: Callable[[Path, bytes, str], None], sentence: str, encoder: Path, evil: bytes, code: str
+    kind: str, sentence: str, encoder: Path, evil: bytes, code: str
 ) -> None:
-    spoil(encoder, evil, code)
+    _spoil(kind, encoder, evil, code)
     with pytest.raises(EncoderError, match=sentence):
         load_transformer(str(encoder), half=False)
 
 
 def test_what_lies_beside_an_encoder_is_not_opened(encoder: Path, evil: bytes, code: str) -> None:
-    for name in (
-        "pytorch_model.bin",
-        "optimizer.pt",
-        "training_args.bin",
-        "adapter_model.bin",
-        "rng_state.pth",
-    ):
+    pickles = ("pytorch_model", "optimizer", "training_args", "adapter_model", "rng_state")
+    for name in (f"{stem}{ending}" for stem in pickles for ending in (".bin", ".pt", ".pth")):
         (encoder / name).write_bytes(evil)
     (encoder / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "x"}')
     _changed(encoder / "config.json", auto_map={"AutoModel": "modeling_evil.Evil"})

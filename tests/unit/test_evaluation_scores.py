@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.evaluation.scores import averages, score_task
@@ -117,6 +117,7 @@ def compare(own: Mapping[str, Mapping[str, float]], theirs: Mapping[str, Any]) -
         ), name
 
 
+@settings(max_examples=40)
 @given(both(SPANS))
 def test_spans_are_reported_as_by_seqeval(sentences: list[list[tuple[str, str]]]) -> None:
     from seqeval.metrics import classification_report
@@ -135,6 +136,7 @@ def test_spans_are_reported_as_by_seqeval(sentences: list[list[tuple[str, str]]]
     compare(own, expected)
 
 
+@settings(max_examples=40)
 @given(both(TAGS))
 def test_plain_labels_are_reported_as_by_scikit_learn(sentences: list[list[tuple[str, str]]]) -> None:
     from sklearn.metrics import classification_report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -42,56 +43,49 @@ class Given(Gauge):
         return self.peak
 
 
-def _message(gauge: Given | None, batch_size: int, *, trained_mb: int = 0, stepped: bool = True) -> str:
+def _message(
+    gauge: Given | None, batch_size: int, *, trained_mb: int = 0, stepped: bool = True, budget: bool = False
+) -> str:
     """What is said of a step that finds no memory, 1 GB being asked for at the end."""
     weight = torch.nn.Parameter(torch.zeros(trained_mb * 2**18, device="meta"))
     optimiser = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
     if stepped:
         optimiser.state[weight]["step"] = 1
-    with pytest.raises(OutOfMemory) as raised, StepMemory(batch_size, optimiser, gauge).step():
+    with pytest.raises(OutOfMemory) as raised, StepMemory(batch_size, optimiser, gauge, budget=budget).step():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has ...")
     return str(raised.value)
 
 
+_SIXTEEN = Given(16 * GB, 2 * GB, 16 * GB)
+_LARGER = Given(16 * GB, 2 * GB, 41 * GB)
+
+
 @pytest.mark.parametrize(
-    ("gauge", "batch_size", "message"),
+    ("gauge", "batch_size", "more", "message"),
     [
         # 15 GB for 64 sentences, and 14.4 - 2 = 12.4 GB to have: 52.9 of them.
-        (Given(16 * GB, 2 * GB, 16 * GB), 64, "The GPU's 16 GB were not enough for batches of 64 sentences: "
-         "about 52 would fit. Clone it with batch_size 48."),
+        (_SIXTEEN, 64, {}, "The GPU's 16 GB were not enough for batches of 64 sentences: about 52 would fit. "
+         "Clone it with batch_size 48."),
         # 40 GB would be needed beside 2: (14.4 - 2) / 40 of 64 are 19.8.
-        (Given(16 * GB, 2 * GB, 41 * GB), 64, "about 19 would fit. Clone it with batch_size 16."),
-        (Given(16 * GB, 2 * GB, 7 * GB, others=8 * GB), 32,
+        (_LARGER, 64, {}, "about 19 would fit. Clone it with batch_size 16."),
+        (Given(16 * GB, 2 * GB, 7 * GB, others=8 * GB), 32, {},
          "The GPU's 16 GB, of which other programs hold 8 GB, were not enough for batches of 32 sentences: "
          "about 27 would fit. Clone it with batch_size 24."),
-        (Given(16 * GB, 15 * GB, 15 * GB), 8, "enough for batches of 8 sentences, nor for single ones."),
-        (Given(16 * GB, 2 * GB, 16 * GB), 1, "for single sentences. Clone it with a smaller max_length."),
-        (None, 32, "The memory was not enough for batches of 32 sentences. Clone it with batch_size 16."),
+        (Given(16 * GB, 15 * GB, 15 * GB), 8, {}, "for batches of 8 sentences, nor for single ones."),
+        (_SIXTEEN, 1, {}, "for single sentences. Clone it with a smaller max_length."),
+        (None, 32, {}, "The memory was not enough for batches of 32 sentences. Clone it with batch_size 16."),
+        (None, 512, {"budget": True}, "of 512 subwords. Clone it with batch_tokens 256"),
+        # 1 GB of weights: its gradients at each step, Adam's two moments from the first on.
+        (_LARGER, 64, {"trained_mb": 1024}, "about 18 would fit"),
+        (_LARGER, 64, {"trained_mb": 1024, "stepped": False}, "about 15 would fit"),
+        # A first step that was cut short has not shown all that it needs.
+        (_SIXTEEN, 64, {"stepped": False}, "about 32 would fit"),
     ],
 )  # fmt: skip
-def test_the_message_has_the_figures(gauge: Given | None, batch_size: int, message: str) -> None:
-    assert message in _message(gauge, batch_size)
-
-
-def test_a_budget_is_named_as_one() -> None:
-    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
-    watched = StepMemory(512, optimiser, None, budget=True)
-    with (
-        pytest.raises(OutOfMemory, match=r"of 512 subwords\. Clone it with batch_tokens 256"),
-        watched.step(),
-    ):
-        raise torch.OutOfMemoryError("CUDA out of memory.")
-
-
-def test_gradients_and_averages_need_their_room_too() -> None:
-    """1 GB of weights: its gradients at each step, Adam's two averages from the first on."""
-    gauge = Given(16 * GB, 2 * GB, 41 * GB)
-    assert "about 18 would fit" in _message(gauge, 64, trained_mb=1024)
-    assert "about 15 would fit" in _message(gauge, 64, trained_mb=1024, stepped=False)
-
-
-def test_a_first_step_has_not_shown_all_it_needs() -> None:
-    assert "about 32 would fit" in _message(Given(16 * GB, 2 * GB, 16 * GB), 64, stepped=False)
+def test_the_message_has_the_figures(
+    gauge: Given | None, batch_size: int, more: dict[str, Any], message: str
+) -> None:
+    assert message in _message(gauge, batch_size, **more)
 
 
 @given(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.config import RunConfig
@@ -49,6 +49,7 @@ def sentences(draw: st.DrawFn) -> list[Sentence]:
     return made
 
 
+@settings(max_examples=50)
 @given(sentences(), st.randoms(use_true_random=False), st.sampled_from(["accuracy", "seqeval_f1"]))
 def test_scores_are_those_of_the_labels(given: list[Sentence], chance: Random, plain: str) -> None:
     words = [chance.randrange(3) for one in given for _ in one.tokens]
