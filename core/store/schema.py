@@ -7,6 +7,7 @@ Metrics are long and narrow, one row per (run, key, step), with the key's three 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import (
     CheckConstraint,
@@ -47,6 +48,10 @@ def _one_of(column: str, values: Iterable[object], name: str) -> CheckConstraint
     return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values)})", name=name)
 
 
+def _columns(type_: Any, *names: str, nullable: bool = True) -> list[Column[Any]]:
+    return [Column(name, type_, nullable=nullable) for name in names]
+
+
 def _run_id(*, primary_key: bool) -> Column[int]:
     return Column(
         "run_id",
@@ -70,25 +75,18 @@ runs = Table(
     # Counts the changes of this row, so that readers fetch only rows they have not seen.
     Column("revision", Integer, nullable=False, server_default="1"),
     Column("created_at", Double, nullable=False),
-    Column("started_at", Double),
-    Column("finished_at", Double),
+    *_columns(Double, "started_at", "finished_at", "heartbeat_at", "heartbeat_due", "stop_requested_at"),
     Column("owner_host", String(255)),
     Column("owner_pid", Integer),
     Column("owner_started", Double),
     Column("owner_boot", String(64)),
-    Column("heartbeat_at", Double),
-    Column("heartbeat_due", Double),
-    Column("stop_requested_at", Double),
     Column("step", Integer, nullable=False, server_default="0"),
     Column("total_steps", Integer),
     Column("epoch", Double, nullable=False, server_default="0"),
     Column("progress_at", Double),
     Column("best_epoch", Integer),
-    Column("checkpoint", Text),
-    Column("log", Text),
     Column("error_type", String(200)),
-    Column("error_message", Text),
-    Column("error_traceback", Text),
+    *_columns(Text, "checkpoint", "log", "error_message", "error_traceback"),
     Column("error_exit_code", Integer),
     # What researchers add: archived or not, a note, and tags (a JSON list, sorted).
     Column("archived_at", Double),
@@ -138,8 +136,7 @@ metrics = Table(
     _run_id(primary_key=True),
     Column("key_id", Integer, ForeignKey("metric_keys.id"), primary_key=True, autoincrement=False),
     Column("step", Integer, primary_key=True, autoincrement=False),
-    Column("epoch", Double, nullable=False),
-    Column("seconds", Double, nullable=False),
+    *_columns(Double, "epoch", "seconds", nullable=False),
     Column("value", Double),
     Column("kind", SmallInteger, nullable=False),
     _one_of("kind", range(4), "kind"),
@@ -155,13 +152,8 @@ scores = Table(
     Column("task", String(200), primary_key=True),
     Column("epoch", Integer, nullable=False),
     Column("score_name", String(40), nullable=False),
-    Column("score", Double, nullable=False),
-    Column("accuracy", Double, nullable=False),
-    Column("precision", Double),
-    Column("recall", Double),
-    Column("f1_conll", Double),
-    Column("f1_strict", Double),
-    Column("seqeval_f1", Double),
+    *_columns(Double, "score", "accuracy", nullable=False),
+    *_columns(Double, "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1"),
     Column("tokens", Integer, nullable=False),
     Column("report", Text, nullable=False),
     _one_of("split", ("train", "dev", "test"), "split"),
@@ -173,8 +165,7 @@ predictions = Table(
     _run_id(primary_key=True),
     Column("split", String(10), primary_key=True),
     Column("task", String(200), primary_key=True),
-    Column("gold", LargeBinary, nullable=False),
-    Column("predicted", LargeBinary, nullable=False),
+    *_columns(LargeBinary, "gold", "predicted", nullable=False),
     _one_of("split", ("train", "dev", "test"), "split"),
 )
 
@@ -183,17 +174,10 @@ snapshots = Table(
     metadata,
     _run_id(primary_key=True),
     Column("step", Integer, primary_key=True, autoincrement=False),
-    Column("epoch", Double, nullable=False),
-    Column("tasks", Integer, nullable=False),
-    Column("labels", Integer, nullable=False),
-    Column("features", Integer, nullable=False),
-    Column("rank", Integer, nullable=False),
-    Column("task", LargeBinary, nullable=False),
-    Column("label", LargeBinary, nullable=False),
-    Column("factor", LargeBinary, nullable=False),
+    *_columns(Integer, "tasks", "labels", "features", "rank", nullable=False),
+    *_columns(LargeBinary, "task", "label", "factor", nullable=False),
     Column("factor_type", String(3), nullable=False),
-    Column("factor_scale", Double, nullable=False),
-    Column("feature_diagonal", Double, nullable=False),
+    *_columns(Double, "epoch", "factor_scale", "feature_diagonal", nullable=False),
     _one_of("factor_type", FACTOR_TYPES, "factor_type"),
 )
 

@@ -17,6 +17,7 @@ from core.records import Note
 from core.store import MetricKey, RunState, Store, engine
 from tests.making import OWNER, claimed, config, snapshot, step_metrics
 from tests.postgres import PASSWORD, PostgresServer
+from tests.small_disk import fill, small_disk
 
 LOSS = MetricKey("", "train", "loss")
 _FASTER = 40  # a minute of patience in 1.5 s, where the fault is to outlast it
@@ -40,38 +41,18 @@ def steps(store: Store, run_id: int) -> list[int]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of one megabyte."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"no small disk can be made here: {done.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "small", 1) as folder:
+        yield folder
 
 
-def fill(disk: Path) -> Path:
-    """A file that leaves not a byte of the disk free."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        for size in (4096, 1):
-            try:
-                while True:
-                    file.write(b"x" * size)
-            except OSError:
-                continue
-    return ballast
-
-
-def test_a_full_disk_that_is_tidied_in_time_costs_nothing(small_disk: Path) -> None:
-    store = Store.open(f"sqlite:///{small_disk / 'runs.db'}")
+def test_a_full_disk_that_is_tidied_in_time_costs_nothing(disk: Path) -> None:
+    store = Store.open(f"sqlite:///{disk / 'runs.db'}")
     run_id = claimed(store)
     with hurried(store, run_id, StopSignal()) as sink:
         sink(step_metrics(1))
         sink.settle()
-        ballast = fill(small_disk)
+        ballast = fill(disk)
         for step in range(2, 400):
             sink(step_metrics(step))
         sink(snapshot(399))
@@ -83,8 +64,8 @@ def test_a_full_disk_that_is_tidied_in_time_costs_nothing(small_disk: Path) -> N
     store.close()
 
 
-def test_a_disk_that_stays_full_fails_the_run_loudly(small_disk: Path) -> None:
-    store = Store.open(f"sqlite:///{small_disk / 'runs.db'}")
+def test_a_disk_that_stays_full_fails_the_run_loudly(disk: Path) -> None:
+    store = Store.open(f"sqlite:///{disk / 'runs.db'}")
     run_id, stop = claimed(store), StopSignal()
 
     def train() -> None:
@@ -92,7 +73,7 @@ def test_a_disk_that_stays_full_fails_the_run_loudly(small_disk: Path) -> None:
             for step in range(1, 11):
                 sink(step_metrics(step))
             sink.settle()
-            fill(small_disk)
+            fill(disk)
             for step in range(11, 100_000):
                 sink(step_metrics(step))
                 time.sleep(0.001)
@@ -101,7 +82,7 @@ def test_a_disk_that_stays_full_fails_the_run_loudly(small_disk: Path) -> None:
         train()
     assert stop.reason is StopReason.UNRECORDED
     assert steps(store, run_id)[:10] == list(range(1, 11)), "what was acknowledged is there"
-    (small_disk / "ballast").unlink()
+    (disk / "ballast").unlink()
     assert store.health().problems == ()
     store.finish(run_id, RunState.FAILED, owner=OWNER)
     store.requeue(run_id, resume=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,47 +13,30 @@ from core.checkpoints.sealed import seal, verified
 from core.errors import TrainingError
 from core.records import Event, Saved
 from tests.making import Clock
+from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert
 from tests.toys import corpus
 from tests.unit.test_resuming import Laboratory, assert_same, toy
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 4 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", 4) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
-def fill(disk: Path, leave: int) -> Path:
-    """A file that leaves so many bytes free."""
-    ballast = disk / "ballast"
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    ballast.write_bytes(b"x" * (free - leave))
-    return ballast
-
-
-def test_a_state_that_does_not_fit_leaves_nothing(small_disk: Path) -> None:
+def test_a_state_that_does_not_fit_leaves_nothing(disk: Path) -> None:
     """Where it is known before, and where the disk fills up while it is written."""
-    kept = Checkpoint(small_disk / "7")
+    kept = Checkpoint(disk / "7")
     kept.resume("run", print)
     for needs in (5_000_000, 1000):
         with pytest.raises(NoRoom, match=r"no space left .* needs .* MB in .*, where .* MB are free"):
             kept.save_state(1, needs, lambda folder: (folder / "numbers").write_bytes(b"1" * 5_000_000))
-        assert [path for path in small_disk.rglob("*") if path.is_file() or ".new-" in path.name] == []
+        assert [path for path in disk.rglob("*") if path.is_file() or ".new-" in path.name] == []
     assert kept.save_state(1, 1000, lambda folder: (folder / "numbers").write_bytes(b"1" * 1000)) == 1000
 
 
-def test_a_disk_that_fills_up_and_is_tidied(small_disk: Path, tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_and_is_tidied(disk: Path, tmp_path: Path) -> None:
     """States are left out and told once, the training goes on; with room again they are saved again."""
     config = toy(str(tiny_bert(tmp_path / "encoder")))
     whole = Laboratory(config, tmp_path / "whole", corpus())
@@ -67,9 +48,9 @@ def test_a_disk_that_fills_up_and_is_tidied(small_disk: Path, tmp_path: Path) ->
         if isinstance(event, Saved):
             states.append(event.step)
             if event.step == 2:
-                ballast.append(fill(small_disk, 1000))
+                ballast.append(fill(disk, 1000))
 
-    full = Laboratory(config, small_disk / "7", corpus())
+    full = Laboratory(config, disk / "7", corpus())
     with pytest.raises(NoRoom, match="The model of epoch 1, the best so far, could not be saved"):
         full.attempt(tell)
     full.record.settle()
@@ -83,14 +64,14 @@ def test_a_disk_that_fills_up_and_is_tidied(small_disk: Path, tmp_path: Path) ->
     assert_same(full, whole)
 
 
-def test_a_full_disk_of_safetensors(small_disk: Path) -> None:
+def test_a_full_disk_of_safetensors(disk: Path) -> None:
     """It says so in words of its own, not as an OSError."""
     import torch
     from safetensors.torch import save_file
 
     with pytest.raises(NoRoom):
-        seal(small_disk / "big", {}, 0, lambda to: save_file({"x": torch.zeros(2_000_000)}, to / "x"))
-    assert list(small_disk.iterdir()) == []
+        seal(disk / "big", {}, 0, lambda to: save_file({"x": torch.zeros(2_000_000)}, to / "x"))
+    assert list(disk.iterdir()) == []
 
 
 def test_other_errors_of_the_disk_are_not_taken_for_a_full_one(tmp_path: Path) -> None:

@@ -294,45 +294,37 @@ def _edited(name: str, change: Callable[[dict[str, Any]], object]) -> Spoil:
     return spoil
 
 
-def _run(**values: Any) -> Spoil:
-    return _edited("run.json", lambda run: run.update(values))
+def _set(path: str, value: Any) -> Spoil:
+    """Sets a value of run.json: `facts.tasks.0.name`, say."""
+
+    def change(run: Any) -> None:
+        *parts, last = path.split(".")
+        for part in parts:
+            run = run[int(part) if part.isdigit() else part]
+        run[last] = value
+
+    return _edited("run.json", change)
 
 
-def _fact(**values: Any) -> Spoil:
-    return _edited("run.json", lambda run: run["facts"].update(values))
-
-
-def _task_fact(**values: Any) -> Spoil:
-    return _edited("run.json", lambda run: run["facts"]["tasks"][0].update(values))
-
-
-def _event(**values: Any) -> Spoil:
-    return _edited("run.json", lambda run: run["history"][0].update(values))
-
-
-def _table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Spoil:
+def _table(name: str, change: Callable[[pa.Table], pa.Table]) -> Spoil:
     def spoil(folder: Path) -> None:
-        frame = change(pd.read_parquet(folder / name))
-        table = pa.Table.from_pandas(frame, schema=pq.read_schema(folder / name), preserve_index=False)
-        pq.write_table(table.replace_schema_metadata(None), folder / "made.parquet")
+        pq.write_table(change(pq.read_table(folder / name)), folder / "made.parquet")
         _write(folder, name, (folder / "made.parquet").read_bytes())
 
     return spoil
 
 
-def _column(name: str, **values: Any) -> Spoil:
-    return _table(name, lambda frame: frame.assign(**values))
+def _column(name: str, column: str, value: Any) -> Spoil:
+    def change(table: pa.Table) -> pa.Table:
+        field = table.schema.field(column)
+        values = pa.array([value] * len(table), type=field.type, from_pandas=False)  # NaN is no missing value
+        return table.set_column(table.schema.get_field_index(column), field, values)
+
+    return _table(name, change)
 
 
-def _not_a_number(name: str, column: str) -> Spoil:
-    def spoil(folder: Path) -> None:
-        table = pq.read_table(folder / name)
-        numbers = pa.array([float("nan")] * len(table), type=pa.float64(), from_pandas=False)
-        table = table.set_column(table.schema.get_field_index(column), column, numbers)
-        pq.write_table(table, folder / "made.parquet")
-        _write(folder, name, (folder / "made.parquet").read_bytes())
-
-    return spoil
+def _twice(name: str) -> Spoil:
+    return _table(name, lambda table: pa.concat_tables([table, table]))
 
 
 def _flipped(name: str) -> Spoil:
@@ -342,11 +334,6 @@ def _flipped(name: str) -> Spoil:
         (folder / name).write_bytes(content)
 
     return spoil
-
-
-def _other_columns(folder: Path) -> None:
-    pd.DataFrame({"a": [1]}).to_parquet(folder / "made.parquet")
-    _write(folder, "scores.parquet", (folder / "made.parquet").read_bytes())
 
 
 def _link(folder: Path) -> None:
@@ -359,14 +346,12 @@ def _linked_folder(folder: Path) -> None:
     (folder / "pos").symlink_to(folder.parent / "aside")
 
 
-def _pipe(folder: Path) -> None:
-    os.mkfifo(folder / "pos" / "more.json")
-    _list(folder, "pos/more.json", 0)
+def _pipe(name: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
 
-
-def _pipe_instead(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
-    os.mkfifo(folder / "manifest.json")
+    return spoil
 
 
 def _grown(name: str, size: int) -> Spoil:
@@ -406,8 +391,8 @@ _FILES: list[tuple[Spoil, str]] = [
     (lambda folder: _list(folder, "manifest.json", 2), "File exists"),
     (_link, "is a link"),
     (_linked_folder, "is a link"),
-    (_pipe, "no plain file"),
-    (_pipe_instead, "manifest.json is no plain file"),
+    (_pipe("pos/config.json"), "pos/config.json is no plain file"),
+    (_pipe("manifest.json"), "manifest.json is no plain file"),
     (_written("checkpoint/pytorch_model.bin", b"\x80\x04."), "may be a pickle"),
     (lambda folder: (folder / "pos" / "pytorch_model.bin").write_bytes(b"\x80\x04."), "may be a pickle"),
     (_written("checkpoint/encoder/modeling.py", b"print()"), "a kind of file that no export holds"),
@@ -419,58 +404,57 @@ _FILES: list[tuple[Spoil, str]] = [
     (_edited("checkpoint/run.json", lambda run: run["tasks"][0]["labels"].reverse()), "other tasks or"),
 ]
 _RUN: list[tuple[Spoil, str]] = [
-    (_run(format=2), "a newer MRN Lab made it"),
-    (_edited("run.json", lambda run: run["config"].update(epochs=-3)), "epochs"),
-    (_run(note="a\0b"), "the character 0"),
-    (_run(started_at="yesterday"), "started_at"),
-    (_run(created_at="0001-01-01T00:00:00+23:59"), "created_at: .* 2000-01-01"),
-    (_run(started_at="2000-01-02T00:00:00Z"), "started before it was made"),
-    (_run(finished_at="2000-01-02T00:00:00Z"), "ended before it was started"),
-    (_run(step=10**6), "step 1000000 is more than"),
-    (_run(best_epoch=900), "best_epoch 900 is more than 2"),
-    (_run(epoch=1e15), "epoch 1000000000000000.0 is more than 2"),
-    (_run(epoch=math.nan), "NaN is no number of a run"),
-    (_run(tags=["x"] * 2000), "tags"),
-    (_event(kind="exploded"), r"history\.0\.kind"),
-    (_event(time="0001-01-01T00:00:00+23:59"), r"history\.0\.time: .* 2000-01-01"),
-    (_fact(tasks="all of them"), "tasks"),
-    (_fact(total_steps=-1), "below zero"),
-    (_fact(total_steps=10**400), "no number of a run"),
-    (_fact(total_steps="12"), "total_steps"),
-    (_fact(cooccurrence=[[0.5, 0.5]]), "no square table"),
-    (_fact(label_owners=[["pos"]]), "not an owner for each"),
-    (_task_fact(name="chunk"), "facts are of the tasks"),
-    (_task_fact(train_tokens=-5), "below zero"),
+    (_set("format", 2), "a newer MRN Lab made it"),
+    (_set("config.epochs", -3), "epochs"),
+    (_set("note", "a\0b"), "the character 0"),
+    (_set("started_at", "yesterday"), "started_at"),
+    (_set("created_at", "0001-01-01T00:00:00+23:59"), "created_at: .* 2000-01-01"),
+    (_set("started_at", "2000-01-02T00:00:00Z"), "started before it was made"),
+    (_set("finished_at", "2000-01-02T00:00:00Z"), "ended before it was started"),
+    (_set("step", 10**6), "step 1000000 is more than"),
+    (_set("best_epoch", 900), "best_epoch 900 is more than 2"),
+    (_set("epoch", 1e15), "epoch 1000000000000000.0 is more than 2"),
+    (_set("epoch", math.nan), "NaN is no number of a run"),
+    (_set("tags", ["x"] * 2000), "tags"),
+    (_set("history.0.kind", "exploded"), r"history\.0\.kind"),
+    (_set("history.0.time", "0001-01-01T00:00:00+23:59"), r"history\.0\.time: .* 2000-01-01"),
+    (_set("facts.tasks", "all of them"), "tasks"),
+    (_set("facts.total_steps", -1), "below zero"),
+    (_set("facts.total_steps", 10**400), "no number of a run"),
+    (_set("facts.total_steps", "12"), "total_steps"),
+    (_set("facts.cooccurrence", [[0.5, 0.5]]), "no square table"),
+    (_set("facts.label_owners", [["pos"]]), "not an owner for each"),
+    (_set("facts.tasks.0.name", "chunk"), "facts are of the tasks"),
+    (_set("facts.tasks.0.train_tokens", -5), "below zero"),
 ]
 _TABLES: list[tuple[Spoil, str]] = [
     (_written("metrics.parquet", b"PAR1 but not really PAR1"), "cannot be read"),
-    (_table("metrics.parquet", lambda frame: frame.iloc[::-1]), "not in order"),
-    (_column("metrics.parquet", seconds=-1.0), "seconds cannot be -1.0"),
-    (_not_a_number("metrics.parquet", "epoch"), "epoch cannot be nan"),
-    (_column("metrics.parquet", split="test"), "split cannot be 'test'"),
-    (_other_columns, "columns"),
-    (_column("scores.parquet", split="all"), "split cannot be 'all'"),
-    (_column("scores.parquet", task=201 * "x"), "task cannot be 'xxx"),
-    (_column("scores.parquet", task="a\0b"), "task cannot be"),
-    (_column("scores.parquet", task=None), "a value of task is missing"),
-    (_column("scores.parquet", tokens=2**40), "tokens cannot be 1099511627776"),
-    (_column("scores.parquet", accuracy=1.5), "accuracy cannot be 1.5"),
-    (_column("scores.parquet", f1_conll=float("inf")), "f1_conll cannot be inf"),
-    (_not_a_number("scores.parquet", "score"), "score cannot be nan"),
-    (_column("scores.parquet", report='{"NN": {"f1": NaN}}'), "scores.parquet is not"),
-    (_column("scores.parquet", report="[1]"), "it: Input should be"),
-    (_column("scores.parquet", epoch=99), "after the last"),
-    (_column("scores.parquet", task="chunk"), "two scores|has not"),
-    (_table("scores.parquet", lambda frame: pd.concat([frame, frame])), "two scores on one split"),
-    (_column("predictions.parquet", gold=lambda frame: [[None] * len(row) for row in frame["gold"]]),
-     "a value of gold is missing"),
-    (_column("predictions.parquet", gold=lambda frame: [["O"]] * len(frame)), "a predicted label for each"),
-    (_column("snapshots.parquet", step=-1), "step cannot be -1"),
-    (_column("snapshots.parquet", epoch=float("inf")), "epoch cannot be inf"),
-    (_column("snapshots.parquet", features=2**30), "covariances"),
-    (_column("snapshots.parquet", labels=2), "covariances"),
-    (_table("snapshots.parquet", lambda frame: pd.concat([frame, frame])), "not in order"),
-]  # fmt: skip
+    (_table("metrics.parquet", lambda table: table.take(list(range(len(table)))[::-1])), "not in order"),
+    (_column("metrics.parquet", "seconds", -1.0), "seconds cannot be -1.0"),
+    (_column("metrics.parquet", "epoch", math.nan), "epoch cannot be nan"),
+    (_column("metrics.parquet", "split", "test"), "split cannot be 'test'"),
+    (_table("scores.parquet", lambda table: table.drop_columns("score")), "columns"),
+    (_column("scores.parquet", "split", "all"), "split cannot be 'all'"),
+    (_column("scores.parquet", "task", 201 * "x"), "task cannot be 'xxx"),
+    (_column("scores.parquet", "task", "a\0b"), "task cannot be"),
+    (_column("scores.parquet", "task", None), "a value of task is missing"),
+    (_column("scores.parquet", "tokens", 2**40), "tokens cannot be 1099511627776"),
+    (_column("scores.parquet", "accuracy", 1.5), "accuracy cannot be 1.5"),
+    (_column("scores.parquet", "f1_conll", math.inf), "f1_conll cannot be inf"),
+    (_column("scores.parquet", "score", math.nan), "score cannot be nan"),
+    (_column("scores.parquet", "report", '{"NN": {"f1": NaN}}'), "scores.parquet is not"),
+    (_column("scores.parquet", "report", "[1]"), "it: Input should be"),
+    (_column("scores.parquet", "epoch", 99), "after the last"),
+    (_column("scores.parquet", "task", "chunk"), "two scores|has not"),
+    (_twice("scores.parquet"), "two scores on one split"),
+    (_column("predictions.parquet", "gold", [None]), "a value of gold is missing"),
+    (_column("predictions.parquet", "gold", ["O"]), "a predicted label for each"),
+    (_column("snapshots.parquet", "step", -1), "step cannot be -1"),
+    (_column("snapshots.parquet", "epoch", math.inf), "epoch cannot be inf"),
+    (_column("snapshots.parquet", "features", 2**30), "covariances"),
+    (_column("snapshots.parquet", "labels", 2), "covariances"),
+    (_twice("snapshots.parquet"), "not in order"),
+]
 
 
 @pytest.mark.parametrize("cases", [_FILES, _RUN, _TABLES], ids=["files", "run.json", "tables"])
