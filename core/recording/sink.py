@@ -105,22 +105,18 @@ class StoreSink:
     def _flush(self) -> None:
         """Writes what is buffered, with bounded retries. Sets `_failure` where that is in vain."""
         with self._writing:  # events are recorded in order
-            self._write_buffered()
-
-    def _write_buffered(self) -> None:
-        if self._failure is not None:
-            return
-        with self._lock:
-            batch, self._buffer = self._buffer, []
-        try:
-            state = retried(lambda: self._write(batch), _PATIENCE_S, sleep=self._sleep, clock=self._clock)
-        except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
-            self._failure = error
-            disowned = isinstance(error, (NotOwner, RunNotFound))
-            self._stop.set(StopReason.DISOWNED if disowned else StopReason.UNRECORDED)
-        else:
-            if state is RunState.CANCELLING:
-                self._stop.set(StopReason.ASKED)
+            if self._failure is not None:
+                return
+            with self._lock:
+                batch, self._buffer = self._buffer, []
+            try:
+                state = retried(lambda: self._write(batch), _PATIENCE_S, sleep=self._sleep, clock=self._clock)
+                if state is RunState.CANCELLING:
+                    self._stop.set(StopReason.ASKED)
+            except Exception as error:  # noqa: BLE001 - raised again in the training's own thread
+                self._failure = error
+                disowned = isinstance(error, (NotOwner, RunNotFound))
+                self._stop.set(StopReason.DISOWNED if disowned else StopReason.UNRECORDED)
 
     def _write(self, batch: Sequence[tuple[float, Event]]) -> RunState:
         """Writes the whole batch in one transaction, all of it or none. Returns the run's state."""

@@ -114,20 +114,14 @@ class Database:
                 # SQLite always reads the store at one moment; PostgreSQL would at each statement's.
                 options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
             connection = connection.execution_options(**options)
-            self._local.connection, self._local.after_commit = connection, []
+            self._local.connection = connection
             try:
                 with connection.begin():
                     yield connection
                 if write:
                     self._check_file()
-                for callback in self._local.after_commit:
-                    callback()
             finally:
                 self._local.connection = None
-
-    def after_commit(self, callback: Callable[[], object]) -> None:
-        """Calls it when the transaction of this thread has committed, never if it fails."""
-        self._local.after_commit.append(callback)
 
     def _check_file(self) -> None:
         """Raises StoreReplaced where the store's file is no longer the one that was opened.

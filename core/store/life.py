@@ -163,12 +163,12 @@ class Life(Database):
         Runs that have ended and unknown ids are left out.
         """
         now = self.now()
-        asked: dict[int, RunState] = {}
+        new_states: dict[int, RunState] = {}
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
                 rows = connection.execute(select(runs.c.id, runs.c.state).where(runs.c.id.in_(chunk)))
                 states = {run_id: RunState(state) for run_id, state in rows}
-                asked |= {id_: state for id_, state in states.items() if state is RunState.CANCELLING}
+                new_states |= {id_: state for id_, state in states.items() if state is RunState.CANCELLING}
                 for before, after, message in _STOPS:
                     stopped = [run_id for run_id, state in states.items() if state is before]
                     if not stopped:
@@ -180,8 +180,8 @@ class Life(Database):
                     connection.execute(changed.values(**values, revision=runs.c.revision + 1))
                     line = {"time": now, "kind": after.value, "message": message}
                     connection.execute(events.insert(), [{"run_id": run_id, **line} for run_id in stopped])
-                    asked |= dict.fromkeys(stopped, after)
-        return asked
+                    new_states |= dict.fromkeys(stopped, after)
+        return new_states
 
     def requeue(self, run_id: int, *, resume: bool = False) -> None:
         """Queues a failed, lost or cancelled run again, from its beginning or to be resumed.

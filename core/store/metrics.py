@@ -27,10 +27,6 @@ _Point = tuple[MetricKey, int, float, float, float]
 class Metrics(Database):
     """The metrics of runs. Training metrics have the split `train`, those of an epoch's end `dev`."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._key_ids: dict[MetricKey, int] = {}
-
     def add_metrics(
         self, run_id: int, rows: Sequence[StepMetrics | EpochMetrics], owner: Owner | None = None
     ) -> None:
@@ -78,8 +74,6 @@ class Metrics(Database):
         self, connection: Connection, keys: Collection[MetricKey], *, make: bool = False
     ) -> dict[MetricKey, int]:
         """The ids of these keys; unknown keys are made or left out."""
-        if all(key in self._key_ids for key in keys):
-            return {key: self._key_ids[key] for key in keys}
         known = self._stored_ids(connection)
         # In one order, so that two writers who make the same keys do not wait for each other for ever.
         new = sorted(key for key in keys if key not in known)
@@ -87,7 +81,6 @@ class Metrics(Database):
             rows = [{"task": key.task, "split": key.split, "name": key.name} for key in new]
             self.insert(connection, metric_keys, rows, keys=("task", "split", "name"))
             known = self._stored_ids(connection)
-        self.after_commit(lambda: self._key_ids.update(known))
         return {key: known[key] for key in keys if key in known}
 
     @staticmethod
@@ -97,15 +90,15 @@ class Metrics(Database):
 
     def metric_keys(self, run_ids: Collection[int]) -> list[MetricKey]:
         """The curves that at least one of these runs has, in order."""
-        found: set[MetricKey] = set()
+        keys_with_rows: set[MetricKey] = set()
         with self.transaction(write=False) as connection:
             for chunk in in_chunks(run_ids):
                 # A seek per key and run; DISTINCT would read every row of every run.
                 same = (metrics.c.run_id.in_(chunk), metrics.c.key_id == metric_keys.c.id)
                 keys = select(metric_keys.c.task, metric_keys.c.split, metric_keys.c.name)
                 keys = keys.where(select(metrics.c.step).where(*same).exists())
-                found |= {MetricKey(*key) for key in connection.execute(keys)}
-        return sorted(found)
+                keys_with_rows |= {MetricKey(*key) for key in connection.execute(keys)}
+        return sorted(keys_with_rows)
 
     def metrics(self, run_ids: Collection[int], key: MetricKey, after_step: int = -1) -> list[MetricSeries]:
         """That curve of each run, from the step after `after_step` on; runs without such a row are left out.
@@ -123,7 +116,7 @@ class Metrics(Database):
         """
         names = (column(name, Integer) for name in ("run_id", "key_id", "step"))
         wanted = values(*names, name="wanted")
-        found: list[MetricSeries] = []
+        curves: list[MetricSeries] = []
         with self.transaction(write=False) as connection:
             ids = self._ids_of(connection, {key for _, key in steps})
             known = [(run, ids[key], step) for (run, key), step in steps.items() if key in ids]
@@ -132,8 +125,8 @@ class Metrics(Database):
                 same = (metrics.c.run_id == part.c.run_id) & (metrics.c.key_id == part.c.key_id)
                 later = metrics.c.step > part.c.step
                 rows = select(*_COLUMNS).join_from(part, metrics, same & later)
-                found += _curves(connection, rows, ids)
-        return found
+                curves += _curves(connection, rows, ids)
+        return curves
 
     def last_metric_steps(self, run_ids: Collection[int]) -> dict[int, int]:
         """The last step that any metric of each run has; runs without metrics are left out."""
@@ -160,7 +153,7 @@ class Metrics(Database):
 
     def _last_rows(self, run_ids: Collection[int], key: MetricKey) -> list[Any]:
         """The last row of that curve of each run; a seek per run."""
-        found: list[Any] = []
+        last_rows: list[Any] = []
         with self.transaction(write=False) as connection:
             ids = self._ids_of(connection, [key])
             for chunk in in_chunks(run_ids) if ids else ():
@@ -174,8 +167,8 @@ class Metrics(Database):
                 )
                 same = (metrics.c.run_id == last.c.id) & (metrics.c.step == last.c.step)
                 rows = select(*_COLUMNS).join_from(last, metrics, same & (metrics.c.key_id == ids[key]))
-                found += connection.execute(rows).all()
-        return found
+                last_rows += connection.execute(rows).all()
+        return last_rows
 
     def best_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
         """The highest finite value of that curve of each run that has one."""
@@ -185,8 +178,8 @@ class Metrics(Database):
             for chunk in in_chunks(run_ids) if ids else ():
                 rows = select(metrics.c.run_id, func.max(metrics.c.value)).group_by(metrics.c.run_id)
                 rows = rows.where(metrics.c.run_id.in_(chunk), metrics.c.key_id == ids[key])
-                found = connection.execute(rows.where(metrics.c.kind == FINITE))
-                best |= {run_id: value for run_id, value in found if isinstance(value, float)}
+                highest = connection.execute(rows.where(metrics.c.kind == FINITE))
+                best |= {run_id: value for run_id, value in highest if isinstance(value, float)}
         return best
 
 

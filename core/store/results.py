@@ -57,8 +57,8 @@ class Results(Database):
             parts = (statement.where(scores.c.run_id.in_(chunk)) for chunk in in_chunks(run_ids))
         with self.transaction(write=False) as connection:
             rows = [row for part in parts for row in connection.execute(part).mappings()]
-        found = [StoredScore(**{**row, "report": json.loads(row["report"])}) for row in rows]
-        return sorted(found, key=lambda score: (score.run_id, score.split, score.task))
+        stored = [StoredScore(**{**row, "report": json.loads(row["report"])}) for row in rows]
+        return sorted(stored, key=lambda score: (score.run_id, score.split, score.task))
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
         """The score of every run that has one on this split: of this task, or the mean over its tasks."""

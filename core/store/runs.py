@@ -96,10 +96,10 @@ class Runs(Database):
 
     def run(self, run_id: int) -> Run:
         """The run with its facts. Raises RunNotFound."""
-        found = self.runs(ids=[run_id])
-        if not found:
+        named = self.runs(ids=[run_id])
+        if not named:
             raise RunNotFound(run_id)
-        return found[0]
+        return named[0]
 
     def runs(
         self,
@@ -144,13 +144,13 @@ class Runs(Database):
         heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)
         heads = heads[:limit]
         known = self._read_runs
-        found = {head[0]: known[head[0]] for head in heads if known.get(head[0], (None,))[0] == head[1]}
-        for chunk in in_chunks(run_id for run_id, _ in heads if run_id not in found):
+        rows_by_id = {head[0]: known[head[0]] for head in heads if known.get(head[0], (None,))[0] == head[1]}
+        for chunk in in_chunks(run_id for run_id, _ in heads if run_id not in rows_by_id):
             for row in connection.execute(select(runs).where(runs.c.id.in_(chunk))):
-                found[row.id] = (row.revision, run_of(row))
+                rows_by_id[row.id] = (row.revision, run_of(row))
         if not connection.get_execution_options().get("write"):
-            known.update(found)  # what a write transaction reads may be rolled back
-        return [found[run_id][1] for run_id, _ in heads]
+            known.update(rows_by_id)  # what a write transaction reads may be rolled back
+        return [rows_by_id[run_id][1] for run_id, _ in heads]
 
     def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[Run]:
         known: dict[int, Mapping[str, Any]] = {}
@@ -164,23 +164,23 @@ class Runs(Database):
         left out.
         """
         by_id = {run.id: run for run in listed}
-        found = {
+        by_run = {
             run.id: self._conditions[run.id, run.attempt]
             for run in by_id.values()
             if (run.id, run.attempt) in self._conditions
         }
-        if len(found) == len(by_id):
-            return found
+        if len(by_run) == len(by_id):
+            return by_run
         with self.transaction(write=False) as connection:
-            for chunk in in_chunks(run_id for run_id in by_id if run_id not in found):
+            for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
                 names = (_fact(connection, name) for name in ("text_hash", "precision", "alignment"))
                 rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(chunk))
                 for run_id, *values in connection.execute(rows):
-                    found[run_id] = Conditions(*(value or None for value in values))
+                    by_run[run_id] = Conditions(*(value or None for value in values))
         for run in by_id.values():
-            if run.state in ENDED and run.id in found:
-                self._conditions[run.id, run.attempt] = found[run.id]
-        return found
+            if run.state in ENDED and run.id in by_run:
+                self._conditions[run.id, run.attempt] = by_run[run.id]
+        return by_run
 
     def state(self, run_id: int, owner: Owner | None = None) -> RunState:
         """The run's state: the cheapest read there is.

@@ -83,17 +83,17 @@ class Transfer(Runs, Metrics, Results):
         row["tags"] = json.dumps(sorted(run.tags), ensure_ascii=False)
         with self.transaction() as connection:
             run_id = int(connection.execute(insert(runs).returning(runs.c.id), row).scalar_one())
-            own = {"run_id": run_id}
+            of_run = {"run_id": run_id}
             history = [
-                own | {"time": event.time.timestamp(), "kind": event.kind, "message": event.message}
+                of_run | {"time": event.time.timestamp(), "kind": event.kind, "message": event.message}
                 for event in record.history
             ]
             rows: dict[Any, list[dict[str, Any]]] = {
                 events: history,
-                facts: [own | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
-                scores: [score_row(score) | own for score in record.scores],
+                facts: [of_run | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
+                scores: [score_row(score) | of_run for score in record.scores],
                 predictions: prediction_rows(run_id, record.predictions),
-                snapshots: [{**snapshot, **own} for snapshot in record.snapshots],
+                snapshots: [{**snapshot, **of_run} for snapshot in record.snapshots],
             }
             for table, added in rows.items():
                 if added:
