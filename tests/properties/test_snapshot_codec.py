@@ -62,8 +62,8 @@ def test_correlations_and_variances_are_kept(relations: Relations) -> None:
         assert float(np.max(np.abs(kept - original))) <= 1e-3
         np.testing.assert_array_equal(np.diagonal(kept), np.diagonal(original))
     for mode in ("task", "label"):
-        variances = (np.diagonal(covariances.covariance(mode)) for covariances in (stored, relations))
-        np.testing.assert_allclose(*variances, rtol=1e-6)
+        variances = np.diagonal(relations.covariance(mode))
+        np.testing.assert_allclose(np.diagonal(stored.covariance(mode)), variances, rtol=1e-6)
     assert stored.feature_diagonal == relations.feature_diagonal
     # A row's length to a thousandth of its standard deviation, which is all that correlations need.
     deviations, _ = relations.unit_rows()
