@@ -183,7 +183,7 @@ def held(path: Path) -> Iterator[None]:
         other.stdin.close()
 
 
-@pytest.mark.parametrize("page", ["launch", "runs", "curves", "compare", "relations", "tag"])
+@pytest.mark.parametrize("page", ["launch", "runs", "relations"])
 def test_a_locked_store_is_told_and_the_page_comes_back(
     page: str, open_page: Open, filled: Filled, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

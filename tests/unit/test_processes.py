@@ -44,7 +44,8 @@ WITHIN_S = 60.0
 
 
 @pytest.fixture
-def workshop(laboratory: Path) -> Iterator[tuple[Store, LocalEngine]]:
+def workshop(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, LocalEngine]]:
+    monkeypatch.setenv("MRNLAB_LINGER_S", "0.5")
     with supervised("tests.faulty_training") as store_and_engine:
         yield store_and_engine
 
@@ -99,27 +100,33 @@ def test_a_worker_that_does_not_stop_is_ended(store: Store, engine: LocalEngine)
 
 
 def test_workers_outlive_the_program_that_started_them(store: Store) -> None:
+    """Ctrl-C, which goes to the whole group of the program that a terminal runs, and a kill of that group."""
     (run_id,) = store.add_runs([config(epochs=FOREVER)])
     program = (
         "import signal, time\n"
         # Where the tests run in a shell's background, Ctrl-C is ignored from birth.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.SIGINT, lambda *_: print('interrupted', flush=True))\n"
         "from core.store import Store\n"
         "from tests.supervised import small_engine\n"
         "small_engine().ensure_workers(Store.open())\n"
         "time.sleep(60)\n"
     )
-    # The terminal's Ctrl-C goes to the whole group of the program that it runs.
     parent = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", program], cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, text=True
     )
+    assert parent.stdout is not None
     wait_for(lambda: store.run(run_id).step > 0)
-    os.killpg(parent.pid, signal.SIGINT)
-    parent.wait(timeout=PATIENCE_S)
-    step = store.run(run_id).step
-    wait_for(lambda: store.run(run_id).step > step + 5)
-    assert is_alive(owner_of(store, run_id))
-    assert store.state(run_id) is RunState.RUNNING
+    for number in (signal.SIGINT, signal.SIGKILL):
+        os.killpg(parent.pid, number)
+        if number == signal.SIGINT:
+            assert parent.stdout.readline() == "interrupted\n"
+        else:
+            assert parent.wait(timeout=PATIENCE_S) == -signal.SIGKILL
+        step = store.run(run_id).step
+        wait_for(lambda step=step: store.run(run_id).step > step + 5)  # type: ignore[misc]
+        assert is_alive(owner_of(store, run_id))
+        assert store.state(run_id) is RunState.RUNNING
+    parent.stdout.close()
 
 
 def test_a_surplus_worker_ends_at_once(store: Store) -> None:
@@ -300,16 +307,23 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     wait_for(lambda: store.state(third) is RunState.SUCCEEDED)
 
 
-@pytest.mark.parametrize(("number", "whom"), [(signal.SIGTERM, "supervisor"), (signal.SIGINT, "worker")])
-def test_told_to_end(store: Store, engine: LocalEngine, number: signal.Signals, whom: str) -> None:
-    first, second = store.add_runs([config(epochs=FOREVER), config(seed=2)])
-    worker = psutil.Process(training(store, engine, first))
-    target = supervisor_of(worker.pid) if whom == "supervisor" else worker
-    target.send_signal(number)
-    wait_for(lambda: store.state(first) is RunState.CANCELLED)
-    assert any(message.startswith("Its worker was told to end.") for message in history(store, first))
+def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGTERM and SIGINT, to a supervisor and to a worker."""
+    monkeypatch.setenv("MRNLAB_SLOTS", "4")
+    ids = store.add_runs([config(epochs=FOREVER, seed=seed) for seed in range(4)])
+    workers = [psutil.Process(training(store, engine, run_id)) for run_id in ids]
+    (waiting,) = store.add_runs([config(seed=5)])
+    pairs = [
+        (number, whom) for number in (signal.SIGTERM, signal.SIGINT) for whom in ("supervisor", "worker")
+    ]
+    for worker, (number, whom) in zip(workers, pairs, strict=True):
+        target = supervisor_of(worker.pid) if whom == "supervisor" else worker
+        target.send_signal(number)
+    wait_for(lambda: all(store.state(run_id) is RunState.CANCELLED for run_id in ids))
+    for run_id, pair in zip(ids, pairs, strict=True):
+        assert any(text.startswith("Its worker was told to end.") for text in history(store, run_id)), pair
     wait_for(lambda: engine.live_workers(store) == 0)
-    assert store.state(second) is RunState.QUEUED
+    assert store.state(waiting) is RunState.QUEUED
 
 
 def test_told_a_second_time(store: Store, engine: LocalEngine) -> None:
@@ -327,24 +341,22 @@ def test_told_a_second_time(store: Store, engine: LocalEngine) -> None:
     assert store.state(second) is RunState.QUEUED
 
 
-@pytest.mark.parametrize("how", ["busy", "stopped"])
-def test_a_hung_worker_is_ended(
-    workshop: tuple[Store, LocalEngine], monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    store, engine = workshop
+def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is busy for ever, and one that the system has stopped."""
     monkeypatch.setenv("MRNLAB_HANG_S", "3")
-    first, second = store.add_runs(
-        [config(epochs=FOREVER, seed=HANGS if how == "busy" else 1), config(seed=2, epochs=1)]
-    )
-    pid = training(store, engine, first)
-    owner = owner_of(store, first)
-    if how == "stopped":
-        os.kill(pid, signal.SIGSTOP)
-    run = lost(store, first)
-    assert run.error is not None
-    assert run.error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
-    assert not is_alive(owner), process_status(owner)
-    wait_for(lambda: store.state(second) is RunState.SUCCEEDED)
+    monkeypatch.setenv("MRNLAB_SLOTS", "2")
+    busy, stopped = store.add_runs([config(epochs=FOREVER, seed=HANGS), config(epochs=FOREVER)])
+    for run_id in (busy, stopped):
+        training(store, engine, run_id)
+    owners = {run_id: owner_of(store, run_id) for run_id in (busy, stopped)}
+    os.kill(owners[stopped].pid, signal.SIGSTOP)
+    (waiting,) = store.add_runs([config(seed=2, epochs=1)])
+    for run_id, owner in owners.items():
+        error = lost(store, run_id).error
+        assert error is not None
+        assert error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
+        assert not is_alive(owner), process_status(owner)
+    wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
 
 
 def test_workers_that_cannot_even_start(

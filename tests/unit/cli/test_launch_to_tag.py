@@ -5,18 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.patience import PATIENCE_S
+from jobs.cli import app
 from tests.tiny import tiny_bert
 
-ROOT = Path(__file__).resolve().parents[3]
 _SENTENCES = """\
 EU NNP B-ORG
 rejects VB O
@@ -32,21 +28,10 @@ lamb NN O
 """
 
 
-def mrnlab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from jobs.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=PATIENCE_S,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-
-
-def documents(ended: subprocess.CompletedProcess[str]) -> Any:
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
+def mrnlab(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
@@ -62,7 +47,7 @@ def test_launch_to_tag(laboratory: Path, tmp_path: Path) -> None:
         "--set", "lr_encoder=0.01", "--set", "batch_size=4",
         "--set", "max_length=32", "--wait", "--json",
     )  # fmt: skip
-    mtl, mrn = documents(launched)["runs"]
+    mtl, mrn = json.loads(launched)["runs"]
     assert [(run["paradigm"], run["state"]) for run in (mtl, mrn)] == [
         ("mtl", "succeeded"),
         ("mrn", "succeeded"),
@@ -72,18 +57,18 @@ def test_launch_to_tag(laboratory: Path, tmp_path: Path) -> None:
     assert mrn["seconds"] > 0
     assert set(mrn["test"]) == set(mrn["dev"]) == {"pos", "ner"}
     assert mrn["test"]["pos"]["score"] > 0.5  # nine words seen in training
-    assert "Epoch" not in launched.stdout
+    assert "Epoch" not in launched
 
-    shown = mrnlab("relations", str(mrn["id"]), "--mode", "task", "--step", "last", "--csv")
-    rows = list(csv.reader(io.StringIO(shown.stdout)))
+    matrix = mrnlab("relations", str(mrn["id"]), "--mode", "task", "--step", "last", "--csv")
+    rows = list(csv.reader(io.StringIO(matrix)))
     assert [row[0] for row in rows] == ["task", "pos", "ner"]
     assert float(rows[1][1]) == pytest.approx(1.0)
 
-    tagged = documents(mrnlab("tag", str(mrn["id"]), "German lamb rejects EU.", "--json"))
+    tagged = json.loads(mrnlab("tag", str(mrn["id"]), "German lamb rejects EU.", "--json"))
     assert tagged["tokens"] == ["German", "lamb", "rejects", "EU", "."]
     assert {len(tags) for tags in tagged["tags"].values()} == {5}
 
-    results = documents(mrnlab("results", "--json"))
+    results = json.loads(mrnlab("results", "--json"))
     assert {row["configuration"].split()[0] for row in results} == {"MTL", "MRN"}
     log = (laboratory / "logs" / f"run-{mrn['id']}.log").read_text()
     assert "Epoch 3" in log
