@@ -101,22 +101,22 @@ def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> lis
 def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Puts runs that have ended out of sight; nothing of them is lost."""
 
-    def act(run_id: int) -> str:
-        store.run(run_id)  # raises where there is none
-        store.archive([run_id])
-        return "is archived; the filter archived:yes finds it."
-
-    with store.transaction():
-        return _each(ids, act)
+    return _moved(store, ids, store.archive, "is archived; the filter archived:yes finds it.")
 
 
 def restore(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Takes archived runs back into the lists."""
 
+    return _moved(store, ids, store.restore, "is in the lists again.")
+
+
+def _moved(
+    store: Store, ids: Iterable[int], move: Callable[[list[int]], object], answer: str
+) -> list[Answer]:
     def act(run_id: int) -> str:
-        store.run(run_id)
-        store.restore([run_id])
-        return "is in the lists again."
+        store.run(run_id)  # raises where there is none
+        move([run_id])
+        return answer
 
     with store.transaction():
         return _each(ids, act)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.evaluation.costs import COST_NOTE, Cost
@@ -227,19 +227,25 @@ def markdown(sheet: Sheet) -> str:
     def line(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    def cell_text(entry: Entry | None) -> str:
-        if entry is None:
-            return "–"
-        text = _escaped(entry.text)
-        bold = f"**{text}**" if entry.bold else text
-        return f"{bold} {_escaped(entry.beside)}".rstrip()
-
     lines = [line(map(_escaped, sheet.head)), line(["---", *("---:" for _ in sheet.head[1:])])]
     for block in sheet.blocks:
         if block.title:
             lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in sheet.head[1:])]))
-        lines += [line([_escaped(name), *map(cell_text, entries)]) for name, entries in block.rows]
+        lines += [line(cells) for cells in cell_texts(block, _escaped, "**{}**", "–")]
     return "\n".join([*lines, "", _escaped(sheet.captioned())])
+
+
+def cell_texts(block: Block, escape: Callable[[str], str], bold: str, missing: str) -> Iterator[list[str]]:
+    """The cells of each row as text, its name first."""
+    for name, entries in block.rows:
+        cells = [escape(name)]
+        for entry in entries:
+            if entry is None:
+                cells.append(missing)
+                continue
+            text = escape(entry.text)
+            cells.append(f"{bold.format(text) if entry.bold else text} {escape(entry.beside)}".rstrip())
+        yield cells
 
 
 def _escaped(text: str) -> str:
@@ -263,13 +269,6 @@ def latex(sheet: Sheet) -> str:
     def row(cells: Iterable[str]) -> str:
         return f"    {' & '.join(cells)} \\\\"
 
-    def cell_text(entry: Entry | None) -> str:
-        if entry is None:
-            return "--"
-        text = _tex(entry.text)
-        bold = rf"\textbf{{{text}}}" if entry.bold else text
-        return f"{bold} {_tex(entry.beside)}".rstrip()
-
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
@@ -283,7 +282,7 @@ def latex(sheet: Sheet) -> str:
         lines.append(r"    \midrule")
         if block.title:
             lines.append(row([rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{\emph{{{_tex(block.title)}}}}}"]))
-        lines += [row([_tex(name), *map(cell_text, entries)]) for name, entries in block.rows]
+        lines += [row(cells) for cells in cell_texts(block, _tex, r"\textbf{{{}}}", "--")]
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from core.config import RunConfig
 from core.errors import MRNLabError
@@ -103,21 +101,22 @@ class StudyRuns:
 
     A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
     Runs on text that has changed since, or whose alignment `auto` would choose otherwise, do not count.
-    Looked at again and again, it reads only what is new.
     """
 
     def __init__(self, store: Store, layouts: Sequence[Layout]) -> None:
         self._store, self._layouts = store, layouts
-        self._wanted = {run: run for layout in layouts for run in layout.runs()}
-        self._configs: dict[int, RunConfig | None] = {}
-        self._read: dict[str, dict[int, Any]] = defaultdict(dict)
+        self._wanted = {run for layout in layouts for run in layout.runs()}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
 
     def look(self) -> Progress:
         """What has become of them by now; the same object where no run has changed its state."""
-        runs = [run for run in self._store.runs(archived=None, with_facts=False) if self._config(run)]
+        runs = [
+            run
+            for run in self._store.runs(archived=None, with_facts=False)
+            if run.config_problem is None and run.config in self._wanted
+        ]
         states = {run.id: run.state for run in runs}
         if states != self._states:
             self._states = states
@@ -131,20 +130,16 @@ class StudyRuns:
             succeeded = progress.succeeded
             # Facts, which hold the cost, are large: read for studies alone that report it.
             reports_cost = any(layout.study.papers for layout in self._layouts)
+            known = self._store.runs([run.id for run in succeeded.values()]) if reports_cost else []
             final = FinalScores(
-                self._of("test", succeeded),
-                self._of("rare", succeeded),
+                self._scores("test", succeeded),
+                self._scores("test", succeeded, of_rare_labels=True),
                 lambda config: self._task_correlations(succeeded[config]),
-                self._of("cost", succeeded) if reports_cost else {},
+                {run.config: run_cost(run.facts) for run in known},
             )
             analysed = [analyse(layout, progress.dev, final, progress.failed) for layout in self._layouts]
             self._results = (progress, analysed)
         return self._results[1]
-
-    def _config(self, run: Run) -> RunConfig | None:
-        if run.id not in self._configs:  # a run's description never changes
-            self._configs[run.id] = None if run.config_problem else self._wanted.get(run.config)
-        return self._configs[run.id]
 
     def _sorted(self, runs: Sequence[Run]) -> Progress:
         best: dict[RunConfig, Run] = {}
@@ -155,36 +150,26 @@ class StudyRuns:
         succeeded, active, failed = (
             {config: run for config, run in best.items() if _rank(run) == rank} for rank in (2, 1, 0)
         )
-        return Progress(DevScores(self._of("dev", succeeded)), failed, active, succeeded)
+        return Progress(DevScores(self._scores("dev", succeeded)), failed, active, succeeded)
 
-    def _of(self, what: str, runs: Mapping[RunConfig, Run]) -> dict[RunConfig, Any]:
-        """The dev or test scores, the F1 of rare labels or the cost of these runs, each read once."""
-        known = self._read[what]
-        if unread := [run.id for run in runs.values() if run.id not in known]:
-            known |= self._costs(unread) if what == "cost" else self._scores(what, unread)
-        return {config: known[run.id] for config, run in runs.items()}
-
-    def _costs(self, ids: list[int]) -> dict[int, Any]:
-        return dict.fromkeys(ids) | {run.id: run_cost(run.facts) for run in self._store.runs(ids)}
-
-    def _scores(self, what: str, ids: list[int]) -> dict[int, Any]:
-        rare = what == "rare"
-        scores: dict[int, dict[str, float]] = {run_id: {} for run_id in ids}
-        for score in self._store.scores(ids, "test" if rare else what, with_reports=rare):
-            value = rarer_half_f1(score.report) if rare else score.score
+    def _scores(
+        self, split: str, runs: Mapping[RunConfig, Run], *, of_rare_labels: bool = False
+    ) -> dict[RunConfig, dict[str, float]]:
+        """By run and task the score on that split, or the mean F1 of the rarer half of the labels."""
+        by_run: dict[int, dict[str, float]] = {run.id: {} for run in runs.values()}
+        for score in self._store.scores(list(by_run), split, with_reports=of_rare_labels):
+            value = rarer_half_f1(score.report) if of_rare_labels else score.score
             if value is not None and math.isfinite(value):
-                scores[score.run_id][score.task] = value
-        return scores
+                by_run[score.run_id][score.task] = value
+        return {config: by_run[run.id] for config, run in runs.items()}
 
     def _task_correlations(self, run: Run) -> Floats | None:
         """What this run learned of its tasks in the end; None where it learned nothing or did not say."""
         if run.config.paradigm != "mrn" or "task" not in (run.config.learn or ()):
             return None
-        known: dict[int, Floats | None] = self._read["correlations"]
-        if run.id not in known:
-            has_any = self._store.snapshots(run.id)
-            known[run.id] = self._store.relations(run.id)[1].correlation("task") if has_any else None
-        return known[run.id]
+        if not self._store.snapshots(run.id):
+            return None
+        return self._store.relations(run.id)[1].correlation("task")
 
 
 def _rank(run: Run) -> int:

@@ -14,7 +14,7 @@ from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs import control
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
-from jobs.cli.output import print_json, print_table, say, tell
+from jobs.cli.output import comma_list, print_json, print_table, say, tell
 from jobs.control import PRIORITIES, Answer
 from jobs.worker.maintenance import resume_lost
 
@@ -97,7 +97,7 @@ def label(
     remove: Annotated[str, typer.Option(help="Tags to take, with commas.")] = "",
 ) -> None:
     """Tag runs, or take tags from them: `mrnlab runs --filter tag:NAME` finds them."""
-    added, removed = ([tag for tag in text.split(",") if tag.strip()] for text in (add, remove))
+    added, removed = comma_list(add), comma_list(remove)
     if not added and not removed:
         raise MRNLabError("Name the tags: --add paper,best or --remove paper.")
     with opened_store(ctx) as store:

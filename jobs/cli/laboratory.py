@@ -12,7 +12,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import back_up
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
-from jobs.cli.output import print_json, say, tell
+from jobs.cli.output import comma_list, print_json, say, tell
 from jobs.doctor import Examination, Finding, Severity, examine
 from jobs.worker.liveness import hang_limit
 
@@ -135,7 +135,7 @@ def export(
     """Write a finished run as a folder that stands alone: weights for Transformers, tables, a model card."""
     from jobs.transfer import export_run
 
-    chosen = [task.strip() for task in tasks.split(",") if task.strip()]
+    chosen = comma_list(tasks)
     with opened_store(ctx) as store:
         made = export_run(store, run, folder, chosen or None)
     if json_:

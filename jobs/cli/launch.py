@@ -15,7 +15,7 @@ from core.errors import ConfigError
 from core.store import ENDED, Run, RunState, Store
 from core.wording import duration, percent, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
-from jobs.cli.output import print_json, print_table, run_document, say, tell
+from jobs.cli.output import comma_list, print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
 from jobs.estimates import eta
@@ -186,7 +186,7 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
 
 def _values(field: str, text: str) -> list[Any]:
     """The values in a list as one types it; none where it is empty. Raises ConfigError."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    parts = comma_list(text)
     return numbers(text, field) if parts and is_number(field) else parts
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +12,7 @@ from core.paths import own_log
 from core.store import MetricKey, Run, RunState
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
-from jobs.cli.output import print_csv, print_json, print_table, run_document, say, tell
+from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
 from jobs.naming import description_lines
 from jobs.run_filter import parse_filter
 from jobs.worker.logs import tail
@@ -106,32 +105,31 @@ def show(
         shown = store.run(run)
         scores, events = store.scores([run]), store.events(run)
         if json_:
-            document: dict[str, Any] = run_document(shown, scores)
-            document["config"] = shown.config.values()
-            document["facts"] = dict(shown.facts)
-            document["config_problem"] = shown.config_problem
-            document["history"] = [
+            history = [
                 {"time": event.time.isoformat(), "kind": event.kind, "message": event.message}
                 for event in events
             ]
-            document["log"] = shown.log
-            if log:
-                document["log_tail"] = tail(own_log(shown.log), log)
-            print_json(document)
+            document = run_document(shown, scores) | {
+                "config": shown.config.values(),
+                "facts": dict(shown.facts),
+                "config_problem": shown.config_problem,
+                "history": history,
+                "log": shown.log,
+            }
+            print_json(document | ({"log_tail": tail(own_log(shown.log), log)} if log else {}))
             return
         tell(
             f"Run {shown.id}, {shown.state}, attempt {shown.attempt}, configuration {shown.configuration_id}"
         )
-        if shown.config_problem is not None:
-            tell(f"Its description no longer holds: {shown.config_problem}")
-        if shown.error is not None:
-            tell(f"{shown.error.message}")
-        if shown.archived:
-            tell("Archived.")
-        if shown.tags:
-            tell(f"Tags: {', '.join(shown.tags)}")
-        if shown.note:
-            tell(f"Note: {shown.note}")
+        for line in (
+            shown.config_problem and f"Its description no longer holds: {shown.config_problem}",
+            shown.error and shown.error.message,
+            shown.archived and "Archived.",
+            shown.tags and f"Tags: {', '.join(shown.tags)}",
+            shown.note and f"Note: {shown.note}",
+        ):
+            if line:
+                tell(line)
         print_table(
             ("field", "value", "unit"),
             [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(shown.config)],
@@ -172,8 +170,8 @@ def metrics(
         store.run(run)  # one that is not there is told
         keys = store.metric_keys([run])
         if name is None:
-            there = [(key.task or "total", key.split, key.name) for key in keys]
-            _print(("task", "split", "name"), there, csv=csv, json_=json_)
+            names = [(key.task or "total", key.split, key.name) for key in keys]
+            print_rows(("task", "split", "name"), names, csv=csv, json_=json_)
             return
         chosen = [
             key
@@ -194,13 +192,4 @@ def metrics(
             )
         ]
         rows.sort(key=lambda row: row[0])
-        _print(("step", "epoch", "seconds", "task", "split", name), rows, csv=csv, json_=json_)
-
-
-def _print(headers: tuple[str, ...], rows: Sequence[Sequence[object]], *, csv: bool, json_: bool) -> None:
-    if json_:
-        print_json([dict(zip(headers, row, strict=True)) for row in rows])
-    elif csv:
-        print_csv(headers, rows)
-    else:
-        print_table(headers, rows)
+        print_rows(("step", "epoch", "seconds", "task", "split", name), rows, csv=csv, json_=json_)

@@ -78,6 +78,16 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         tell("  ".join(padded).rstrip())
 
 
+def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv: bool, json_: bool) -> None:
+    """The rows as JSON records, as CSV or as a table."""
+    if json_:
+        print_json([dict(zip(headers, row, strict=True)) for row in rows])
+    elif csv:
+        print_csv(headers, rows)
+    else:
+        print_table(headers, rows)
+
+
 def _one_line(text: str) -> str:
     return terminal_text(text).replace("\n", " ")
 

@@ -52,27 +52,29 @@ def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> 
     }
 
 
-def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
-    """The document as JSON, or as two tables: a row per mode, a row per pair; as CSV the first of them."""
-    if json_:
-        print_json(document)
-        return
-    headers = ("mode", "rows", "learned", "effective rank", "trace", "condition", "strongest")
-    modes = document["modes"]
+_HEADERS = ("mode", "rows", "learned", "effective rank", "trace", "condition", "strongest")
+_STATISTICS = ("effective_rank", "trace", "condition", "strongest")
+
+
+def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
+    """The document as two tables: a row per mode, a row per pair; as CSV the first of them."""
+    modes: dict[str, dict[str, Any]] = document["modes"]
     rows = [
-        (mode, numbers["size"], "yes" if numbers["learned"] else "no", *map(_written, _values(numbers)))
+        (
+            mode,
+            numbers["size"],
+            "yes" if numbers["learned"] else "no",
+            *(numbers[name] for name in _STATISTICS),
+        )
         for mode, numbers in modes.items()
     ]
     if csv:
-        print_csv(
-            headers,
-            [(*row[:3], *_values(numbers)) for row, numbers in zip(rows, modes.values(), strict=True)],
-        )
+        print_csv(_HEADERS, rows)
         return
     penalty, objective = _written(document["penalty"]), _written(document["objective"])
     say(f"Run {document['run']}, step {document['step']}, epoch {document['epoch']:.1f}.")
     say(f"Penalty {penalty or 'not logged at this step'}, objective J {objective or 'not logged'}.")
-    print_table(headers, rows)
+    print_table(_HEADERS, [(*row[:3], *map(_written, row[3:])) for row in rows])
     pairs = [
         (mode, pair["first"], pair["second"], f"{pair['correlation']:z.3f}")
         for mode, numbers in modes.items()
@@ -82,10 +84,6 @@ def print_numbers(document: dict[str, Any], *, csv: bool, json_: bool) -> None:
     if pairs:
         tell("")
         print_table(("mode", "first", "second", "correlation"), pairs)
-
-
-def _values(numbers: dict[str, Any]) -> tuple[float | None, ...]:
-    return (numbers["effective_rank"], numbers["trace"], numbers["condition"], numbers["strongest"])
 
 
 def _written(value: float | None) -> str:
@@ -127,7 +125,7 @@ def relations(
     if (numbers or mode != "feature") and len(groups) > 1:
         say(_impossible("task" if numbers else mode, chosen.facts["alignment"], groups))
     if numbers:
-        print_numbers(document, csv=csv, json_=json_)
+        print_json(document) if json_ else print_numbers(document, csv=csv)
         return
     if mode not in (chosen.config.learn or MODES):
         say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")

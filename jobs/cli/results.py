@@ -18,8 +18,8 @@ from jobs.sheets import (
     COST_COLUMNS,
     REPORT_COLUMNS,
     SCORE_COLUMNS,
-    Entry,
     Sheet,
+    cell_texts,
     csv_text,
     latex,
     markdown,
@@ -175,16 +175,8 @@ def _print(sheet: Sheet, format_: _Format) -> None:
         print_table(
             [sheet.head[0].lower(), *sheet.head[1:]],
             [
-                [
-                    f"{name} · {block.title}" if block.title else name,
-                    *(_cell(entry) for entry in entries),
-                ]
+                [f"{name} · {block.title}" if block.title else name, *cells]
                 for block in sheet.blocks
-                for name, entries in block.rows
+                for name, *cells in cell_texts(block, str, "{}*", "–")
             ],
         )
-
-
-def _cell(entry: Entry | None) -> str:
-    """A cell of the terminal's table, where a star stands for bold."""
-    return "–" if entry is None else f"{entry.text}{'*' * entry.bold} {entry.beside}".rstrip()

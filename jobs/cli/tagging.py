@@ -12,7 +12,7 @@ from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
 from core.store import Run
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import hand_out, print_json, print_table, say
+from jobs.cli.output import comma_list, hand_out, print_json, print_table, say
 
 _FORMATS = ("conll", "json")
 
@@ -56,7 +56,7 @@ def tag(
     if file is None:
         _sentence(chosen, sentence, json_)
     else:
-        names = tuple(name.strip() for name in columns.split(",") if name.strip())
+        names = comma_list(columns)
         _file(chosen, file, names, split, confidence, json_ or format_ == "json")
 
 

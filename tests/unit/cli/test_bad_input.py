@@ -102,7 +102,7 @@ class TestBadInput:
             (("runs", "--filter", "created<1_0d"), "takes a day such as"),
             (("runs", "--limit", "1_0"), "--limit"),
             (("study", "priors", "--dry-run", "--seeds", "2147483648"), "--seeds"),
-            (("study", "priors", "--dry-run", "--setting", ""), "the list is empty"),
+            (("study", "priors", "--dry-run", "--setting", ""), "--setting: '' is not one of"),
             (("import", "a" * 300), "too long for the name of a file"),
             (("import", "~nobody-here"), "There is no folder"),
             (("export", "1", "a" * 300), "too long for the name of a file"),

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.cli.hostile_calls import PASSWORD, hostile_calls
 from tests.unit.cli.terminal import Laboratory
 
-_SAMPLE = 120
+_SAMPLE = 70
 
 
 def test_every_call_is_answered(lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
