@@ -13,7 +13,6 @@ import subprocess
 import threading
 import time
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -296,11 +295,9 @@ def _slurm(*command: str) -> str:
 
 def _reason(jobs: Sequence[_Job], busy: int, settings: SlurmSettings) -> str | None:
     """Why the queue does not get shorter now."""
-    waiting = [job for job in jobs if job.waits]
-    if waiting:
-        ((reason, _),) = Counter(job.reason for job in waiting).most_common(1)
-        first = next(job for job in waiting if job.reason == reason)
-        return f"Waits for Slurm, job {first.id}: {reason}."
+    waiting = next((job for job in jobs if job.waits), None)
+    if waiting is not None:
+        return f"Waits for Slurm, job {waiting.id}: {waiting.reason}."
     if busy >= settings.workers:
         return f"Waits for its turn: {busy} of {settings.workers} Slurm workers are busy."
     return None

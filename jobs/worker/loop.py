@@ -35,7 +35,7 @@ from jobs.engines.local import Slot, free_slot
 from jobs.naming import description_lines
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
-from jobs.worker.supervisor import SupervisorWatchdog
+from jobs.worker.supervisor import supervisor_watchdog
 
 if TYPE_CHECKING:
     from core.training.trainer import Outcome  # which imports torch
@@ -287,7 +287,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
-        with contextlib.closing(Store.open(url)) as store, SupervisorWatchdog(store):
+        with contextlib.closing(Store.open(url)) as store, supervisor_watchdog(store):
             with free_slot(store.url) as slot:
                 if slot is None:
                     _log.info("As many workers as may train here do so already.")

@@ -3,7 +3,7 @@
 The worker is a process of its own, for which this one waits. When it dies, the supervisor records its exit,
 which marks its run as lost with the cause, and starts another worker while runs wait. Every few seconds it
 also looks for dead workers of other runs. The worker does not depend on it: where the supervisor is killed,
-the worker goes on and its `SupervisorWatchdog` starts another (docs/adr/0015-supervised-workers.md).
+the worker goes on and its `supervisor_watchdog` starts another (docs/adr/0015-supervised-workers.md).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from types import FrameType, TracebackType
+from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -42,6 +42,9 @@ _LOOK_S = 5.0
 # Workers that die one after another before they have claimed a run: torch cannot be imported, say.
 _MOST_FAILED_STARTS = 5
 _REST_S = 0.5
+# A worker looks so often whether its supervisor lives, and replaces it so often.
+_WATCH_S = 1.0
+_MOST_REPLACEMENTS = 5
 _PATIENCE_S = 260.0  # with a store that is away when an exit is to be recorded
 
 _log = logging.getLogger(__name__)
@@ -170,56 +173,44 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
             signals.pass_to(worker)
 
 
-class SupervisorWatchdog:
-    """A worker's care for being supervised: while the block runs, a supervisor that was killed is replaced.
+@contextlib.contextmanager
+def supervisor_watchdog(store: Store) -> Iterator[None]:
+    """In a worker: while the block runs, its supervisor is replaced where that was killed.
 
     Does nothing in a worker that was started without one.
     """
+    parent = int(os.environ.get(_SUPERVISOR, 0))
+    if not parent:
+        yield
+        return
+    ended = threading.Event()
+    thread = threading.Thread(target=_watch, args=(store, parent, ended), name="watchdog", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
-    _LOOK_S = 1.0
-    _MOST_STARTS = 5
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._parent = int(os.environ.get(_SUPERVISOR, 0))
-        self._replacement: subprocess.Popen[bytes] | None = None
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="supervisor-watchdog", daemon=True)
+def _watch(store: Store, parent: int, ended: threading.Event) -> None:
+    from jobs.engines.local import start
 
-    def __enter__(self) -> SupervisorWatchdog:
-        if self._parent:
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        if self._parent:
-            self._thread.join()
-
-    def _look(self) -> None:
-        from jobs.engines.local import start
-
-        module = sys.modules["__main__"].__spec__  # what `python -m` was given for this process
-        assert module is not None  # a supervisor starts modules
-        command = (sys.executable, "-m", "jobs.worker.supervisor", "--adopt", str(os.getpid()), module.name)
-        starts = 0
-        while starts < self._MOST_STARTS and not self._ended.wait(self._LOOK_S):
-            if self._is_supervised():
-                continue
-            starts += 1
-            try:
-                self._replacement = start(command, self._store)
-            except MRNLabError as error:
-                _log.warning("The process that watched over this worker is gone. %s", error)
-            else:
-                _log.warning("The process that watched over this worker is gone; another does so now.")
-
-    def _is_supervised(self) -> bool:
-        if self._replacement is None:
-            return os.getppid() == self._parent
-        return self._replacement.poll() is None
+    module = sys.modules["__main__"].__spec__  # what `python -m` was given for this process
+    assert module is not None  # a supervisor starts modules
+    command = (sys.executable, "-m", "jobs.worker.supervisor", "--adopt", str(os.getpid()), module.name)
+    replacement: subprocess.Popen[bytes] | None = None
+    starts = 0
+    while starts < _MOST_REPLACEMENTS and not ended.wait(_WATCH_S):
+        if os.getppid() == parent if replacement is None else replacement.poll() is None:
+            continue
+        starts += 1
+        try:
+            replacement = start(command, store)
+        except MRNLabError as error:
+            _log.warning("The process that watched over this worker is gone. %s", error)
+        else:
+            _log.warning("The process that watched over this worker is gone; another does so now.")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def test_what_waits(store: Store, engine: SlurmEngine, slurm: SlurmServer, labor
     reason = store.run(run_id).waiting_for
     assert reason is not None
     assert reason.startswith("Waits for Slurm, job ")
-    assert reason.endswith(": it begins in a moment (BeginTime).")
+    assert reason.endswith(": BeginTime.")
     assert engine.live_workers(store) == 1
     other = store.add_runs([config(seed=2)])[0]
     store.claim(this_process(), due_in=600, run_id=other, engine_job=JOB + "0")  # something is trained still
