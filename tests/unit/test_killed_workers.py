@@ -85,30 +85,23 @@ def compare(store: Store, killed: int, whole: int) -> None:
         assert found[part] == value, part
     losses = [step for key, step in found["rows"] if key == MetricKey("", "train", "loss")]
     assert losses == list(range(1, 1 + (store.run(whole).total_steps or 0)))
-    # What is left beside the checkpoints is nothing.
-    assert {path.name for path in checkpoint_dir(whole).parent.iterdir()} == {str(whole), str(killed)}
-
-
-def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
-    config = toy_config(
-        laboratory, paradigm="mrn", epochs=4, dropout=0.2, update_every=3, snapshots=5, batch_size=16
-    )
-    with workers() as forked:
-        whole = train(store, forked, config)
-        killed = train_killed(store, forked, config, [21, 0, 3, 14])
-    told = [event.message for event in store.events(killed)]
-    assert any(message.startswith("Resumed from step") for message in told)
-    compare(store, killed, whole)
 
 
 @pytest.mark.slow
-def test_a_real_encoder_killed(store: Store, laboratory: Path) -> None:
-    """MiniLM, fine-tuned: its state is a thousand times larger. It is killed in a write of it."""
-    config = toy_config(
+def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
+    """A toy, killed at several writes, and MiniLM, whose state is a thousand times larger, in a write of it."""
+    small = toy_config(
+        laboratory, paradigm="mrn", epochs=4, dropout=0.2, update_every=3, snapshots=5, batch_size=16
+    )
+    large = toy_config(
         laboratory, encoder="minilm", epochs=1, batch_size=32, lr_encoder=5e-5, lr_heads=1e-3, device="cpu"
     )
     with workers() as forked:
-        whole = train(store, forked, config)
-        killed = train_killed(store, forked, config, [18])
-    assert any(event.message.startswith("Resumed from step") for event in store.events(killed))
-    compare(store, killed, whole)
+        for config, kills in ((small, [21, 0, 3, 14]), (large, [18])):
+            whole = train(store, forked, config)
+            killed = train_killed(store, forked, config, kills)
+            assert any(event.message.startswith("Resumed from step") for event in store.events(killed))
+            compare(store, killed, whole)
+    # What is left beside the checkpoints is nothing.
+    folders = {path.name for path in checkpoint_dir(1).parent.iterdir()}
+    assert folders == {str(run.id) for run in store.runs()}

@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from jobs.cli import app
+from tests.patience import PATIENCE_S
 from tests.tiny import tiny_bert
+
+ROOT = Path(__file__).resolve().parents[3]
 
 _SENTENCES = """\
 EU NNP B-ORG
@@ -41,13 +46,16 @@ def test_launch_to_tag(laboratory: Path, tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
         (corpus / f"{split}.conll").write_text(_SENTENCES * 8)
     encoder = tiny_bert(tmp_path / "encoder")
-    launched = mrnlab(
-        "launch", "--corpus", str(corpus), "--columns", "tokens,pos,ner", "--tasks", "pos,ner",
+    program = [sys.executable, "-c", "from jobs.cli import main; main()"]
+    launched = subprocess.run(
+        [*program, "launch", "--corpus", str(corpus), "--columns", "tokens,pos,ner", "--tasks", "pos,ner",
         "--encoder", str(encoder), "--paradigm", "mtl,mrn", "--alignment", "cooccurrence", "--epochs", "3",
         "--set", "lr_encoder=0.01", "--set", "batch_size=4",
-        "--set", "max_length=32", "--wait", "--json",
+        "--set", "max_length=32", "--wait", "--json"],
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=PATIENCE_S,
     )  # fmt: skip
-    mtl, mrn = json.loads(launched)["runs"]
+    assert launched.returncode == 0, launched.stderr
+    mtl, mrn = json.loads(launched.stdout)["runs"]
     assert [(run["paradigm"], run["state"]) for run in (mtl, mrn)] == [
         ("mtl", "succeeded"),
         ("mrn", "succeeded"),
@@ -57,7 +65,7 @@ def test_launch_to_tag(laboratory: Path, tmp_path: Path) -> None:
     assert mrn["seconds"] > 0
     assert set(mrn["test"]) == set(mrn["dev"]) == {"pos", "ner"}
     assert mrn["test"]["pos"]["score"] > 0.5  # nine words seen in training
-    assert "Epoch" not in launched
+    assert "Epoch" not in launched.stdout
 
     matrix = mrnlab("relations", str(mrn["id"]), "--mode", "task", "--step", "last", "--csv")
     rows = list(csv.reader(io.StringIO(matrix)))
