@@ -14,7 +14,6 @@ from jobs.cli.app import app, guarded
 __all__ = [
     "app",
     "control",
-    "guarded",
     "laboratory",
     "launch",
     "listing",

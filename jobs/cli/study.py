@@ -23,7 +23,7 @@ from core.studies.study import Planned
 from core.wording import duration, p_text, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
-from jobs.naming import COST_HEAD, correlation_told, cost_told
+from jobs.naming import COST_HEAD, correlation_told, cost_told, differing
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 
 _WIDTH = 110
@@ -32,28 +32,24 @@ Listed = Sequence[tuple[Planned, Run | None]]
 
 
 def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> None:
-    """Setting by setting the fields that all runs share and a line per run, then what is still to be run."""
+    """Setting by setting a line per run with what sets it apart, then what is still to be run."""
     titles = {setting.name: setting.title for setting in study.settings}
     for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
-        fields = [_texts(planned) for planned, _ in runs]
-        values: dict[str, set[str]] = {}
-        for field, text in (item for of_run in fields for item in of_run.items()):
-            values.setdefault(field, set()).add(text)
-        common = {field: text for field, (text, *others) in values.items() if not others}
         tell(f"{name}: {titles[name]}")
-        shared = f"every run, where it applies: {_fields_text(common)}"
-        tell(textwrap.fill(shared, _WIDTH, initial_indent="  ", subsequent_indent="    "))
         rows = [
             (
                 study.family(planned.family).title,
                 planned.stage,
+                "chosen on dev" if planned.open else differs,
+                planned.run.seed,
                 "to run" if run is None else f"{run.state} (run {run.id})",
-                _fields_text({field: text for field, text in of_run.items() if field not in common}),
             )
-            for (planned, run), of_run in zip(runs, fields, strict=True)
+            for (planned, run), differs in zip(
+                runs, differing([planned.run for planned, _ in runs]), strict=True
+            )
         ]
-        print_table(("family", "stage", "state", "fields"), rows)
+        print_table(("family", "stage", "configuration", "seed", "state"), rows)
         tell()
     if study.protocol:
         tell(textwrap.fill(study.protocol, _WIDTH) + "\n")
@@ -92,21 +88,6 @@ def _fields(run: RunConfig) -> dict[str, Any]:
     """The fields that this run has, by their public names."""
     applicable = applicable_fields(run.paradigm, run.encoder, run.encoder_training, run.prior)
     return {name: value for name, value in run.values().items() if name in applicable}
-
-
-def _texts(planned: Planned) -> dict[str, str]:
-    """The fields of a run that are set, as text."""
-    texts = {}
-    for name, value in _fields(planned.run).items():
-        if isinstance(value, list | tuple):
-            texts[name] = "+".join(map(str, value))
-        elif value is not None:
-            texts[name] = f"{value:g}" if isinstance(value, float) else str(value)
-    return texts | dict.fromkeys(planned.open, "chosen on dev")
-
-
-def _fields_text(texts: dict[str, str]) -> str:
-    return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def _time(seconds: float | None) -> str:

@@ -89,7 +89,7 @@ def compare(store: Store, killed: int, whole: int) -> None:
 
 @pytest.mark.slow
 def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
-    """A toy, killed at several writes, and MiniLM, whose state is a thousand times larger, in a write of it."""
+    """A toy, killed at several writes, and MiniLM in a write of its state, a thousand times larger."""
     small = toy_config(
         laboratory, paradigm="mrn", epochs=4, dropout=0.2, update_every=3, snapshots=5, batch_size=16
     )
