@@ -14,7 +14,7 @@ from core.checkpoints.shared_storage import forget_run
 from core.errors import IllegalMove, MRNLabError, RunNotFound
 from core.paths import checkpoint_dir, log_path
 from core.plain_text import shortened
-from core.store import ACTIVE, RESTARTABLE, RunState, Store, normal_tag
+from core.store import RESTARTABLE, RunState, Store, normal_tag
 from jobs.engines import Engine, default_engine
 
 PRIORITIES = (-1000, 1000)
@@ -22,7 +22,6 @@ PRIORITIES = (-1000, 1000)
 MOST_RETRIES = 100
 """How often a run may be resumed by itself: one that dies oftener wants a look."""
 
-_STOPPABLE = ACTIVE - {RunState.CANCELLING}
 _STOPPED = {
     RunState.CANCELLED: "was waiting and is cancelled",
     RunState.CANCELLING: "stops at its next step",

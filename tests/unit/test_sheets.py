@@ -7,7 +7,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
@@ -41,6 +41,7 @@ def test_latex_is_a_booktabs_table() -> None:
     ]
 
 
+@settings(max_examples=40)
 @given(st.text(st.characters(codec="latin-1", exclude_categories=["Cc"])))
 def test_no_name_breaks_the_latex(name: str) -> None:
     """Braces balance, rows have their two separators, nothing is left that TeX would read as a command."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -163,10 +162,6 @@ class TestProgram:
         )
         told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert told.stdout == "[]\n"
-
-    def test_one_json_document(self, laboratory: Path) -> None:
-        ended = self.run("runs", "--json")
-        assert (ended.returncode, json.loads(ended.stdout), ended.stderr) == (0, [], "")
 
     def test_an_error_is_one_sentence(self, laboratory: Path) -> None:
         ended = self.run("show", "3")
