@@ -75,17 +75,11 @@ _ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
 
 @dataclass(frozen=True)
 class Setting:
-    """What runs must share for their scores to be compared: text, share of it, how POS is scored.
-
-    `text` is the hash of the corpus's text, None where no run tells it. `note` says why the runs of a corpus
-    are in several tables, or what is not known of their text.
+    """The data that the runs of a table share, by name. `note` says why the runs of a corpus are in several
+    tables, or what is not known of their text.
     """
 
-    corpus: str
-    fraction: float
-    pos_score: str
     name: str
-    text: str | None = None
     note: str = ""
 
 
@@ -173,7 +167,7 @@ def settings(
         groups[run.config.corpus, run.config.fraction, run.config.pos_score].append(run)
     shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
     ways = Counter(key[:2] for key in groups)
-    by_setting = {}
+    named: list[tuple[Setting, str, list[Run]]] = []
     for (corpus, fraction, pos_score), same in groups.items():
         parts = [corpus_name(same[0].config)]
         if fraction < 1 or shares[corpus] > 1:
@@ -184,14 +178,14 @@ def settings(
         note = _text_note(texts, known)
         for text, runs_of_text in texts.items():
             name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
-            by_setting[Setting(corpus, fraction, pos_score, name, text, note)] = runs_of_text
-    names = Counter(setting.name for setting in by_setting)
+            named.append((Setting(name, note), corpus, runs_of_text))
+    names = Counter(setting.name for setting, _, _ in named)
     # Two folders of one name: then the whole path tells them apart.
     return {
         setting
         if names[setting.name] == 1
-        else replace(setting, name=f"{setting.name} ({setting.corpus})"): of_setting
-        for setting, of_setting in by_setting.items()
+        else Setting(f"{setting.name} ({corpus})", setting.note): of_setting
+        for setting, corpus, of_setting in named
     }
 
 
