@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -30,19 +29,13 @@ _Share = tuple[Any, ...]
 """The values of these fields."""
 
 
-@dataclass(frozen=True)
-class Preflight:
-    """What a researcher should know before these runs begin, a sentence each."""
-
-    notes: tuple[str, ...]
-
-
-def check(configs: Sequence[RunConfig]) -> Preflight:
+def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     """Whether these runs can be trained here: encoders are to be had and read windows as long as asked for,
     corpora can be read and have the tasks, mappings can be read and fit their labels, and devices are there
     where this machine's workers train.
 
-    Each share of each corpus is read once. Raises MRNLabError at the first problem.
+    Each share of each corpus is read once. Returns what a researcher should know before the runs begin, a
+    sentence each. Raises MRNLabError at the first problem.
     """
     _check_devices(configs)
     for encoder in dict.fromkeys(config.encoder for config in configs):
@@ -74,7 +67,7 @@ def check(configs: Sequence[RunConfig]) -> Preflight:
         f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
         for (_, _, tasks), (alignment, evidence) in chosen.items()
     ]
-    return Preflight((*dict.fromkeys(alignments), *notes))
+    return (*dict.fromkeys(alignments), *notes)
 
 
 def submit(
@@ -97,7 +90,7 @@ def submit(
         # What a new worker imports takes as long as the check of a large corpus.
         (engine or default_engine()).expect_run(store)
     runs = [placed(config) for config in configs]
-    for note in check(runs).notes:
+    for note in check(runs):
         tell(note)
     ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)

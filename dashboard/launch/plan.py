@@ -24,7 +24,7 @@ from dashboard.shared.states import problem, state_text
 from dashboard.text import escape
 from jobs.estimates import Cost, Disk, cost, disk
 from jobs.naming import field_text, kind_name
-from jobs.submit import Preflight, check, same_runs
+from jobs.submit import check, same_runs
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes
@@ -66,7 +66,7 @@ _HASHED: dict[str | type[Any], Callable[[Any], Any]] = {RunConfig: hash}
 
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
-def checked(configs: tuple[RunConfig, ...]) -> Preflight:
+def checked(configs: tuple[RunConfig, ...]) -> tuple[str, ...]:
     """Whether these runs can be trained here, and what to know before. Raises MRNLabError."""
     return check(configs)
 
@@ -154,7 +154,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
     _launched(configs)
     _list(runs, stored, time)
     with st.container(gap="xsmall"):
-        for note in ready.notes:
+        for note in ready:
             st.caption(f":material/info: {escape(note)}")
     with st.expander("The same from a terminal", icon=":material/terminal:"):
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)

@@ -257,7 +257,9 @@ def history(store: Store, run_id: int) -> list[str]:
 
 
 def test_a_worker_that_dies_costs_its_run_only(store: Store, engine: LocalEngine) -> None:
-    first, second = store.add_runs([config(epochs=FOREVER), config(seed=2, epochs=1)])
+    """The queue goes on, and a run with retries is taken up again."""
+    (first,) = store.add_runs([config(epochs=FOREVER)])
+    (retried,) = store.add_runs([config(epochs=FOREVER, seed=2)], retries=1)
     pid = training(store, engine, first)
     os.kill(pid, signal.SIGKILL)
     killed = time.time()
@@ -272,19 +274,16 @@ def test_a_worker_that_dies_costs_its_run_only(store: Store, engine: LocalEngine
     # What it had acknowledged is there, without a gap.
     (loss,) = store.metrics([first], MetricKey("", "train", "loss"))
     assert loss.step.tolist() == list(range(1, run.step + 1))
-    wait_for(lambda: store.state(second) is RunState.SUCCEEDED)
-    wait_for(lambda: engine.live_workers(store) == 0)
-
-
-def test_a_run_with_retries_is_taken_up_again(store: Store, engine: LocalEngine) -> None:
-    (run_id,) = store.add_runs([config(epochs=FOREVER)], retries=1)
-    pid = training(store, engine, run_id)
+    wait_for(lambda: store.run(retried).step > 0)
+    pid = owner_of(store, retried).pid
     os.kill(pid, signal.SIGSEGV)
-    wait_for(lambda: store.run(run_id).attempt == 2 and store.state(run_id) is RunState.RUNNING)
-    assert owner_of(store, run_id).pid != pid
-    assert any("was ended by SIGSEGV (a fault in compiled code)" in told for told in history(store, run_id))
-    store.request_stop(run_id)
-    wait_for(lambda: store.state(run_id) is RunState.CANCELLED)
+    wait_for(lambda: store.run(retried).attempt == 2 and store.state(retried) is RunState.RUNNING)
+    assert owner_of(store, retried).pid != pid
+    cause = "was ended by SIGSEGV (a fault in compiled code)"
+    assert any(cause in message for message in history(store, retried))
+    store.request_stop(retried)
+    wait_for(lambda: store.state(retried) is RunState.CANCELLED)
+    wait_for(lambda: engine.live_workers(store) == 0)
 
 
 def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:

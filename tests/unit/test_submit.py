@@ -64,14 +64,14 @@ def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.M
 def test_notes_are_told_once(corpus: Path) -> None:
     with (corpus / "test.conll").open("a") as file:
         file.write("Mars B-PLANET X\nis O Y\n\n")
-    notes = check([conll_config(corpus, paradigm="mrn", seed=seed) for seed in (1, 2)]).notes
+    notes = check([conll_config(corpus, paradigm="mrn", seed=seed) for seed in (1, 2)])
     assert len(set(notes)) == len(notes)
     assert notes[0].startswith(
         "The alignment of ner, toy is cooccurrence: auto chose it for the whole corpus"
     )
     (finding,) = [note for note in notes if "B-PLANET" in note]
     assert "test split" in finding
-    assert any("Trains on 10 of 20" in note for note in check([conll_config(corpus, fraction=0.5)]).notes)
+    assert any("Trains on 10 of 20" in note for note in check([conll_config(corpus, fraction=0.5)]))
 
 
 class TestDevices:
