@@ -8,13 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from core.evaluation.costs import COST_NOTE
-from core.studies.published import CITATION, Published
-from core.wording import p_text, percent, plural, points
+from core.studies.published import CITATION
+from core.wording import p_text, plural, points
 from dashboard.compare.charts import forest_chart
 from dashboard.compare.scope import Scope, predictions_needed, sentence_tests
 from dashboard.compare.views import (
     ALONE,
     DIFFERENCE_COLUMNS,
+    FIXED,
     OPEN,
     Difference,
     answers,
@@ -24,6 +25,8 @@ from dashboard.compare.views import (
     differences,
     forest,
     headline,
+    published_text,
+    score_text,
     sharing,
     sharing_forest,
     sharing_sentence,
@@ -35,7 +38,7 @@ from dashboard.shared.downloads import copy_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.naming import COST_HEAD, confounds, cost_told
-from jobs.results import ResultCell, ResultTable
+from jobs.results import ResultTable
 from jobs.sheets import (
     BEST,
     COST_COLUMNS,
@@ -46,7 +49,6 @@ from jobs.sheets import (
     with_published,
 )
 
-_FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
 _TALL = 12
@@ -192,11 +194,14 @@ def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost:
         if len(table.blocks) > 1:
             lines.append((f"**{escape(block)}**", []))
         for row in rows:
-            scores = [_cell(row.cells.get(task)) for task in table.tasks]
-            costs = [text.replace(" ", _FIXED) for text in cost_told(row.cost)] if cost else []
+            own = [row.cells.get(task) for task in table.tasks]
+            scores = [score_text(cell.summary, bold=cell.best) if cell else "" for cell in own]
+            costs = [text.replace(" ", FIXED) for text in cost_told(row.cost)] if cost else []
             lines.append((escape(row.label), scores + costs))
         for name, cells in others.get(block, {}).items():
-            lines.append((f":gray[{escape(name)}]", [_grey(cells.get(task)) for task in table.tasks]))
+            lines.append(
+                (f":gray[{escape(name)}]", [published_text(cells.get(task)) for task in table.tasks])
+            )
     padded = [cells + [""] * (len(head) - len(cells)) for _, cells in lines]
     st.table(
         pd.DataFrame(padded, index=[name for name, _ in lines], columns=head),
@@ -215,19 +220,6 @@ def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost:
             "No figure of the dissertation stands beside these rows: corpus, share of data, encoder "
             "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the paper's."
         )
-
-
-def _cell(cell: ResultCell | None) -> str:
-    if cell is None:
-        return ""
-    weight, sd = "**" if cell.best else "", cell.summary.sd
-    spread = f" ± {100 * sd:.2f}" if sd is not None else ""
-    text = f"{weight}{percent(cell.summary.mean)}{weight}{spread} :small[:gray[n {cell.summary.n}]]"
-    return text.replace(" ", _FIXED)
-
-
-def _grey(cell: Published | None) -> str:
-    return "" if cell is None else f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _FIXED)
 
 
 def difference_view(table: ResultTable, compared: Scope, baseline: str) -> None:

@@ -11,12 +11,11 @@ import plotly.graph_objects as go
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.studies.analysis import RARE
-from core.wording import signed_points
 from dashboard.compare.closer_views import Matrix
 from dashboard.compare.views import Forest
 from dashboard.shared.charts import axis, figure
 from dashboard.text import plotly_text
-from dashboard.theme import BACKGROUND, BORDER, DIVERGING, MUTED, TEXT
+from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT
 from jobs.results import ResultTable
 
 _MOST_NUMBERS = 12
@@ -36,25 +35,25 @@ def confusion_chart(view: Matrix) -> go.Figure:
     rows, columns = len(view.gold), len(view.predicted)
     cell, size = (34, 12) if rows <= _MOST_NUMBERS else (22, 11) if rows <= 24 else (15, 9)
     chart = figure(96 + cell * rows, margin={"l": 8, "r": 8, "t": 70, "b": 26})
-    most = float(np.nanmax(np.abs(view.shares), initial=0.0)) or 1.0
+    most = float(np.nanmax(view.shares, initial=0.0)) or 1.0
     shared: dict[str, Any] = {"showscale": False, "hoverongaps": False, "xgap": 1, "ygap": 1}
     diagonal = np.where(np.isnan(view.shares), 0.0, np.nan)
     chart.add_heatmap(z=diagonal, colorscale=_GREY, hoverinfo="skip", **shared)
     chart.add_heatmap(
         z=view.shares,
-        zmin=-most if view.signed else 0.0,
+        zmin=0.0,
         zmax=most,
-        colorscale=[list(stop) for stop in (DIVERGING if view.signed else _MISTAKES)],
+        colorscale=[list(stop) for stop in _MISTAKES],
         customdata=[[plotly_text(words) for words in line] for line in view.words],
         hovertemplate="%{customdata}<extra></extra>",
-        text=[[_number(share, view.signed) for share in line] for line in view.shares.tolist()],
+        text=[[_number(share) for share in line] for line in view.shares.tolist()],
         texttemplate="%{text}" if rows <= _MOST_NUMBERS else "",
         textfont={"size": 11},
         **shared,
     )
     across = [_name(name, missed=True) for name in view.predicted]
     down = [
-        _name(name, missed=False) + _right(share, view.signed)
+        _name(name, missed=False) + ("" if math.isnan(share) else f"  {share:.1f}%")
         for name, share in zip(view.gold, view.right, strict=True)
     ]
     angle = 0 if columns <= 8 else -90 if columns > 24 else -45
@@ -70,16 +69,10 @@ def _name(label: str, *, missed: bool) -> str:
     return f"<i>{special[label]}</i>" if label in special else plotly_text(label)
 
 
-def _right(share: float, signed: bool) -> str:
-    if math.isnan(share):
+def _number(share: float) -> str:
+    if math.isnan(share) or share < 0.005:
         return ""
-    return "  " + (signed_points(share / 100) if signed else f"{share:.1f}%")
-
-
-def _number(share: float, signed: bool) -> str:
-    if math.isnan(share) or abs(share) < 0.005:
-        return ""
-    return signed_points(share / 100) if signed else f"{share:.2f}" if share < 10 else f"{share:.1f}"
+    return f"{share:.2f}" if share < 10 else f"{share:.1f}"
 
 
 def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:

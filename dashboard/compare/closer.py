@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,16 +13,11 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.store.records import Run
-from core.wording import p_text, plural, points, unsigned_zero
+from core.wording import p_text, plural, unsigned_zero
 from dashboard.compare.charts import confusion_chart, seeds_chart
 from dashboard.compare.closer_views import (
-    CLASS_COLUMNS,
-    ClassRow,
     Errors,
-    Labels,
     Matrix,
-    Mistake,
-    class_records,
     classes,
     errors,
     matrix,
@@ -39,7 +35,6 @@ from dashboard.shared.selection import segments
 from dashboard.text import escape, option
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import ResultRow, ResultTable
-from jobs.sheets import csv_text
 
 _MOST_SENTENCES = 5
 _MOST_MISTAKES = 60
@@ -66,12 +61,19 @@ def closer_look(table: ResultTable, compared: Scope, a: str, b: str) -> None:
     elif look == "mistakes":
         _mistakes(table, {run.id: run for run in compared.runs}, task, own, other)
     else:
-        _per_seed(table, task, other)
+        _per_seed(table, task)
 
 
-def _csv_button(text: str, name: str) -> None:
+def _csv_button(frame: pd.DataFrame, columns: Mapping[str, str], name: str) -> None:
+    """Saves the table with these names of its columns."""
+    text = csv_file(frame.rename(columns=columns))
     st.download_button(
-        "CSV", text, file_name=name, mime="text/csv", icon=":material/download:", on_click="ignore"
+        "CSV",
+        text,
+        file_name=f"mrnlab-{name}.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
     )
 
 
@@ -81,53 +83,38 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         return
     ids = [*a.cells[task].run_ids.values(), *b.cells[task].run_ids.values()]
     scores = resources.store().scores(ids, table.split)
-    rows = classes(*(reports(row.cells[task], task, scores) for row in (a, b)))
-    if not rows:
+    frame = classes(*(reports(row.cells[task], task, scores) for row in (a, b)))
+    if frame.empty:
         st.caption("No report by label is stored for these runs.")
         return
+    columns = [str(name) for name in frame.columns]
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}", width="content")
-        records = class_records(rows, (a.name, b.name))
-        _csv_button(csv_text(CLASS_COLUMNS, records), f"mrnlab-{task}-classes.csv")
-    _class_table(rows)
+        names = {"A": a.name, "B": b.name}
+        titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in columns}
+        _csv_button(frame, titles, f"{task}-classes")
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {name: number(format="%.2f", width=66) for name in columns[2:-1]}
+    config |= {
+        "Label": st.column_config.TextColumn(pinned=True),
+        "Annotated": st.column_config.ProgressColumn(
+            format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
+        ),
+        "A − B": number(format="%+.2f", width=74),
+        "p": st.column_config.TextColumn(width=70),
+    }
+    st.dataframe(
+        frame.assign(p=[p_text(None if pd.isna(value) else value) for value in frame["p"]]),
+        hide_index=True,
+        height="content" if len(frame) <= 14 else 520,
+        placeholder="–",
+        column_config=config,
+        alt="Precision, recall and F1 by label of both configurations, and the difference of F1",
+    )
     st.caption(
         "Percent, means over seeds; ± is the standard deviation. The difference is that of F1, A − B, paired "
         "by seed, with half of the 95% interval of a label by itself; p is corrected for all labels (Holm). "
         "A click on *Annotated* brings the rare labels to the top."
-    )
-
-
-def _class_table(rows: Sequence[ClassRow]) -> None:
-    lines = []
-    for row in rows:
-        line: dict[str, object] = {"Label": row.label, "Annotated": row.support}
-        for letter, side in (("A", row.a), ("B", row.b)):
-            for number, name in (("precision", "P"), ("recall", "R"), ("f1", "F1")):
-                line[f"{letter} {name}"] = 100 * side[number].mean if side else None
-            sd = side["f1"].sd if side else None
-            line[f"{letter} ±"] = None if sd is None else 100 * sd
-        line["A − B"] = None if row.difference is None else points(row.difference.mean)
-        line["± 95%"] = None if row.half_interval is None else 100 * row.half_interval
-        line["p"] = p_text(row.p)
-        lines.append(line)
-    number_column = st.column_config.NumberColumn
-    names = [f"{letter} {name}" for letter in "AB" for name in ("P", "R", "F1", "±")]
-    st.dataframe(
-        pd.DataFrame(lines),
-        hide_index=True,
-        height="content" if len(rows) <= 14 else 520,
-        placeholder="–",
-        column_config={
-            "Label": st.column_config.TextColumn(pinned=True),
-            "Annotated": st.column_config.ProgressColumn(
-                format="%d", min_value=0, max_value=max(row.support for row in rows), width=110
-            ),
-            **{name: number_column(format="%.2f", width=66) for name in names},
-            "A − B": number_column(format="%+.2f", width=74),
-            "± 95%": number_column(format="%.2f", width=66),
-            "p": st.column_config.TextColumn(width=70),
-        },
-        alt="Precision, recall and F1 by label of both configurations, and the difference of F1",
     )
 
 
@@ -144,17 +131,13 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
         return
     choices = {a.name: option(a.name)}
     if other is not None:
-        choices |= {b.name: option(b.name), "difference": option(f"{a.name} − {b.name}")}
+        choices[b.name] = option(b.name)
     if st.session_state.get("of_whom") not in choices:
         st.session_state.pop("of_whom", None)
     shown = segments("Of", choices, key="of_whom")
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        if shown == "difference":
-            view = matrix(own, other)
-        else:
-            view = matrix(other if other is not None and shown == b.name else own)
-        clicked = _matrix(view, task)
+        clicked = _matrix(matrix(other if other is not None and shown == b.name else own), task)
     with right:
         selected = _mistake_table(mistakes(own, other), a.name, None if other is None else b.name)
     # A click is reported once, a selected row as long as it stands: the later one is shown.
@@ -184,10 +167,7 @@ def _matrix(view: Matrix, task: str) -> tuple[str, str] | None:
     )
     invented = "; *nothing there*: in percent of what is annotated as the column"
     st.caption(
-        "Red: the first makes this mistake more often, blue: less often; in points of what is "
-        "annotated. Beside the names: the difference of what is right."
-        if view.signed
-        else "Rows: what is annotated, and the share that is right. Columns: what it was taken for, in "
+        "Rows: what is annotated, and the share that is right. Columns: what it was taken for, in "
         f"percent of the row{invented if NOTHING in view.gold else ''}. What is right is grey, so that "
         "mistakes show. Click a cell for sentences."
     )
@@ -203,16 +183,14 @@ def _mistake(gold: str, predicted: str) -> str:
     return " → ".join(names)
 
 
-def _mistake_table(listed: Sequence[Mistake], a: str, b: str | None) -> tuple[str, str] | None:
+def _mistake_table(found: pd.DataFrame, a: str, b: str | None) -> tuple[str, str] | None:
     """The most frequent mistakes; returns the selected one."""
-    frame = pd.DataFrame(
-        {
-            "Mistake": _mistake(one.gold, one.predicted),
-            "A": one.a,
-            **({"B": one.b, "A − B": unsigned_zero(one.a - one.b, 1)} if b is not None else {}),
-        }
-        for one in listed[:_MOST_MISTAKES]
-    )
+    listed = found.head(_MOST_MISTAKES)
+    pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
+    frame = pd.DataFrame({"Mistake": [_mistake(*pair) for pair in pairs], "A": listed["A"]})
+    if b is not None:
+        frame["B"] = listed["B"]
+        frame["A − B"] = [unsigned_zero(value, 1) for value in listed["A"] - listed["B"]]
     number = st.column_config.NumberColumn
     event = st.dataframe(
         frame,
@@ -222,11 +200,9 @@ def _mistake_table(listed: Sequence[Mistake], a: str, b: str | None) -> tuple[st
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "Mistake": st.column_config.TextColumn(
-                width=140, help="What is annotated, and what it was taken for."
-            ),
-            "A": number(format="%.1f", width=50, help=f"Per seed, by {a}."),
-            "B": number(format="%.1f", width=50, help=f"Per seed, by {b}."),
+            "Mistake": st.column_config.TextColumn(width=140),
+            "A": number(format="%.1f", width=50),
+            "B": number(format="%.1f", width=50),
             "A − B": number(format="%+.1f", width=60),
         },
         alt="The most frequent mistakes, per seed",
@@ -234,18 +210,7 @@ def _mistake_table(listed: Sequence[Mistake], a: str, b: str | None) -> tuple[st
     second = f", B: {escape(b)}" if b else ""
     st.caption(f"Mistakes per seed. A: {escape(a)}{second}. Select one for sentences.")
     rows = event.selection.rows
-    return (listed[rows[0]].gold, listed[rows[0]].predicted) if rows else None
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One configuration's run of the seed shown: `A` or `B`, and its labels."""
-
-    letter: str
-    name: str
-    run: Run
-    gold: Labels
-    predicted: Labels
+    return pairs[rows[0]] if rows else None
 
 
 def _examples(
@@ -256,19 +221,27 @@ def _examples(
     rows: tuple[ResultRow, ResultRow],
     mistake: tuple[str, str],
 ) -> None:
-    """The first sentences in which A makes the mistake, or where it never does, B; of one seed."""
-    sides = _sides(table, runs, task, rows)
-    where: list[int] = []
-    for side in sides:
-        where = list(islice(places(scheme, side.gold, side.predicted, mistake), _MOST_SENTENCES))
-        if where:
-            break
+    """The first sentences in which A, or else B, makes the mistake; of the first seed that both have."""
+    cells = {letter: row.cells[task] for letter, row in zip("AB", rows, strict=True) if task in row.cells}
+    seeds = set.intersection(*(set(cell.run_ids) for cell in cells.values())) or set(cells["A"].run_ids)
+    found = {}
+    for letter, cell in cells.items():
+        run_id = cell.run_ids.get(min(seeds))
+        stored = None if run_id is None else labels(runs[run_id], table.split, task)
+        if run_id is not None and stored is not None:
+            found[letter] = (runs[run_id], *stored)
+    where = {
+        letter: list(islice(places(scheme, gold, predicted, mistake), _MOST_SENTENCES))
+        for letter, (_, gold, predicted) in found.items()
+    }
     st.markdown(f"**{escape(_mistake(*mistake))}**")
-    if not where:
+    who = next((letter for letter, of_side in where.items() if of_side), None)
+    if who is None:
         st.caption("Not made with the first seed that both have.")
         return
+    run, gold, _ = found[who]
     try:
-        text = words(side.run.config, table.split, task, side.gold)
+        text = words(run.config, table.split, task, gold)
     except MRNLabError as error:
         st.caption(escape(f"The sentences cannot be shown. {error}"))
         return
@@ -277,37 +250,22 @@ def _examples(
         return
     colour = colours(resources.task_order()).get(task, TASK_COLOURS[-1])
     kind = "spans" if scheme == "iob2" else "plain"
-    lanes = [("gold", side.gold), *((one.letter, one.predicted) for one in sides)]
+    lanes = {"gold": gold} | {other: guess for other, (_, _, guess) in found.items()}
     blocks = [
         SentenceBlock(
             text[place],
             tuple(
-                Lane(task, colour, kind, _marks(rows[place], side.gold[place], scheme), who=name)
-                for name, rows in lanes
+                Lane(task, colour, kind, _marks(of_all[place], gold[place], scheme), who=name)
+                for name, of_all in lanes.items()
             ),
         )
-        for place in where
+        for place in where[who]
     ]
     sentence(blocks, key="mistake_sentences", small=True)
     st.caption(
-        f"The first {plural(len(where), 'sentence')} in which {escape(side.name)} makes this mistake "
-        f"(seed {side.run.config.seed}). Outlined: not as annotated."
+        f"The first {plural(len(where[who]), 'sentence')} in which {who} makes this mistake (seed "
+        f"{run.config.seed}). Outlined: not as annotated."
     )
-
-
-def _sides(
-    table: ResultTable, runs: Mapping[int, Run], task: str, rows: tuple[ResultRow, ResultRow]
-) -> list[_Side]:
-    """Those of the two whose predictions are stored, of the first seed that both have."""
-    cells = [row.cells[task] for row in rows if task in row.cells]
-    seeds = set.intersection(*(set(cell.run_ids) for cell in cells)) or set(cells[0].run_ids)
-    sides = []
-    for letter, row in zip("AB", rows, strict=True):
-        run_id = row.cells[task].run_ids.get(min(seeds)) if task in row.cells else None
-        stored = None if run_id is None else labels(runs[run_id], table.split, task)
-        if run_id is not None and stored is not None:
-            sides.append(_Side(letter, row.name, runs[run_id], *stored))
-    return sides
 
 
 def _marks(own: Sequence[str], gold: Sequence[str], scheme: str) -> tuple[Mark, ...]:
@@ -317,46 +275,28 @@ def _marks(own: Sequence[str], gold: Sequence[str], scheme: str) -> tuple[Mark, 
     )
 
 
-def _per_seed(table: ResultTable, task: str, base: ResultRow) -> None:
-    rows = [row for row in table.rows if task in row.cells]
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        less = st.toggle(
-            f"As differences to {base.name}",
-            key="seed_differences",
-            bind="query-params",
-            disabled=task not in base.cells,
-        )
-        _csv_button(csv_file(pd.DataFrame(per_seed(table))), f"mrnlab-{table.split}-seeds.csv")
-    if len(rows) <= _MOST_LINES:
+def _per_seed(table: ResultTable, task: str) -> None:
+    scores = per_seed(table)
+    shown = scores.pivot(index="seed", columns="configuration", values=task).dropna(axis=1, how="all")
+    names = [row.name for row in table.rows if row.name in shown]
+    _csv_button(scores, {}, f"{table.split}-seeds")
+    if len(names) <= _MOST_LINES:
         chart(
             seeds_chart(table, task, colours(resources.task_order()).get(task, TASK_COLOURS[-1])),
             key="seeds_chart",
-            revision=" ".join([task, *(row.name for row in rows)]),
+            revision=" ".join([task, *names]),
             still=True,
             alt=f"Scores on {task} of each seed by configuration",
         )
-    seeds = sorted({seed for row in rows for seed in row.cells[task].by_seed})
-    minus = dict.fromkeys(seeds, 0.0)
-    if less and task in base.cells:
-        minus = dict(base.cells[task].by_seed)
-        rows = [row for row in rows if row.key != base.key]
-    columns = {
-        row.name: [
-            points(own[seed] - minus[seed]) if seed in own and seed in minus else None for seed in seeds
-        ]
-        for row in rows
-        for own in (row.cells[task].by_seed,)
-    }
     number = st.column_config.NumberColumn
-    form = "%+.2f" if less and task in base.cells else "%.2f"
     st.dataframe(
-        pd.DataFrame({"seed": seeds, **columns}),
+        shown[names].reset_index(),
         hide_index=True,
-        height="content" if len(seeds) <= 12 else 420,
+        height="content" if len(shown) <= 12 else 420,
         placeholder="–",
         column_config={
             "seed": number("Seed", width=60, pinned=True),
-            **{name: number(format=form) for name in columns},
+            **{name: number(format="%.2f") for name in names},
         },
         alt=f"Scores on {task} in percent, a line per seed, a column per configuration",
     )

@@ -6,22 +6,18 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS, Confusion, confusion, summed
 from core.evaluation.scores import Counts, sentence_counts
-from core.evaluation.statistics import (
-    MeanSD,
-    PairedDifference,
-    holm,
-    paired_difference,
-    randomisation_test,
-    summary,
-)
+from core.evaluation.statistics import holm, paired_difference, randomisation_test, summary
 from core.store.records import StoredScore
+from core.wording import points
 from dashboard.compare.views import Tested
 from jobs.results import ResultCell
 
@@ -29,29 +25,7 @@ Report = Mapping[str, Mapping[str, float]]
 Labels = Sequence[Sequence[str]]
 Floats = NDArray[np.float64]
 
-_NUMBERS = ("precision", "recall", "f1")
-
-
-@dataclass(frozen=True)
-class ClassRow:
-    """One label. `a` and `b` hold precision, recall and F1 in [0, 1] over seeds, `difference` is that of F1
-    and `p` its p over seeds, corrected for all labels (Holm).
-    """
-
-    label: str
-    support: int
-    a: Mapping[str, MeanSD]
-    b: Mapping[str, MeanSD]
-    difference: PairedDifference | None
-    p: float | None
-
-    @property
-    def half_interval(self) -> float | None:
-        """Half of the 95% interval of the difference, where there is one."""
-        paired = self.difference
-        if paired is None or paired.low is None or paired.high is None:
-            return None
-        return (paired.high - paired.low) / 2
+_NUMBERS = {"P": "precision", "R": "recall", "F1": "f1"}
 
 
 def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[int, Report]:
@@ -60,55 +34,45 @@ def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[
     return {seed: by_run[run_id] for seed, run_id in cell.run_ids.items() if by_run.get(run_id)}
 
 
-def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> list[ClassRow]:
-    """A row per label that either has, the most annotated first. Seeds in which a label was neither annotated
-    nor predicted do not count for it.
+def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
+    """A row per label that either configuration has, the most annotated first, in percent: means over seeds
+    of precision, recall and F1 with its SD; the difference of F1, A − B, paired by seed, with half of its 95%
+    interval; p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in which a label was neither
+    annotated nor predicted do not count for it.
     """
     labels = dict.fromkeys(label for side in (a, b) for report in side.values() for label in report)
     rows = [row for label in labels if (row := _class_row(label, a, b)) is not None]
-    p_values = iter(holm([row.p for row in rows if row.p is not None]))
-    rows = [row if row.p is None else replace(row, p=next(p_values)) for row in rows]
-    return sorted(rows, key=lambda row: (-row.support, row.label))
+    tested = [row for row in rows if row["p"] is not None]
+    for row, p_value in zip(tested, holm([row["p"] for row in tested]), strict=True):
+        row["p"] = p_value
+    rows.sort(key=lambda row: (-row["Annotated"], row["Label"]))
+    return pd.DataFrame(rows)
 
 
-def _class_row(label: str, a: Mapping[int, Report], b: Mapping[int, Report]) -> ClassRow | None:
+def _class_row(label: str, a: Mapping[int, Report], b: Mapping[int, Report]) -> dict[str, Any] | None:
     sides = [
         {
             seed: report[label]
             for seed, report in side.items()
-            if label in report and all(math.isfinite(report[label][name]) for name in _NUMBERS)
+            if label in report and all(math.isfinite(report[label][name]) for name in _NUMBERS.values())
         }
         for side in (a, b)
     ]
     if not any(sides):
         return None
-    paired = paired_difference(*({seed: one["f1"] for seed, one in side.items()} for side in sides))
-    first, second = (
-        {name: summary(one[name] for one in side.values()) for name in _NUMBERS} if side else {}
-        for side in sides
-    )
-    support = max(int(one["support"]) for side in sides for one in side.values())
-    return ClassRow(label, support, first, second, paired, None if paired is None else paired.p)
-
-
-CLASS_COLUMNS = ("label", "support", "configuration", "precision", "recall", "f1", "f1_sd", "seeds")
-
-
-def class_records(rows: Sequence[ClassRow], names: tuple[str, str]) -> list[dict[str, object]]:
-    """A record of CLASS_COLUMNS per label and configuration, scores in [0, 1]."""
-    return [
-        {
-            "label": row.label,
-            "support": row.support,
-            "configuration": name,
-            **{number: side[number].mean for number in _NUMBERS},
-            "f1_sd": side["f1"].sd,
-            "seeds": side["f1"].n,
-        }
-        for row in rows
-        for name, side in zip(names, (row.a, row.b), strict=True)
-        if side
-    ]
+    row: dict[str, Any] = {"Label": label}
+    row["Annotated"] = max(int(numbers["support"]) for side in sides for numbers in side.values())
+    for letter, side in zip("AB", sides, strict=True):
+        for title, name in _NUMBERS.items():
+            over_seeds = summary(numbers[name] for numbers in side.values()) if side else None
+            row[f"{letter} {title}"] = None if over_seeds is None else 100 * over_seeds.mean
+        row[f"{letter} ±"] = None if over_seeds is None or over_seeds.sd is None else 100 * over_seeds.sd
+    paired = paired_difference(*({seed: numbers["f1"] for seed, numbers in side.items()} for side in sides))
+    half = None
+    if paired is not None and paired.low is not None and paired.high is not None:
+        half = 50 * (paired.high - paired.low)
+    row |= {"A − B": None if paired is None else points(paired.mean), "± 95%": half}
+    return row | {"p": None if paired is None else paired.p}
 
 
 # Mistakes
@@ -139,8 +103,8 @@ class Matrix:
     """Shares of what is annotated (rows), in percent, by what was predicted (columns); NaN on the diagonal.
     Predictions where nothing is annotated are shares of the annotated spans of the predicted type.
 
-    `right` is the share of correct predictions, row by row (NaN where nothing is annotated). `signed`: a
-    difference of two configurations in points. `words` describe each cell.
+    `right` is the share of correct predictions, row by row (NaN where nothing is annotated). `words` describe
+    each cell.
     """
 
     gold: tuple[str, ...]
@@ -148,17 +112,6 @@ class Matrix:
     shares: Floats
     right: tuple[float, ...]
     words: tuple[tuple[str, ...], ...]
-    signed: bool
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A mistake, and how often each of two configurations makes it per seed."""
-
-    gold: str
-    predicted: str
-    a: float
-    b: float
 
 
 def errors(parts: Sequence[Confusion]) -> Errors | None:
@@ -166,21 +119,16 @@ def errors(parts: Sequence[Confusion]) -> Errors | None:
     return Errors(summed(parts), len(parts)) if parts else None
 
 
-def matrix(own: Errors, other: Errors | None = None) -> Matrix:
-    """One configuration's mistakes; with another, how much more often, in points, the first makes each."""
-    whole = own.table if other is None else summed([own.table, other.table])
-    rows, columns = whole.gold, whole.predicted
+def matrix(own: Errors) -> Matrix:
+    """One configuration's mistakes."""
+    rows, columns = own.table.gold, own.table.predicted
     shares = _shares(own, rows, columns)
-    if other is not None:
-        shares -= _shares(other, rows, columns)
+    special = {NOTHING: "nothing (missed)", OTHER_WORDS: "other words (wrong boundary)"}
 
     def words(gold: str, predicted: str, share: float) -> str:
-        guess = {NOTHING: "nothing (missed)", OTHER_WORDS: "other words (wrong boundary)"}
-        start = f"{'nothing' if gold == NOTHING else gold} → {guess.get(predicted, predicted)}: "
-        start += f"{own.count(gold, predicted):.1f}"
-        if other is not None:
-            return f"{start} and {other.count(gold, predicted):.1f} per seed"
-        return f"{start} per seed, {share:.2f}% of the annotated {predicted if gold == NOTHING else gold}"
+        mistake = f"{'nothing' if gold == NOTHING else gold} → {special.get(predicted, predicted)}"
+        base = predicted if gold == NOTHING else gold
+        return f"{mistake}: {own.count(gold, predicted):.1f} per seed, {share:.2f}% of the annotated {base}"
 
     described = tuple(
         tuple(words(gold, predicted, shares[y, x]) for x, predicted in enumerate(columns))
@@ -192,7 +140,7 @@ def matrix(own: Errors, other: Errors | None = None) -> Matrix:
         right.append(float(shares[y, x]) if x is not None and gold != NOTHING else math.nan)
         if x is not None:
             shares[y, x] = math.nan
-    return Matrix(rows, columns, shares, tuple(right), described, other is not None)
+    return Matrix(rows, columns, shares, tuple(right), described)
 
 
 def _shares(own: Errors, rows: Sequence[str], columns: Sequence[str]) -> Floats:
@@ -204,14 +152,15 @@ def _shares(own: Errors, rows: Sequence[str], columns: Sequence[str]) -> Floats:
     return shares
 
 
-def mistakes(a: Errors, b: Errors | None) -> list[Mistake]:
-    """Every mistake that either makes, the most frequent first."""
+def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
+    """Every mistake that either makes, the most frequent first: gold, predicted, and how often each of the
+    two makes it per seed (A, B).
+    """
     whole = summed([a.table, *([b.table] if b else [])])
     pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]
-    made = [
-        Mistake(*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]
-    ]
-    return sorted(made, key=lambda one: (-one.a - one.b, one.gold, one.predicted))
+    made = [(*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]]
+    made.sort(key=lambda mistake: (-mistake[2] - mistake[3], mistake[0], mistake[1]))
+    return pd.DataFrame(made, columns=["gold", "predicted", "A", "B"])
 
 
 def places(scheme: str, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:

@@ -10,15 +10,17 @@ import pandas as pd
 import streamlit as st
 
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import MeanSD
 from core.studies import STUDIES, Study
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Outcome, Result, TableView, table_view
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
 from core.wording import p_text, percent, plural, signed_points
 from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import (
+    FIXED,
     failures,
     has_scores,
+    published_text,
+    score_text,
     study_answer,
     study_forest,
     study_points,
@@ -31,13 +33,12 @@ from dashboard.text import escape
 from dashboard.theme import colours
 from jobs.naming import COST_HEAD, correlation_told, cost_told
 
-_NARROW = "\u202f"  # a narrow space that does not break, so that a cell stays on one line
 _VERDICTS = {
     WITHIN: ":material/check: within",
     ABOVE: ":material/arrow_upward: above",
     BELOW: ":material/arrow_downward: below",
 }
-_COLOURS = {HELPS: "red", HURTS: "blue", NOT_SHOWN: "gray"}
+_LOOKS = {HELPS: ":red[**{}**]", HURTS: ":blue[**{}**]", NOT_SHOWN: ":gray[{}]"}
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
@@ -98,8 +99,11 @@ def _paper(view: TableView, study: Study) -> None:
     for model, outcome in view.rows.items():
         line = lines[escape(model)] = {"Chosen on dev": escape(outcome.chosen)}
         for task in view.tasks:
-            line[escape(task)] = _score(outcome.scores.get(task))
-            line[f"{escape(task)}, published"] = _published(outcome, task)
+            line[escape(task)] = score_text(outcome.scores.get(task))
+            mark = _VERDICTS.get(outcome.verdict(task), "")
+            line[f"{escape(task)}, published"] = (
+                f"{published_text(outcome.published.get(task))} {mark}".strip()
+            )
     st.table(
         pd.DataFrame.from_dict(lines, orient="index"),
         border="horizontal",
@@ -127,14 +131,6 @@ def _paper(view: TableView, study: Study) -> None:
             st.caption(COST_NOTE)
 
 
-def _published(outcome: Outcome, task: str) -> str:
-    if (cell := outcome.published.get(task)) is None:
-        return ""
-    figure = f":gray[{cell.mean:.2f} ± {cell.sd:.2f}]".replace(" ", _NARROW)
-    mark = _VERDICTS.get(outcome.verdict(task), "")
-    return f"{figure} {mark}".strip()
-
-
 def _not_run(study: Study, part: str) -> None:
     empty(
         "Not run yet",
@@ -151,7 +147,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     for result in results:
         means = {one.family.title: one.differences.get(MEAN) for one in result.outcomes}
         lines[escape(result.setting.name)] = {
-            escape(title): f":{_COLOURS[mean.verdict]}[{signed_points(mean.paired.mean)}]"
+            escape(title): _LOOKS[mean.verdict].format(signed_points(mean.paired.mean))
             for title, mean in means.items()
             if mean is not None
         }
@@ -167,9 +163,9 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
             alt=f"Mean difference to {reference} by method and setting",
         )
     st.caption(
-        f"Mean difference to {escape(reference)} over a setting's tasks, in points. Red: it helps. "
-        "Blue: it hurts. Grey: no difference is shown, by p corrected for the methods of a setting. Empty: "
-        "not compared there, or not yet."
+        f"Mean difference to {escape(reference)} over a setting's tasks, in points. Bold red: it "
+        "helps. Bold blue: it hurts. Grey: no difference is shown, by p corrected for the methods of a "
+        "setting. Empty: not compared there, or not yet."
     )
 
 
@@ -234,23 +230,16 @@ def _line(one: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, s
         "Difference": "reference" if mean is None else f"{weight}{_whole(study_points(mean))}{weight}",
         "p": "" if mean is None else _whole(p_text(mean.p_holm)),
         "Verdict": "" if mean is None else _whole(mean.verdict),
-        **{escape(target): _score(one.scores.get(target)) for target in columns},
+        **{escape(target): score_text(one.scores.get(target)) for target in columns},
         "Dev": percent(None if one.dev is None else one.dev.mean),
         "Chosen on dev": escape(one.chosen),
         **({"Task correlation": _whole(correlation_told(one.learned))} if learned else {}),
     }
 
 
-def _score(scores: MeanSD | None) -> str:
-    if scores is None:
-        return ""
-    spread = "" if scores.sd is None else f" ± {100 * scores.sd:.2f}"
-    return f"{percent(scores.mean)}{spread} :small[:gray[n {scores.n}]]".replace(" ", _NARROW)
-
-
 def _whole(text: str) -> str:
     """Kept on one line."""
-    return escape(text).replace(" ", "\u00a0")
+    return escape(text).replace(" ", FIXED)
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:

@@ -10,11 +10,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pandas as pd
+
 from core.config import trains_heads_alone
-from core.evaluation.statistics import PairedDifference, Randomised, holm, significant
+from core.evaluation.statistics import MeanSD, PairedDifference, Randomised, holm, significant
 from core.studies import analysis
 from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Result
-from core.wording import all_of, p_text, plural, signed_points
+from core.studies.published import Published
+from core.wording import all_of, p_text, percent, plural, signed_points
 from jobs.naming import confounds
 from jobs.results import ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
@@ -208,17 +211,19 @@ def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[st
     return f"{text if parts else text[0].upper() + text[1:]}."
 
 
-def per_seed(table: ResultTable) -> list[dict[str, str | float | int | None]]:
-    """A line per configuration and seed, scores in percent, for the CSV."""
-    lines: list[dict[str, str | float | int | None]] = []
-    for row in table.rows:
-        for seed in sorted({seed for cell in row.cells.values() for seed in cell.by_seed}):
-            line: dict[str, str | float | int | None] = {"configuration": row.name, "seed": seed}
-            for task in table.tasks:
-                by_seed = row.cells[task].by_seed if task in row.cells else {}
-                line[task] = 100 * by_seed[seed] if seed in by_seed else None
-            lines.append(line)
-    return lines
+def per_seed(table: ResultTable) -> pd.DataFrame:
+    """A line per configuration and seed, a column per task: scores in percent."""
+    return pd.DataFrame(
+        {"configuration": row.name, "seed": seed}
+        | {
+            task: 100 * row.cells[task].by_seed[seed]
+            if task in row.cells and seed in row.cells[task].by_seed
+            else None
+            for task in table.tasks
+        }
+        for row in table.rows
+        for seed in sorted({seed for cell in row.cells.values() for seed in cell.by_seed})
+    )
 
 
 # What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder
@@ -342,7 +347,7 @@ def forest(differences: Sequence[Difference], table: ResultTable, baseline: str)
 
 
 def _difference_mark(row: int, name: str, delta: Difference) -> Mark:
-    words = f"{name}, {delta.task}: {_in_full(delta)}; {delta.verdict}"
+    words = f"{name}, {delta.task}: {delta.sentence}; {delta.verdict}"
     return _mark(row, delta.task, delta.mean, delta.interval, words, shown=delta.shown)
 
 
@@ -353,16 +358,26 @@ def _mark(
     return Mark(row, target, 100 * mean, low, high, words, shown)
 
 
-def _in_full(one: Difference) -> str:
-    if one.paired is None:
-        return f"{signed_points(one.mean)} between the means"
-    text = " ".join(filter(None, (signed_points(one.mean), _bracketed(one.interval))))
-    p_value = "" if one.p_seeds is None else f", p {p_text(one.p_seeds)}"
-    return f"{text}, {plural(one.seeds, 'seed')}{p_value}"
-
-
 def _bracketed(ends: tuple[float, float] | None) -> str:
     return "" if ends is None else f"[{signed_points(ends[0])}, {signed_points(ends[1])}]"
+
+
+FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
+
+
+def score_text(scores: MeanSD | None, *, bold: bool = False) -> str:
+    """Mean ± SD in percent and the number of seeds, as Markdown on one line; empty for None."""
+    if scores is None:
+        return ""
+    weight = "**" if bold else ""
+    spread = "" if scores.sd is None else f" ± {100 * scores.sd:.2f}"
+    text = f"{weight}{percent(scores.mean)}{weight}{spread} :small[:gray[n {scores.n}]]"
+    return text.replace(" ", FIXED)
+
+
+def published_text(figure: Published | None) -> str:
+    """A published figure in grey, as Markdown on one line; empty for None."""
+    return "" if figure is None else f":gray[{figure.mean:.2f} ± {figure.sd:.2f}]".replace(" ", FIXED)
 
 
 DIFFERENCE_COLUMNS = (

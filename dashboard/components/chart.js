@@ -137,16 +137,25 @@ function zoomed(Plotly, chart, event) {
   if (chart.data.zoom && before !== String(chart.zoom.xaxis)) tellZoom(chart)
 }
 
-// The other charts of the group follow at once; the server, which sends more points of what is shown, once
-// the reader has come to rest.
+// The other charts of the group follow at once; the server, which keeps it in the address, once the reader has come
+// to rest.
 function tellZoom(chart) {
   chart.followsServer = false // what the reader does here counts from now on
   const range = chart.zoom.xaxis ?? null
   const log = chart.node.layout.xaxis.type === "log"
   const shown = range && (log ? range.map((end) => 10 ** end) : range)
-  window.dispatchEvent(new CustomEvent("mrnlab:zoom", { detail: { group: chart.data.zoom, range: shown } }))
+  window.dispatchEvent(new CustomEvent("mrnlab:zoom", { detail: { chart, group: chart.data.zoom, range } }))
   clearTimeout(chart.telling)
   chart.telling = setTimeout(() => chart.trigger("zoomed", { range: shown }), ZOOM_QUIET_MS)
+}
+
+function follow(chart, { chart: source, group, range }) {
+  if (source === chart || group !== chart.data.zoom || !window.Plotly || !chart.observer) return
+  chart.followsServer = false
+  const shown = range ?? chart.ranges.xaxis
+  if (range) chart.zoom.xaxis = [...range]
+  else delete chart.zoom.xaxis
+  window.Plotly.relayout(chart.node, shown ? { "xaxis.range": [...shown] } : { "xaxis.autorange": true })
 }
 
 // A picture of the chart as it stands, on white, with a legend: for a paper.
@@ -176,6 +185,8 @@ export default function (component) {
     node.setAttribute("role", "img")
     parentElement.appendChild(node)
     chart = { node, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }
+    chart.follow = ({ detail }) => follow(chart, detail)
+    window.addEventListener("mrnlab:zoom", chart.follow)
     charts.set(parentElement, chart)
   }
   const told = data.window && (data.log_x ? data.window.map(Math.log10) : data.window)
@@ -221,6 +232,7 @@ export default function (component) {
   return () => {
     clearTimeout(chart.telling)
     chart.observer?.disconnect()
+    window.removeEventListener("mrnlab:zoom", chart.follow)
     if (window.Plotly) window.Plotly.purge(chart.node)
     chart.node.remove()
     charts.delete(parentElement)

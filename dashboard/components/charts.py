@@ -1,4 +1,4 @@
-"""Components that draw charts: Plotly figures, their legend, small charts, the matrix player.
+"""Components that draw charts: Plotly figures, their legend, the matrix player.
 
 Of Plotly's bundles it is the one of cartesian charts, a third of the whole, which the Python package carries:
 the browser has read it four times as fast, and it draws all that our pages draw. It is the file of the npm
@@ -69,6 +69,7 @@ _MATRIX = f"""
       <button type="button" value="csv"
         title="Save the numbers at this step as comma-separated values">CSV</button>
       <button type="button" value="png" title="Save the picture at this step as PNG">PNG</button>
+      <button type="button" value="svg" title="Save the picture at this step as SVG">SVG</button>
     </span>
   </div>
   <div class="tip" hidden></div>
@@ -82,12 +83,6 @@ _mount_legend = _component(
     html='<div id="root" class="legend" tabindex="-1"></div>',
     css=read_asset("curves.css"),
     js=read_asset("curve_legend.js"),
-)
-_mount_small_charts = _component(
-    "mrnlab_small_charts",
-    html='<div id="root" class="small"></div>',
-    css=read_asset("curves.css"),
-    js=read_asset("small_charts.js"),
 )
 _MATRIX_SCRIPT = read_asset("matrix_picture.js") + read_asset("matrix.js")
 _mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
@@ -105,8 +100,8 @@ class Click:
 
 @dataclass(frozen=True)
 class Zoom:
-    """Shares the part of x that a reader looks at: at once with the charts of the same `group` on the page,
-    then, by `changed`, with the server (None: all of it). A new `revision` begins with `window`.
+    """The part of x that a reader looks at, shared at once by the charts of a `group` on the page, then told
+    to the server by `changed` (None: all of it). A new `revision` begins with `window`.
     """
 
     group: str
@@ -175,55 +170,18 @@ class LegendRow:
     colour: str
     dash: str
     hidden: bool
-    marked: bool
     cells: tuple[str, ...]
 
 
 def curve_legend(
-    rows: Sequence[LegendRow],
-    columns: Sequence[str],
-    *,
-    key: str,
-    changed: Callable[[list[str], str | None], None],
+    rows: Sequence[LegendRow], columns: Sequence[str], *, key: str, changed: Callable[[list[str]], None]
 ) -> None:
-    """The legend of a chart as a table: a row shows or hides its line, its name marks it. `changed` gets the
-    keys of the hidden rows and of the marked one (or None).
-    """
+    """The legend of a chart as a table: a row shows or hides its line. `changed` gets the hidden keys."""
     _mount_legend(
         key=key,
         data={"columns": list(columns), "rows": [asdict(row) for row in rows]},
-        on_changed_change=_callback(
-            key, "changed", lambda event: changed([str(row) for row in event["hidden"]], event["marked"])
-        ),
+        on_hidden_change=_callback(key, "hidden", lambda keys: changed([str(row) for row in keys])),
     )
-
-
-def small_charts(
-    charts: Mapping[str, Any],
-    *,
-    key: str,
-    group: str,
-    x_end: float,
-    log_x: bool,
-    log_y: bool,
-    percent: bool,
-    where: str,
-    window: tuple[float, float] | None,
-    enlarged: Callable[[str], None],
-) -> bool:
-    """Draw what `charts.curves.small_charts` gives: many charts over one x, in a tenth of Plotly's time.
-
-    `enlarged` gets the task of a panel whose name was clicked, before the run that this causes; in that run
-    the result is True. They follow the zoom of the large chart of the same `group`. `where` names the axis
-    (`step`).
-    """
-    axes = {"x_end": x_end, "log_x": log_x, "log_y": log_y, "percent": percent, "where": where}
-    result = _mount_small_charts(
-        key=key,
-        data={**charts, **axes, "group": group, "window": window},
-        on_enlarged_change=_callback(key, "enlarged", lambda task: enlarged(str(task))),
-    )
-    return result.enlarged is not None
 
 
 def matrix_player(
@@ -233,8 +191,8 @@ def matrix_player(
     are `player_frame` and `player_numbers` of `dashboard.relations.charts`, with the same id.
 
     Called back, before the part runs again: `step` with the step looked at (None follows the newest), `cell`
-    with the row and column of a clicked cell, `zoom` with the part that was dragged (or `whole`), both in the
-    order drawn, and `more` where only one step was sent and the others are wanted.
+    with the row and column of a clicked cell, `zoom` with the corner of the part to show (or `whole`), both
+    in the order drawn.
     """
     events: dict[str, Any] = {f"on_{name}_change": _callback(key, name, then) for name, then in on.items()}
     _mount_matrix(key=key, data=frame, **events)

@@ -2,110 +2,77 @@
 
 const SVG = "http://www.w3.org/2000/svg"
 const DASHES = { dot: "2 3.5", dash: "7 4" }
+const PATIENCE_MS = 5000
 
 const legends = new WeakMap()
 
-// What the reader and the server last said to each other, by a legend's name on the page. Streamlit may draw a
-// legend anew, from what the server said before it heard of a click, while the former one still stands there.
-const talks = new Map()
+// By a legend's name on the page: the lines that the reader hid and the server has not yet confirmed. Until then the
+// server may still send, even to a legend drawn anew, what it knew before.
+const unconfirmed = new Map()
 
-function talkOf(key) {
-  if (!talks.has(key)) talks.set(key, { legends: 0, told: [], heard: null, hidden: [], marked: null })
-  return talks.get(key)
-}
-
-function cell(kind, name, ...children) {
-  const node = document.createElement(kind)
-  if (name) node.className = name
+function element(tag, className, ...children) {
+  const node = document.createElement(tag)
+  node.className = className
   node.append(...children)
   return node
 }
 
-function sign() {
+function checkbox(label, onchange) {
+  const box = Object.assign(document.createElement("input"), { type: "checkbox", onchange })
+  box.setAttribute("aria-label", label)
+  return box
+}
+
+function made(legend, { key, name }) {
   const svg = document.createElementNS(SVG, "svg")
-  svg.setAttribute("viewBox", "0 0 36 8")
-  svg.setAttribute("width", "36")
-  svg.setAttribute("height", "8")
-  svg.setAttribute("aria-hidden", "true")
-  const line = document.createElementNS(SVG, "line")
-  for (const [key, value] of Object.entries({ x1: 0, x2: 36, y1: 4, y2: 4 })) line.setAttribute(key, value)
-  svg.append(line)
-  return { svg, line }
+  for (const [attribute, value] of [["viewBox", "0 0 36 8"], ["width", 36], ["height", 8], ["aria-hidden", true]])
+    svg.setAttribute(attribute, value)
+  const line = svg.appendChild(document.createElementNS(SVG, "path"))
+  line.setAttribute("d", "M0 4h36")
+  const box = checkbox(`Show ${name}`, () => tell(legend))
+  const label = element("td", "name", name)
+  label.title = name
+  const tr = element("tr", "", element("td", "check", box), element("td", "sign", svg), label)
+  return { tr, box, line, cells: [], key }
 }
 
-function made(legend, key) {
-  const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true })
-  const button = Object.assign(document.createElement("button"), { type: "button" })
-  const { svg, line } = sign()
-  const tr = cell("tr", "", cell("td", "check", box), cell("td", "sign", svg), cell("td", "name", button))
-  const row = { tr, box, button, line, cells: [], key }
-  box.onchange = () => tell(legend, legend.marked)
-  button.onclick = () => tell(legend, legend.marked === key ? null : key)
-  return row
+const hiddenKeys = (legend) => [...legend.rows.values()].filter((row) => !row.box.checked).map((row) => row.key)
+
+function tell(legend) {
+  const hidden = hiddenKeys(legend)
+  unconfirmed.set(legend.name, { hidden, until: performance.now() + PATIENCE_MS })
+  show(legend, hidden)
+  legend.trigger("hidden", hidden)
 }
 
-function stateOf(hidden, marked) {
-  return JSON.stringify([[...hidden].sort(), marked])
-}
-
-// Whether the server says something that the reader's last click has not overtaken.
-function isNews(legend, state) {
-  const { talk } = legend
-  const { told, heard } = talk
-  talk.heard = state
-  const answered = told.lastIndexOf(state)
-  if (answered < 0 && told.length && state === heard) return false // it has not heard of the click yet
-  const news = answered < 0 || answered === told.length - 1
-  talk.told = news ? [] : told.slice(answered + 1)
-  return news
-}
-
-function tell(legend, marked) {
-  const hidden = [...legend.rows.values()].filter((row) => !row.box.checked).map((row) => row.key)
-  legend.talk.told.push(stateOf(hidden, marked))
-  show(legend, hidden, marked)
-  legend.trigger("changed", { hidden, marked })
-}
-
-function show(legend, hidden, marked) {
-  legend.marked = marked
-  Object.assign(legend.talk, { hidden, marked })
+function show(legend, hidden) {
   for (const row of legend.rows.values()) {
-    const away = hidden.includes(row.key)
-    row.box.checked = !away
-    row.tr.className = `${row.key === marked ? "marked" : ""} ${away ? "hidden" : ""}`.trim()
-    row.button.setAttribute("aria-pressed", String(row.key === marked))
+    row.box.checked = !hidden.includes(row.key)
+    row.tr.classList.toggle("hidden", !row.box.checked)
   }
-  legend.all.checked = hidden.length === 0
-  legend.all.indeterminate = hidden.length > 0 && hidden.length < legend.rows.size
-}
-
-function head(legend, columns) {
-  const all = Object.assign(document.createElement("input"), { type: "checkbox" })
-  all.setAttribute("aria-label", "Show all lines")
-  all.onchange = () => {
-    for (const row of legend.rows.values()) row.box.checked = all.checked
-    tell(legend, legend.marked)
-  }
-  legend.all = all
-  const row = cell("tr", "", cell("th", "check", all), cell("th", "", ""))
-  for (const name of columns) row.append(cell("th", "", name))
-  legend.head.replaceChildren(row)
-  legend.columns = columns.join("\n")
+  const count = hiddenKeys(legend).length
+  legend.all.checked = count === 0
+  legend.all.indeterminate = count > 0 && count < legend.rows.size
 }
 
 export default function (component) {
   const { data, key: name, parentElement, setTriggerValue } = component
   let legend = legends.get(parentElement)
   if (!legend) {
-    const talk = talkOf(name)
-    talk.legends += 1
-    legend = { rows: new Map(), head: cell("thead"), body: cell("tbody"), marked: null, talk }
-    parentElement.querySelector("#root").append(cell("table", "", legend.head, legend.body))
+    legend = { name, rows: new Map(), head: element("thead", ""), body: element("tbody", "") }
+    legend.all = checkbox("Show all lines", () => {
+      for (const row of legend.rows.values()) row.box.checked = legend.all.checked
+      tell(legend)
+    })
+    parentElement.querySelector("#root").append(element("table", "", legend.head, legend.body))
     legends.set(parentElement, legend)
   }
   legend.trigger = setTriggerValue
-  if (legend.columns !== data.columns.join("\n")) head(legend, data.columns)
+  if (legend.columns !== data.columns.join()) {
+    legend.columns = data.columns.join()
+    const titles = data.columns.map((title) => element("th", "", title))
+    legend.head.replaceChildren(element("tr", "", element("th", "check", legend.all), element("th", ""), ...titles))
+  }
   const keys = data.rows.map((row) => row.key)
   for (const [key, row] of legend.rows) {
     if (keys.includes(key)) continue
@@ -113,27 +80,22 @@ export default function (component) {
     legend.rows.delete(key)
   }
   data.rows.forEach((given, place) => {
-    if (!legend.rows.has(given.key)) legend.rows.set(given.key, made(legend, given.key))
+    if (!legend.rows.has(given.key)) legend.rows.set(given.key, made(legend, given))
     const row = legend.rows.get(given.key)
-    row.button.textContent = row.button.title = given.name
-    row.box.setAttribute("aria-label", `Show ${given.name}`)
     row.line.setAttribute("stroke", given.colour)
     row.line.setAttribute("stroke-width", 2.5)
     row.line.setAttribute("stroke-dasharray", DASHES[given.dash] ?? "none")
     while (row.cells.length > given.cells.length) row.cells.pop().remove()
     given.cells.forEach((text, column) => {
-      if (!row.cells[column]) row.tr.append((row.cells[column] = cell("td")))
-      if (row.cells[column].textContent !== text) row.cells[column].textContent = text
+      if (!row.cells[column]) row.tr.append((row.cells[column] = element("td", "")))
+      row.cells[column].textContent = text
     })
-    const body = legend.body
+    const { body } = legend
     if (row.tr !== body.children[place]) body.insertBefore(row.tr, body.children[place] ?? null)
   })
   const hidden = data.rows.filter((row) => row.hidden).map((row) => row.key)
-  const marked = data.rows.find((row) => row.marked)?.key ?? null
-  if (isNews(legend, stateOf(hidden, marked))) show(legend, hidden, marked)
-  else show(legend, legend.talk.hidden, legend.talk.marked)
-
-  return () => {
-    if (legends.delete(parentElement) && --legend.talk.legends === 0) talks.delete(name)
-  }
+  const waiting = unconfirmed.get(name)
+  if (waiting && (performance.now() > waiting.until || String(waiting.hidden.sort()) === String(hidden.sort()))) unconfirmed.delete(name)
+  show(legend, unconfirmed.get(name)?.hidden ?? hidden)
+  return () => legends.delete(parentElement)
 }

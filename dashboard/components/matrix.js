@@ -1,12 +1,11 @@
-// The matrix player: a slider over the steps of training, play, hover, zoom and saving, all in the browser. The
+// The matrix player: a slider over the steps of training, play, hover and saving, all in the browser. The
 // server is told, a little later, which step and which pair are looked at. Comes after matrix_picture.js.
 
 const players = new WeakMap()
 const REPORT_MS = 250
 const REPORT_PLAYING_MS = 1200
 const STEPS_A_SECOND = 5
-const CLICK_PIXELS = 5
-const AROUND = 64 // rows shown around a clicked block
+const AROUND = 64 // features shown around a clicked block
 const MOST_MEASURES = 500
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
 const ICONS = { Play: "M8 5v14l11-7z", Pause: "M6 5h4v14H6zM14 5h4v14h-4z" }
@@ -49,10 +48,9 @@ class Player {
       button.onclick = () => this.save(button.value)
     }
     Object.assign(this.stageNode, {
-      onpointermove: (event) => this.hover(event),
+      onpointermove: (event) => this.point(this.hit(event)),
       onpointerleave: () => this.point(null),
-      onpointerdown: (event) => this.press(event),
-      onpointerup: (event) => this.release(event),
+      onclick: (event) => this.choose(this.hit(event)),
       onkeydown: (event) => this.key(event),
       onblur: () => this.point(null),
     })
@@ -85,18 +83,12 @@ class Player {
     this.loadingNode.hidden = true
     this.stageNode.setAttribute("aria-label", `${offered.alt}. Arrow keys move between cells, Enter shows a pair's line.`)
     this.svg.setAttribute("aria-label", offered.alt)
-    this.stageNode.classList.toggle("zooms", offered.zooms)
     this.wholeNode.hidden = !offered.zoomed
     this.noteNode.textContent = offered.foot
     this.barNode.hidden = this.last < 1
     this.range.max = this.last
-    this.range.disabled = !offered.whole
     this.redraw()
-    this.show(offered.whole ? this.nearest() : offered.at, performance.now())
-    if (!offered.whole && this.asked !== offered.id) {
-      this.asked = offered.id
-      requestAnimationFrame(() => setTimeout(() => this.trigger("more", { revision: offered.revision })))
-    }
+    this.show(this.nearest(), performance.now())
   }
 
   get steps() {
@@ -105,11 +97,6 @@ class Player {
 
   get last() {
     return this.steps.length - 1
-  }
-
-  // Where the shown step is among the numbers: until all have come there is one.
-  get at() {
-    return this.frame.whole ? this.position : 0
   }
 
   // The position nearest to the wanted step.
@@ -126,7 +113,7 @@ class Player {
     if (!width) return
     const { frame } = this
     const theme = themeOf(this.root, frame.scales)
-    const { step, pair, at, whole, revision, ...lasting } = frame
+    const { step, pair, ...lasting } = frame
     const signature = [JSON.stringify(lasting), width, theme.signature].join("\n")
     if (signature !== this.drawn) {
       this.drawn = signature
@@ -146,18 +133,16 @@ class Player {
     if (!room) return
     this.position = clamp(position, 0, this.last)
     const step = this.steps[this.position]
-    paint(this.canvas, frame, this.stacks, this.parts, room, this.theme, this.at)
+    paint(this.canvas, frame, this.stacks, this.parts, room, this.theme, this.position)
     frame.panels.forEach((panel, index) => {
-      const own = panel.steps[this.at]
+      const own = panel.steps[this.position]
       this.parts[index].subtitle.textContent = own === undefined ? "" : `step ${own.toLocaleString("en")}`
     })
     this.range.value = this.position
-    // Until the other steps have come there is nothing to play; what plays already can be paused.
-    this.playNode.disabled = !frame.whole && !this.timer
-    this.backNode.disabled = !frame.whole || this.position === 0
-    this.onNode.disabled = !frame.whole || this.position === this.last
+    this.backNode.disabled = this.position === 0
+    this.onNode.disabled = this.position === this.last
     const words = `Step ${step.toLocaleString("en")}`
-    const share = frame.whole ? `${Math.round(100 * frame.shares[this.position])}% of training` : "reading the others …"
+    const share = `${Math.round(100 * frame.shares[this.position])}% of training`
     this.output.replaceChildren(words, element("small", "", ` · ${share}`))
     this.range.setAttribute("aria-valuetext", `${words}, ${share}`)
     this.decorate()
@@ -181,9 +166,9 @@ class Player {
     })
   }
 
-  // Marks over the cells: the chosen pair, the cell pointed at, the rectangle being dragged.
+  // Marks over the cells: the chosen pair, the cell pointed at.
   decorate() {
-    const { frame, room, overlay, pointed, dragged } = this
+    const { frame, room, overlay, pointed } = this
     const { text, accent } = this.theme
     overlay.replaceChildren()
     frame.panels.forEach((_, index) => {
@@ -200,10 +185,6 @@ class Player {
         box(0, pointed.column, room.down, 1, band)
         box(pointed.row, pointed.column, 1, 1, { stroke: accent, "stroke-width": 2 })
       }
-      if (dragged?.panel === index) {
-        const { top, bottom, left, right } = dragged
-        box(top, left, bottom - top, right - left, { stroke: accent, "stroke-width": 2, fill: accent, "fill-opacity": 0.15 })
-      }
     })
     this.describe()
   }
@@ -211,7 +192,6 @@ class Player {
   // ---- steps
 
   go(position, since) {
-    if (!this.frame.whole) return
     this.show(position, since)
     this.wanted = this.position === this.last ? null : this.steps[this.position]
     this.report(this.timer ? REPORT_PLAYING_MS : REPORT_MS)
@@ -228,7 +208,7 @@ class Player {
   }
 
   play() {
-    if (!this.frame?.whole) return
+    if (!this.frame) return
     if (this.position === this.last) this.go(0, performance.now())
     this.label("Pause")
     const wait = () => (this.timer = setTimeout(next, 1000 / (STEPS_A_SECOND * Number(this.select.value))))
@@ -268,63 +248,27 @@ class Player {
     return null
   }
 
-  isDrag(event) {
-    return Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) > CLICK_PIXELS
-  }
-
-  hover(event) {
-    const cell = this.hit(event)
-    if (this.pressed && this.frame.zooms && cell?.panel === this.pressed.panel && this.isDrag(event)) {
-      const { panel, row, column } = this.pressed
-      this.dragged = {
-        panel,
-        top: Math.min(row, cell.row), bottom: Math.max(row, cell.row) + 1,
-        left: Math.min(column, cell.column), right: Math.max(column, cell.column) + 1,
-      }
-    }
-    this.point(cell)
-  }
-
-  press(event) {
-    const cell = event.button === 0 ? this.hit(event) : null
-    this.pressed = cell && { ...cell, x: event.clientX, y: event.clientY }
-  }
-
-  release(event) {
-    const { pressed, dragged } = this
-    if (dragged) this.zoom(dragged)
-    else if (pressed && !this.isDrag(event)) this.choose(pressed)
-    this.pressed = this.dragged = null
-    if (this.room) this.decorate()
-  }
-
-  zoom({ top, bottom, left, right }) {
-    const { rows, columns } = this.frame
-    const edge = (axis, place) => Math.min(axis.stop, axis.start + place * axis.block)
-    this.trigger("zoom", {
-      top: edge(rows, top), bottom: edge(rows, bottom), left: edge(columns, left), right: edge(columns, right),
-    })
-  }
-
-  choose({ row, column }) {
+  // A single cell is a pair; a block of features leads to the cells around it.
+  choose(cell) {
+    if (!cell) return
     const { rows, columns, total } = this.frame
-    if (rows.block === 1 && columns.block === 1) {
+    const { row, column } = cell
+    if (rows.block === 1) {
       this.trigger("cell", { row: rows.start + row, column: columns.start + column })
       return
     }
     const around = (axis, place) => {
       const middle = axis.start + Math.round((place + 0.5) * axis.block)
-      return Math.max(0, Math.min(middle - AROUND / 2, total - AROUND))
+      return clamp(middle - AROUND / 2, 0, total - AROUND)
     }
-    const [top, left] = [around(rows, row), around(columns, column)]
-    this.trigger("zoom", { top, bottom: top + AROUND, left, right: left + AROUND })
+    this.trigger("zoom", { top: around(rows, row), left: around(columns, column) })
   }
 
   key(event) {
     if (event.key === "Escape") {
       if (this.pointed) this.point(null)
       else if (this.frame.zoomed) this.trigger("zoom", { whole: true })
-    } else if (event.key === "Enter" && this.pointed) {
+    } else if (event.key === "Enter") {
       this.choose(this.pointed)
     } else if (ARROWS[event.key]) {
       const [down, across] = this.pointed ? ARROWS[event.key] : [0, 0]
@@ -355,7 +299,7 @@ class Player {
     const [first, second] = [frame.rows.names[row], frame.columns.names[column]]
     const list = element("dl")
     const add = (term, text) => list.append(element("dt", "", term), element("dd", "", text))
-    const values = this.stacks.map((stack) => valueAt(stack, this.at, row, column))
+    const values = this.stacks.map((stack) => valueAt(stack, this.position, row, column))
     const impossible = frame.panels.map((one) => isImpossible(one, row, column))
     frame.panels.forEach((one, index) => {
       const rough = this.stacks[index].bits === 8
@@ -368,7 +312,7 @@ class Player {
       const [low, high] = [-half, half].map((side) => written(clamp(values[0] + side, -1, 1), 3))
       add("95% interval of the mean", `${low} to ${high}`)
     }
-    const isBlock = frame.rows.block * frame.columns.block > 1
+    const isBlock = frame.rows.block > 1
     const words = cannot ? frame.cannot : isBlock ? "Mean of a block; click it for the exact values." : ""
     const names = first === second ? first : `${first}  ×  ${second}`
     tip.replaceChildren(element("div", "names", names), list, element("div", "quiet", words))
@@ -387,12 +331,15 @@ class Player {
   // ---- saving
 
   async save(kind) {
-    const { frame, stacks, parts, room, theme, at } = this
+    const { frame, stacks, room, theme, position } = this
     const name = `${frame.filename}-step-${this.steps[this.position]}.${kind}`
-    const blob =
-      kind === "csv"
-        ? new Blob([asCSV(frame, stacks, at)], { type: "text/csv" })
-        : await asPNG(this.svg, frame, stacks, parts, room, theme, at)
+    const svg = () => asSVG(this.svg, frame, stacks, room, theme, position)
+    const forms = {
+      csv: () => new Blob([asCSV(frame, stacks, position)], { type: "text/csv" }),
+      svg,
+      png: () => asPNG(svg(), room),
+    }
+    const blob = await forms[kind]()
     const link = element("a")
     link.href = URL.createObjectURL(blob)
     link.download = name

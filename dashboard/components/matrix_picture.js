@@ -1,6 +1,6 @@
 // How matrices are laid out and drawn: cells on a canvas, everything else (names, hatching, scale) as SVG over
-// it. No Plotly: a step must repaint up to four matrices well within a frame or
-// two, and what is impossible is hatched in any order of the rows (docs/adr/0009-matrix-player.md).
+// it. No Plotly: a step must repaint up to four matrices within a frame or two, and impossible cells are hatched in any
+// order of the rows (docs/adr/0009-matrix-player.md).
 
 const SVG = "http://www.w3.org/2000/svg"
 const MOST_NUMBERS = 12
@@ -282,7 +282,8 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
 // ---- cells
 
 // Every cell of every panel at a step. Small matrices have gaps and numbers, large ones are one image each.
-function paint(canvas, frame, stacks, parts, room, theme, step, ratio = window.devicePixelRatio || 1) {
+function paint(canvas, frame, stacks, parts, room, theme, step) {
+  const ratio = window.devicePixelRatio || 1
   const [wide, high] = [Math.round(room.width * ratio), Math.round(room.height * ratio)]
   if (canvas.width !== wide || canvas.height !== high) {
     Object.assign(canvas, { width: wide, height: high })
@@ -331,28 +332,43 @@ function pixels(stack, panel, theme, step) {
 
 // ---- saved pictures
 
-// The picture at twice the size: the cells, the page's colour under them, the SVG without its marks over them.
-async function asPNG(svg, frame, stacks, parts, room, theme, step) {
+// The drawn matrices as SVG text: the picture without its marks, and under it a square for each cell.
+function asSVG(svg, frame, stacks, room, theme, step) {
   const copy = svg.cloneNode(true)
   copy.querySelector(".overlay")?.remove()
   copy.setAttribute("xmlns", SVG)
-  const url = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }))
+  const cells = draw(copy, "g", { "shape-rendering": "crispEdges" })
+  draw(cells, "rect", { width: room.width, height: room.height, fill: theme.page })
+  const gap = room.numbers ? 1 : 0
+  frame.panels.forEach((panel, index) => {
+    const { x, y } = room.origin(index)
+    const { css } = scaleOf(panel, theme)
+    for (let cell = 0; cell < room.down * room.wide; cell += 1) {
+      const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
+      draw(cells, "rect", {
+        x: (x + column * room.cell + gap).toFixed(2), y: (y + row * room.cell + gap).toFixed(2),
+        width: (room.cell - 2 * gap).toFixed(2), height: (room.cell - 2 * gap).toFixed(2),
+        fill: css(colourAt(stacks[index], step, row, column)),
+      })
+    }
+  })
+  copy.prepend(cells)
+  return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })
+}
+
+// That SVG as PNG, at twice its size.
+async function asPNG(svg, room) {
   const image = new Image()
-  const canvas = document.createElement("canvas")
-  paint(canvas, frame, stacks, parts, room, theme, step, 2)
-  const context = canvas.getContext("2d")
-  context.globalCompositeOperation = "destination-over"
-  context.fillStyle = theme.page
-  context.fillRect(0, 0, room.width, room.height)
-  context.globalCompositeOperation = "source-over"
+  const url = URL.createObjectURL(svg)
   try {
     image.src = url
     await image.decode()
-    context.drawImage(image, 0, 0, room.width, room.height)
+    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * room.width, height: 2 * room.height })
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height)
+    return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
   } finally {
     URL.revokeObjectURL(url)
   }
-  return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
 }
 
 // The matrices at a step as comma-separated values, with the panel before each row where there are several.

@@ -248,7 +248,6 @@ function draw(root, data) {
   const stage = element("div", "stage")
   root.replaceChildren(stage)
   root.classList.toggle("small", Boolean(data.small))
-  root.classList.toggle("fade", Boolean(data.fade))
   const { names, lines } = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {
     const section = element("section", "block")

@@ -75,16 +75,15 @@ def sentence(
     *,
     key: str,
     small: bool = False,
-    fade: bool = False,
     most_words: int = MOST_WORDS,
 ) -> None:
     """Draw the blocks one under the other. The browser builds them from text, never from HTML.
 
-    `fade`: what a lane is unsure of has a fainter bar or a dotted line, and its probability beside it.
-    Of each sentence the first `most_words` are drawn; how many are left out is written under it.
+    What a lane is unsure of has a fainter bar or a dotted line, and its probability beside it. Of each
+    sentence the first `most_words` are drawn; how many are left out is written under it.
     """
     drawn = [_block(block, most_words) for block in blocks]
-    _mount(key=key, data={"blocks": drawn, "small": small, "fade": fade})
+    _mount(key=key, data={"blocks": drawn, "small": small})
 
 
 def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:

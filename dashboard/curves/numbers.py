@@ -1,4 +1,4 @@
-"""Which curves there are, and their arithmetic: smoothing, seeds side by side, thinning, tables."""
+"""Which curves there are, and their arithmetic: smoothing, seeds side by side, thinning, their table."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.evaluation.statistics import band
 from core.mrn.relations import MODES
 from core.records import TOTAL
-from core.store.records import Conditions, MetricKey, MetricSeries, Run
+from core.store.records import MetricKey, MetricSeries, Run
 from core.wording import plural
 from jobs.naming import differing
-from jobs.results import one_per_seed
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 
@@ -68,7 +66,7 @@ RELATION_METRICS: Mapping[str, Metric] = {
 }
 """The covariances in numbers, a value at each snapshot."""
 
-_KNOWN = {(one.split, one.name) for one in (*METRICS.values(), *RELATION_METRICS.values())}
+_KNOWN = {(metric.split, metric.name) for metric in (*METRICS.values(), *RELATION_METRICS.values())}
 
 
 def choices(keys: Iterable[MetricKey], among: Mapping[str, Metric] = METRICS) -> list[str]:
@@ -102,12 +100,6 @@ def tasks_of(metric: Metric, keys: Iterable[MetricKey], order: Iterable[str]) ->
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
-Window = tuple[float, float]
-
-# Cells of the widest table of seeds by points: 16 MB of doubles.
-_MOST_CELLS = 2_000_000
-# How much of the points a zoomed chart gives to what it shows; the rest stays coarse, for zooming out.
-_INSIDE = 0.8
 
 
 def smooth(values: Floats, weight: float) -> Floats:
@@ -128,7 +120,7 @@ def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Fl
 
     Seeds that logged at the same places, as far as each has come, keep their own values. Others are
     interpolated linearly between their points, never beyond their ends or into a gap, at the places of all
-    of them; where those are more than two million cells, at as many of them, evenly.
+    of them.
     """
     first = xs[0]
     if all(x is first or np.array_equal(x, first) for x in xs[1:]):
@@ -136,8 +128,6 @@ def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Fl
     union = np.unique(np.concatenate(xs))
     spans = [np.searchsorted(union, (x[0], x[-1])) if len(x) else (0, -1) for x in xs]
     same = all(end - start + 1 == len(x) for x, (start, end) in zip(xs, spans, strict=True))
-    if not same and len(union) * len(xs) > _MOST_CELLS:
-        union = union[np.unique(np.linspace(0, len(union) - 1, _MOST_CELLS // len(xs)).astype(int))]
     values = np.full((len(xs), len(union)), np.nan)
     for row, x, y in zip(values, xs, ys, strict=True):
         if not same and len(x):
@@ -149,43 +139,23 @@ def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Fl
     return union, values, not same
 
 
-def kept(
-    x: Floats, ys: Sequence[Floats], most: int, window: Window | None = None, *, log: bool = False
-) -> Places:
+def kept(x: Floats, ys: Sequence[Floats], most: int, *, log: bool = False) -> Places:
     """The points, about `most`, that draw the same lines over the same x (rising): first, last, each
-    stretch's lowest and highest of every line, and one of each stretch's gaps.
-
-    Within a window it keeps nearly all of its points for that. `log`: stretches are even on a log axis.
+    stretch's lowest and highest of every line, and one of each stretch's gaps. `log`: stretches are even on a
+    log axis.
     """
     if len(x) <= most:
         return np.arange(len(x))
-    places = [np.array([0, len(x) - 1])]
-    for start, end, share in _regions(x, window):
-        stretches = max(2, int(share * (most - 2)) // (2 * len(ys)))
-        starts = _starts(x, start, end, stretches, log)
-        if len(starts):
-            places += [_extremes(y[start:end], starts - start) + start for y in ys]
-    return np.unique(np.concatenate(places))
+    starts = _starts(x, max(2, (most - 2) // (2 * len(ys))), log)
+    return np.unique(np.concatenate([[0, len(x) - 1], *(_extremes(y, starts) for y in ys)]))
 
 
-def _regions(x: Floats, window: Window | None) -> list[tuple[int, int, float]]:
-    """Start, end and share of the points of what lies before, in and after the window."""
-    if window is None:
-        return [(0, len(x), 1.0)]
-    # One point more on either side, whose lines cross the edge.
-    a = max(0, int(np.searchsorted(x, window[0])) - 1)
-    b = min(len(x), int(np.searchsorted(x, window[1], "right")) + 1)
-    rest = (1 - _INSIDE) / 2
-    return [(0, a, rest), (a, max(a, b), _INSIDE), (max(a, b), len(x), rest)]
-
-
-def _starts(x: Floats, start: int, end: int, stretches: int, log: bool) -> Places:
+def _starts(x: Floats, stretches: int, log: bool) -> Places:
     """Where each stretch begins, strictly rising."""
-    if end - start <= 2 * stretches or not log or x[end - 1] <= 0:
-        return np.unique(np.linspace(start, end, min(stretches, end - start), endpoint=False).astype(int))
-    positive = start + int(np.searchsorted(x[start:end], 0, "right"))
-    edges = np.geomspace(x[positive], x[end - 1], stretches)
-    return np.unique(np.append(start, np.minimum(np.searchsorted(x, edges), end - 1)))
+    if not log or x[-1] <= 0:
+        return np.unique(np.linspace(0, len(x), stretches, endpoint=False).astype(int))
+    edges = np.geomspace(x[np.searchsorted(x, 0, "right")], x[-1], stretches)
+    return np.unique(np.append(0, np.minimum(np.searchsorted(x, edges), len(x) - 1)))
 
 
 def _extremes(y: Floats, starts: Places) -> Places:
@@ -229,46 +199,6 @@ def point_table(runs: Sequence[Run], series: Iterable[MetricSeries]) -> pd.DataF
         )
         for curve in series
     ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def band_table(
-    runs: Sequence[Run],
-    series: Iterable[MetricSeries],
-    axis: str,
-    conditions: Mapping[int, Conditions] | None = None,
-) -> pd.DataFrame:
-    """Mean, SD (n - 1) and 95% interval over the seeds of each configuration at every point, unsmoothed, of
-    the runs that `jobs.results.one_per_seed` counts.
-    """
-    by_id = {run.id: run for run in runs}
-    names = mean_names(runs)
-    groups: dict[tuple[str, str, str], list[MetricSeries]] = {}
-    for one in series:
-        name = f"{one.key.split} {one.key.name}"
-        groups.setdefault((by_id[one.run_id].configuration_id, one.key.task, name), []).append(one)
-    parts = []
-    for (_, task, metric), same in groups.items():
-        counted = {run.id for run in one_per_seed([by_id[one.run_id] for one in same], conditions)}
-        members = [one for one in same if one.run_id in counted]
-        xs = [positions(axis, one.step, one.epoch, one.seconds) for one in members]
-        x, values, _ = side_by_side(xs, [one.value for one in members])
-        of = band(values)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "configuration": names[members[0].run_id],
-                    "task": task,
-                    "metric": metric,
-                    axis: x,
-                    "seeds": of.n,
-                    "mean": of.mean,
-                    "sd": of.sd,
-                    "low": of.low,
-                    "high": of.high,
-                }
-            )
-        )
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from core.records import TOTAL
 from core.store.records import MetricKey, MetricSeries, Run, RunState
 from core.wording import plural
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
-from dashboard.components.charts import small_charts as draw_small_charts
-from dashboard.curves.charts import curve_chart, line_colour, small_charts
+from dashboard.curves.charts import curve_chart
 from dashboard.curves.numbers import (
     AXES,
     METRICS,
     RELATION_METRICS,
     Metric,
-    band_table,
     choices,
     metric_keys,
     missing,
@@ -31,14 +27,13 @@ from dashboard.curves.numbers import (
     point_table,
     tasks_of,
 )
-from dashboard.curves.views import CurvesView, Entry, Reading, curves
+from dashboard.curves.views import CurvesView, Line, Panel, Point, Reading, curves
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.states import empty, state_text
 from dashboard.text import escape, option
-from dashboard.theme import DASHES, colours
+from dashboard.theme import DASHES, colours, ramp
 
-_LARGE, _WANTED = "of", "curve_enlarge"
 _RELATIONS, _OTHERS = "relations", "others"
 _GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
 _SEEDS = {"lines": "Lines", "sd": "Mean ± SD", "interval": "Mean, 95% interval"}
@@ -47,13 +42,13 @@ _COUNT = "curve_pictures"
 _MOST_NAMED = 6
 _ZOOM = "curves"
 _MOST_SAID = 4
+_IN_A_ROW = 3
 _PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
 
 
-def set_lines(hide: Sequence[str], mark: str | None) -> None:
-    """Keep in the URL the keys of the lines that are hidden (`hide`) and of the one marked (`mark`)."""
-    _write("hide", ",".join(hide))
-    _write("mark", mark or "")
+def hide_lines(keys: Sequence[str]) -> None:
+    """Keep in the URL the keys of the hidden lines."""
+    _write("hide", ",".join(keys))
 
 
 def window() -> tuple[float, float] | None:
@@ -79,12 +74,11 @@ def _write(name: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the controls say: metric, task shown large, reading, whether small charts share their y."""
+    """What the controls say: the metric, the task shown large, how the curves are to be read."""
 
     metric: Metric
     large: str
     reading: Reading
-    same: bool
 
 
 def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
@@ -119,14 +113,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str]) -> Chosen:
             "deviation (n − 1) or the 95% interval of the mean (Student's t), at every point.",
         )
         with st.popover("Display", icon=":material/tune:"):
-            reading, same = _display(axis, seeds)
-    return Chosen(metric, large, reading, same)
-
-
-def enlarge(task: str) -> None:
-    """Show that task large in the next run of the page."""
-    # Not by the control's own value: what the browser sends meanwhile would overwrite it.
-    st.session_state[_WANTED] = task
+            reading = _display(axis, seeds)
+    return Chosen(metric, large, reading)
 
 
 def _metric(keys: Sequence[MetricKey]) -> Metric:
@@ -159,24 +147,20 @@ def _metric(keys: Sequence[MetricKey]) -> Metric:
 
 def _task(tasks: Sequence[str]) -> str:
     """The task shown large; the others follow small."""
-    wanted = st.session_state.pop(_WANTED, None)
-    if wanted in tasks:
-        st.session_state[_LARGE] = wanted
     if len(tasks) < 2:
         return tasks[0] if tasks else TOTAL
-    shared: dict[str, Any] = {"key": _LARGE, "bind": "query-params"}
+    shared: dict[str, Any] = {"key": "of", "bind": "query-params"}
     if len(tasks) > _MOST_IN_A_ROW:
         return str(
             st.selectbox(
                 "Large chart", list(tasks), format_func=lambda task: task or "Total", width=180, **shared
             )
         )
-    # Streamlit warns of a default beside a value that was just set.
-    shared["default"] = None if wanted in tasks else tasks[0]
     return str(
         st.segmented_control(
             "Large chart",
             list(tasks),
+            default=tasks[0],
             format_func=lambda task: option(task or "Total"),
             required=True,
             **shared,
@@ -184,7 +168,7 @@ def _task(tasks: Sequence[str]) -> str:
     )
 
 
-def _display(axis: str, seeds: str) -> tuple[Reading, bool]:
+def _display(axis: str, seeds: str) -> Reading:
     log_y = st.toggle("Log scale", key="log", bind="query-params")
     log_x = st.toggle(f"Log scale of {AXES[axis].lower()}", key="logx", bind="query-params")
     calm = st.toggle(
@@ -194,7 +178,6 @@ def _display(axis: str, seeds: str) -> tuple[Reading, bool]:
         help="Fits y to the middle 98% of the values shown: the first steps of a loss no longer flatten the "
         "rest. All points are still drawn.",
     )
-    same = st.toggle("Small charts share their y", value=True, key="samey", bind="query-params")
     smoothing = st.slider(
         "Smoothing",
         0.0,
@@ -206,7 +189,7 @@ def _display(axis: str, seeds: str) -> tuple[Reading, bool]:
         help="Weight of the past in a running mean over all points, of each seed before the mean of seeds. "
         "The raw line stays, faint.",
     )
-    return Reading(axis, seeds, smoothing, log_x, log_y, calm), same
+    return Reading(axis, seeds, smoothing, log_x, log_y, calm)
 
 
 def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeries]) -> Picture | None:
@@ -223,38 +206,18 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
         ):
             st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
             picture = Picture(st.session_state[_COUNT], form, name)
-    _table(
-        "CSV",
-        lambda: point_table(runs, series),
-        f"{name}.csv",
-        key="curve_csv",
-        words="Every point of every chart on this page as it is stored, unsmoothed",
-    )
-    if chosen.reading.seeds != "lines":
-        axis = chosen.reading.axis
-        _table(
-            "CSV of means",
-            lambda: band_table(runs, series, axis, resources.store().conditions(runs)),
-            f"{name}-means.csv",
-            key="curve_means_csv",
-            words="Mean, standard deviation, 95% interval and number of seeds at every point, unsmoothed",
-        )
-    return picture
-
-
-def _table(label: str, made: Callable[[], pd.DataFrame], file: str, *, key: str, words: str) -> None:
-    """A button for a table that is made only when it is asked for."""
     st.download_button(
-        label,
-        data=lambda: csv_file(made()),
-        file_name=file,
+        "CSV",
+        data=lambda: csv_file(point_table(runs, series)),
+        file_name=f"{name}.csv",
         mime="text/csv",
-        key=key,
+        key="curve_csv",
         type="tertiary",
         icon=":material/download:",
         on_click="ignore",
-        help=words,
+        help="Every point of every chart on this page as it is stored, unsmoothed",
     )
+    return picture
 
 
 def _name(runs: Sequence[Run], chosen: Chosen) -> str:
@@ -267,42 +230,65 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
 
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
-    metric = chosen.metric
+    metric, reading = chosen.metric, chosen.reading
     keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
     tasks = resources.task_order()
     with st.spinner("Reading the curves"):
         series = resources.curve_series(runs, keys)
-    # Read here, for the controls above are not run again when the reader zooms.
-    reading = dataclasses.replace(chosen.reading, window=window())
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
-    marked = st.query_params.get("mark")
     conditions = resources.store().conditions(runs)
     view = curves(
         metric, reading, runs, series, tasks, large=chosen.large, hidden=hidden, conditions=conditions
     )
-    if view.empty:
+    if not view.legend:
         _nothing_yet(runs, metric.title)
         return
     colour = colours(tasks)
-    keyed = {entry.key for entry in view.entries}
-    marked = marked if marked in keyed else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        dot = f':color[●]{{foreground="{colour[view.large.task]}"}} ' if view.large.task in colour else ""
-        what = escape(view.large.task) or (metric.total if metric.total != metric.title else "whole run")
-        st.markdown(f"{dot}**{escape(metric.title)}**, {what}", width="stretch")
+        _title(view, view.large, colour)
         picture = curve_files(runs, chosen, series)
+    _chart(view, view.large, key="curve_large", picture=picture)
+    _legend(view, hidden)
+    _said(view, series)
+    for start in range(0, len(view.small), _IN_A_ROW):
+        row = view.small[start : start + _IN_A_ROW]
+        for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
+            with column:
+                _title(view, panel, colour, small=True)
+                key = f"curve_small_{panel.task}" if panel.task else "curve_total"
+                _chart(view, panel, key=key, small=True)
+
+
+def _title(view: CurvesView, panel: Panel, colour: Mapping[str, str], *, small: bool = False) -> None:
+    metric, task = view.metric, escape(panel.task)
+    dot = f':color[●]{{foreground="{colour[panel.task]}"}} ' if panel.task in colour else ""
+    if small:
+        st.markdown(f"{dot}**{task or escape(metric.total.capitalize())}**")
+        return
+    what = task or (metric.total if metric.total != metric.title else "whole run")
+    st.markdown(f"{dot}**{escape(metric.title)}**, {what}", width="stretch")
+
+
+def _chart(
+    view: CurvesView,
+    panel: Panel,
+    *,
+    key: str,
+    small: bool = False,
+    picture: Picture | None = None,
+) -> None:
+    """Charts of one page share the zoomed part of x."""
+    metric, reading = view.metric, view.reading
+    of_task = f" of {panel.task}" if panel.task else ""
     chart(
-        curve_chart(view, colour, marked=marked),
-        key="curve_large",
-        alt=f"{metric.title} of {plural(len(view.large.lines), 'line')} over training",
+        curve_chart(view, panel, small=small),
+        key=key,
+        alt=f"{metric.title}{of_task}, {plural(len(panel.lines), 'line')} over training",
         revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_x} {reading.log_y}",
-        zoom=Zoom(_ZOOM, reading.window, set_window),
+        still=small,
+        zoom=Zoom(_ZOOM, window(), set_window),
         picture=picture,
     )
-    _legend(view, colour, hidden, marked)
-    _said(view, series)
-    if view.small:
-        _small(view, colour, marked, chosen.same)
 
 
 def _nothing_yet(runs: Sequence[Run], title: str) -> None:
@@ -315,61 +301,38 @@ def _nothing_yet(runs: Sequence[Run], title: str) -> None:
     empty(f"No {title.lower()} yet", words)
 
 
-def _small(view: CurvesView, colour: dict[str, str], marked: str | None, same: bool) -> None:
-    reading = view.reading
-    if draw_small_charts(
-        small_charts(view, colour, marked=marked, same=same),
-        key="curve_small",
-        group=_ZOOM,
-        x_end=view.x_end,
-        log_x=reading.log_x,
-        log_y=reading.log_y,
-        percent=view.metric.percent,
-        where=AXES[reading.axis].lower(),
-        window=reading.window,
-        enlarged=enlarge,
-    ):
-        st.rerun()  # the control that names the large one stands outside this part
-
-
-def _legend(view: CurvesView, colour: dict[str, str], hidden: Sequence[str], marked: str | None) -> None:
+def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     lines = view.reading.seeds == "lines"
-    what = "Run" if lines else "Configuration"
-    columns = (what, "State" if lines else "Seeds", "Last", *(["Best"] if view.metric.best else []))
-    curve_legend(
-        [
-            LegendRow(
-                entry.key,
-                entry.name,
-                line_colour(entry, colour),
-                DASHES[entry.paradigm],
-                entry.key in hidden,
-                entry.key == marked,
-                _cells(view, entry),
-            )
-            for entry in view.entries
-        ],
-        columns,
-        key="curve_legend",
-        changed=set_lines,
-    )
+    columns = ["Run", "State"] if lines else ["Configuration", "Seeds"]
+    columns += ["Last", "Best"] if view.metric.best else ["Last"]
+    rows = [
+        LegendRow(
+            line.key,
+            line.name,
+            ramp(line.rank),
+            DASHES[line.paradigm],
+            line.key in hidden,
+            _cells(view, line),
+        )
+        for line in view.legend
+    ]
+    curve_legend(rows, columns, key="curve_legend", changed=hide_lines)
     st.caption(
-        "Tick to show, click a name to make its line stand out. Dotted: STL, dashed: MTL, solid: MRN."
-        + (" ◆ the epoch whose weights were kept." if any(line.chosen for line in view.large.lines) else "")
+        "Tick to show. Dotted: STL, dashed: MTL, solid: MRN."
+        + (" ◆ the epoch whose weights were kept." if any(line.kept for line in view.large.lines) else "")
     )
 
 
-def _cells(view: CurvesView, entry: Entry) -> tuple[str, ...]:
-    first = state_text(entry.state) if entry.state else f"{', '.join(map(str, entry.seeds))} (n = {entry.n})"
-    cells = [first, _at(view, entry.last, entry.last_x)]
-    if view.metric.best:
-        cells.append(_at(view, entry.best, entry.best_x))
-    return tuple(cells)
+def _cells(view: CurvesView, line: Line) -> tuple[str, ...]:
+    seeds = f"{', '.join(map(str, line.seeds))} (n = {len(line.seeds)})"
+    cells = [state_text(line.state) if line.state else seeds, _at(view, line.last)]
+    return (*cells, _at(view, line.best)) if view.metric.best else tuple(cells)
 
 
-def _at(view: CurvesView, value: float | None, x: float | None) -> str:
-    if value is None or x is None:
+def _at(view: CurvesView, point: Point | None) -> str:
+    if point is None:
         return "–"
+    x, value = point
     number = f"{value:z.2f}" if view.metric.percent else f"{value:.4g}"
     axis = view.reading.axis
     place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
@@ -387,7 +350,7 @@ def _said(view: CurvesView, series: Sequence[MetricSeries]) -> None:
                 f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated "
                 "between its own points."
             )
-        if all(entry.n < 2 for entry in view.entries):
+        if all(len(line.seeds) < 2 for line in view.legend):
             said.append("One seed has no spread, so there is no band. Choose more seeds of a configuration.")
     if said:
         st.info("  \n".join(escape(sentence) for sentence in said), icon=":material/info:")

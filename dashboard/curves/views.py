@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from core.store.records import Conditions, MetricSeries, Run, RunState
 from dashboard.curves.numbers import (
     Floats,
     Metric,
-    Window,
     kept,
     mean_names,
     positions,
@@ -26,13 +26,14 @@ from dashboard.curves.numbers import (
 from jobs.naming import run_name
 from jobs.results import one_per_seed
 
-LARGE_POINTS = 4500
-"""Points that a large chart draws, shared by its lines: a browser redraws them in 50 ms."""
+_LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 2000, 400, 40
+"""Points that are drawn of a line: in the large chart, in a small one, and where many lines share a chart."""
 
-SMALL_POINTS = 1200
-_LEAST_POINTS = 40
-_MOST_POINTS = 2000
+_FULL_LINES = 6
+"""So many lines of a chart have the points of six between them: a browser redraws these in 0.1 s."""
 _OUTLIERS = (0.01, 0.99)
+
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Reading:
     """How the curves are to be read.
 
     `seeds` is `lines`, or the mean over seeds with `sd` or `interval`. `smoothing` in [0, 1) is the weight of
-    the past. `calm` fits y to the middle 98% of the values. `window` is the zoomed part of x.
+    the past. `calm` fits y to the middle 98% of the values.
     """
 
     axis: str = "step"
@@ -49,27 +50,23 @@ class Reading:
     log_x: bool = False
     log_y: bool = False
     calm: bool = False
-    window: Window | None = None
 
 
 @dataclass(frozen=True)
 class Line:
     """A run's curve or a configuration's mean. `key` is the run's id or the configuration's.
 
-    `rank` is the configuration's place; `apart`: dashes tell all configurations apart; `thin`: one of several
-    seeds. `raw_x` and `raw` are the unsmoothed curve; `low`, `high` and `n` the band of a mean (NaN: none);
-    `chosen` is the point of the kept checkpoint.
+    `rank` is the configuration's place, which gives its colour; `thin`: one of several seeds. `raw` is the
+    curve before smoothing; `low`, `high` and `n` the band of a mean (NaN: none). `kept` is the point (x, y)
+    of the kept checkpoint, `last` and `best` are points of the unsmoothed curve.
     """
 
     key: str
     name: str
-    task: str
     paradigm: str
     rank: int
-    apart: bool
     x: Floats
     y: Floats
-    raw_x: Floats | None = None
     raw: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
@@ -77,30 +74,9 @@ class Line:
     thin: bool = False
     seeds: tuple[int, ...] = ()
     state: RunState | None = None
-    chosen: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A row of the legend: last and best value of a line, unsmoothed, each with its place on x."""
-
-    key: str
-    name: str
-    paradigm: str
-    task: str
-    rank: int
-    apart: bool
-    seeds: tuple[int, ...]
-    state: RunState | None
-    last: float | None
-    last_x: float | None
-    best: float | None
-    best_x: float | None
-
-    @property
-    def n(self) -> int:
-        """The number of runs."""
-        return len(self.seeds)
+    kept: Point | None = None
+    last: Point | None = None
+    best: Point | None = None
 
 
 @dataclass(frozen=True)
@@ -114,19 +90,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class CurvesView:
-    """The large panel, the small ones, and the legend. `interpolated`: seeds had points at different x."""
+    """The large panel, the small ones, and the legend: the large panel's lines, then those of small panels
+    only, without last and best. `interpolated`: seeds had points at different x.
+    """
 
     metric: Metric
     reading: Reading
     large: Panel
     small: tuple[Panel, ...]
-    entries: tuple[Entry, ...]
+    legend: tuple[Line, ...]
     x_end: float
     interpolated: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return not self.entries
 
 
 def curves(
@@ -148,40 +122,24 @@ def curves(
     place = {run.id: place for place, run in enumerate(runs)}
     for curve in sorted(series, key=lambda curve: place[curve.run_id]):
         by_task.setdefault(curve.key.task, []).append((runs[place[curve.run_id]], curve))
-    looks = _looks(runs)
+    ranks = {key: rank for rank, key in enumerate(dict.fromkeys(run.configuration_id for run in runs))}
     names = mean_names(runs)
     interpolated = False
     wholes: dict[str, list[Line]] = {}
     for task in dict.fromkeys((TOTAL, *tasks, *by_task)):
-        if task not in by_task:
-            continue
-        if reading.seeds == "lines":
-            wholes[task] = _runs(metric, reading, by_task[task], looks)
-        else:
-            wholes[task], any_interpolated = _means(metric, reading, by_task[task], looks, names, conditions)
-            interpolated = interpolated or any_interpolated
+        if task in by_task:
+            wholes[task], also = _lines(metric, reading, by_task[task], ranks, names, conditions)
+            interpolated = interpolated or also
     shown = {task: [line for line in lines if line.key not in hidden] for task, lines in wholes.items()}
     return CurvesView(
         metric,
         reading,
-        _panel(reading, large, shown.get(large, []), LARGE_POINTS),
-        tuple(_panel(reading, task, lines, SMALL_POINTS) for task, lines in shown.items() if task != large),
-        _entries(metric, wholes, large),
+        _panel(reading, large, shown.get(large, []), _LARGE_POINTS),
+        _small(reading, {task: lines for task, lines in shown.items() if task != large}),
+        _legend(wholes, large),
         max((float(line.x[-1]) for lines in shown.values() for line in lines), default=1.0),
         interpolated,
     )
-
-
-def _looks(runs: Sequence[Run]) -> dict[str, tuple[int, bool]]:
-    """Rank of each configuration, and whether dashes tell all apart: at most one per paradigm (for STL, per
-    task).
-    """
-    configs = {run.configuration_id: run.config for run in runs}
-    kinds = {
-        (config.paradigm, config.tasks if config.paradigm == "stl" else ()) for config in configs.values()
-    }
-    apart = len(kinds) == len(configs)
-    return {key: (rank, apart) for rank, key in enumerate(configs)}
 
 
 def _values(metric: Metric, series: MetricSeries) -> Floats:
@@ -189,45 +147,68 @@ def _values(metric: Metric, series: MetricSeries) -> Floats:
     return np.where(np.isfinite(series.value), series.value * (100 if metric.percent else 1), np.nan)
 
 
-def _colour_task(run: Run, task: str) -> str:
-    """The task whose colour a line has: an STL run's total is the curve of its task."""
-    return task or (run.config.tasks[0] if run.config.paradigm == "stl" else TOTAL)
-
-
-def _runs(
+def _lines(
     metric: Metric,
     reading: Reading,
     members: Sequence[tuple[Run, MetricSeries]],
-    looks: Mapping[str, tuple[int, bool]],
-) -> list[Line]:
-    """A line per run."""
-    lines = []
+    ranks: Mapping[str, int],
+    names: Mapping[int, str],
+    conditions: Mapping[int, Conditions],
+) -> tuple[list[Line], bool]:
+    """A line per run, or a mean per configuration with its band, each seed smoothed first; and whether the
+    seeds of any were interpolated.
+    """
+    single = reading.seeds == "lines"
     seeds = Counter(run.configuration_id for run, _ in members)
+    groups: dict[str, list[tuple[Run, MetricSeries]]] = {}
     for run, curve in members:
-        x = positions(reading.axis, curve.step, curve.epoch, curve.seconds)
-        raw = _values(metric, curve)
-        y = smooth(raw, reading.smoothing)
-        lines.append(
-            Line(
-                str(run.id),
-                run_name(run),
-                _colour_task(run, curve.key.task),
-                run.config.paradigm,
-                *looks[run.configuration_id],
-                x,
-                y,
-                x,
-                raw,
-                seeds=(run.config.seed,),
-                state=run.state,
-                thin=seeds[run.configuration_id] > 1,
-                chosen=_chosen(run, curve.epoch, x, y),
-            )
+        groups.setdefault(str(run.id) if single else run.configuration_id, []).append((run, curve))
+    lines, any_interpolated = [], False
+    for key, group in groups.items():
+        if not single:
+            counted = {run.id for run in one_per_seed([run for run, _ in group], conditions)}
+            group = [(run, curve) for run, curve in group if run.id in counted]
+        run, curve = group[0]
+        xs = [positions(reading.axis, own.step, own.epoch, own.seconds) for _, own in group]
+        raws = [_values(metric, own) for _, own in group]
+        x, values, interpolated = side_by_side(xs, [smooth(raw, reading.smoothing) for raw in raws])
+        any_interpolated = any_interpolated or interpolated
+        of = band(values)
+        raw = band(side_by_side(xs, raws)[1]).mean if reading.smoothing else of.mean
+        line = Line(
+            key,
+            run_name(run) if single else names[run.id],
+            run.config.paradigm,
+            ranks[run.configuration_id],
+            x,
+            of.mean,
+            raw if reading.smoothing else None,
+            seeds=tuple(sorted(run.config.seed for run, _ in group)),
+            **_ends(metric, x, raw),
         )
-    return lines
+        if single:
+            kept_point = _kept_point(run, curve.epoch, x, of.mean)
+            thin = seeds[run.configuration_id] > 1
+            line = dataclasses.replace(line, state=run.state, thin=thin, kept=kept_point)
+        else:
+            low, high = (of.mean - of.sd, of.mean + of.sd) if reading.seeds == "sd" else (of.low, of.high)
+            line = dataclasses.replace(line, low=low, high=high, n=of.n.astype(float))
+        lines.append(line)
+    return lines, any_interpolated
 
 
-def _chosen(run: Run, epoch: Floats, x: Floats, y: Floats) -> tuple[float, float] | None:
+def _ends(metric: Metric, x: Floats, raw: Floats) -> dict[str, Any]:
+    """The last and the best point of an unsmoothed curve, where there are such."""
+    known = np.flatnonzero(np.isfinite(raw))
+    if not len(known):
+        return {}
+    places = {"last": known[-1]}
+    if metric.best:
+        places["best"] = known[(np.argmax if metric.best == "max" else np.argmin)(raw[known])]
+    return {name: (float(x[place]), float(raw[place])) for name, place in places.items()}
+
+
+def _kept_point(run: Run, epoch: Floats, x: Floats, y: Floats) -> Point | None:
     """The last point of the epoch whose weights the run has kept."""
     if run.best_epoch is None:
         return None
@@ -237,83 +218,39 @@ def _chosen(run: Run, epoch: Floats, x: Floats, y: Floats) -> tuple[float, float
     return float(x[place]), float(y[place])
 
 
-def _means(
-    metric: Metric,
-    reading: Reading,
-    members: Sequence[tuple[Run, MetricSeries]],
-    looks: Mapping[str, tuple[int, bool]],
-    names: Mapping[int, str],
-    conditions: Mapping[int, Conditions],
-) -> tuple[list[Line], bool]:
-    """A mean per configuration with its band, each seed smoothed first; and whether any was interpolated."""
-    groups: dict[str, list[tuple[Run, MetricSeries]]] = {}
-    for run, curve in members:
-        groups.setdefault(run.configuration_id, []).append((run, curve))
-    lines, any_interpolated = [], False
-    for key, group in groups.items():
-        counted = {run.id for run in one_per_seed([run for run, _ in group], conditions)}
-        group = [(run, curve) for run, curve in group if run.id in counted]
-        xs = [positions(reading.axis, curve.step, curve.epoch, curve.seconds) for _, curve in group]
-        raws = [_values(metric, curve) for _, curve in group]
-        x, values, interpolated = side_by_side(xs, [smooth(raw, reading.smoothing) for raw in raws])
-        any_interpolated = any_interpolated or interpolated
-        of = band(values)
-        low, high = (of.mean - of.sd, of.mean + of.sd) if reading.seeds == "sd" else (of.low, of.high)
-        raw = band(side_by_side(xs, raws)[1]).mean if reading.smoothing else of.mean
-        run, curve = group[0]
-        lines.append(
-            Line(
-                key,
-                names[run.id],
-                _colour_task(run, curve.key.task),
-                run.config.paradigm,
-                *looks[key],
-                x,
-                of.mean,
-                x,
-                raw,
-                low,
-                high,
-                of.n.astype(float),
-                seeds=tuple(sorted(run.config.seed for run, _ in group)),
-            )
-        )
-    return lines, any_interpolated
-
-
-def _panel(reading: Reading, task: str, lines: Sequence[Line], budget: int) -> Panel:
-    # A smoothed line brings its raw one, a band two edges.
-    weight = 2 if reading.smoothing else 1
-    each = min(_MOST_POINTS, max(_LEAST_POINTS, budget // max(1, weight * len(lines))))
+def _panel(reading: Reading, task: str, lines: Sequence[Line], most: int) -> Panel:
+    """The chart of a task; each of its lines with about `most` points, fewer where lines are many."""
+    each = max(_LEAST_POINTS, min(most, _FULL_LINES * most // max(1, len(lines))))
     return Panel(task, tuple(_thinned(reading, line, each) for line in lines), _y_range(reading, lines))
 
 
 def _thinned(reading: Reading, line: Line, most: int) -> Line:
-    """The line with about `most` points; its raw curve only if it was smoothed."""
-    edges = [edge for edge in (line.low, line.high) if edge is not None]
-    at = kept(line.x, [line.y, *edges], most, reading.window, log=reading.log_x)
-    low, high, n = (None if values is None else values[at] for values in (line.low, line.high, line.n))
-    raw_x = raw = None
-    if reading.smoothing and line.raw is not None:
-        raw_at = kept(line.x, [line.raw], most, reading.window, log=reading.log_x)
-        raw_x, raw = line.x[raw_at], line.raw[raw_at]
-    return dataclasses.replace(
-        line, x=line.x[at], y=line.y[at], raw_x=raw_x, raw=raw, low=low, high=high, n=n
+    drawn = [values for values in (line.y, line.raw, line.low, line.high) if values is not None]
+    at = kept(line.x, drawn, most, log=reading.log_x)
+    raw, low, high, n = (
+        None if values is None else values[at] for values in (line.raw, line.low, line.high, line.n)
+    )
+    return dataclasses.replace(line, x=line.x[at], y=line.y[at], raw=raw, low=low, high=high, n=n)
+
+
+def _small(reading: Reading, lines: Mapping[str, Sequence[Line]]) -> tuple[Panel, ...]:
+    """The small charts. Those of tasks share their y; the total, often the tasks' sum, has its own."""
+    panels = [_panel(reading, task, of_task, _SMALL_POINTS) for task, of_task in lines.items()]
+    ranges = [panel.y_range for panel in panels if panel.task != TOTAL and panel.y_range]
+    shared = (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
+    return tuple(
+        panel if panel.task == TOTAL else dataclasses.replace(panel, y_range=shared) for panel in panels
     )
 
 
 def _y_range(reading: Reading, lines: Sequence[Line]) -> tuple[float, float] | None:
-    """From the lowest to the highest value in the window; log10 of them on a log axis."""
+    """From the lowest to the highest value; log10 of them on a log axis."""
     parts = []
     for line in lines:
-        inside = slice(None)
-        if reading.window is not None:
-            start, end = reading.window
-            inside = slice(np.searchsorted(line.x, start), np.searchsorted(line.x, end, "right"))
         # A band's lower edge may come near zero, which a log axis would follow for decades.
         low = None if reading.log_y else line.low
         shown = [line.y] if reading.calm else [line.y, line.raw, low, line.high]
-        parts += [values[inside] for values in shown if values is not None]
+        parts += [values for values in shown if values is not None]
     values = np.concatenate(parts) if parts else np.array([])
     values = values[values > 0] if reading.log_y else values[np.isfinite(values)]
     if not len(values):
@@ -324,27 +261,8 @@ def _y_range(reading: Reading, lines: Sequence[Line]) -> tuple[float, float] | N
     return bottom - room, top + room
 
 
-def _entries(metric: Metric, wholes: Mapping[str, list[Line]], large: str) -> tuple[Entry, ...]:
-    """A row for each line of the large panel, then one without values for each line of small panels only."""
-    rows = {line.key: _entry(metric, line) for line in wholes.get(large, [])}
-    for lines in wholes.values():
-        for line in lines:
-            if line.key not in rows:
-                rows[line.key] = dataclasses.replace(
-                    _entry(metric, line), last=None, last_x=None, best=None, best_x=None
-                )
+def _legend(wholes: Mapping[str, list[Line]], large: str) -> tuple[Line, ...]:
+    rows = {line.key: line for line in wholes.get(large, [])}
+    for line in (line for lines in wholes.values() for line in lines):
+        rows.setdefault(line.key, dataclasses.replace(line, last=None, best=None))
     return tuple(rows.values())
-
-
-def _entry(metric: Metric, line: Line) -> Entry:
-    assert line.raw is not None
-    points: list[float | None] = [None] * 4
-    known = np.flatnonzero(np.isfinite(line.raw))
-    if len(known):
-        points[:2] = float(line.raw[known[-1]]), float(line.x[known[-1]])
-        if metric.best:
-            values = line.raw[known]
-            best = known[np.argmax(values) if metric.best == "max" else np.argmin(values)]
-            points[2:] = float(line.raw[best]), float(line.x[best])
-    look = (line.key, line.name, line.paradigm, line.task, line.rank, line.apart, line.seeds, line.state)
-    return Entry(*look, *points)

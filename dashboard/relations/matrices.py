@@ -1,5 +1,5 @@
-"""The matrices that the player shows, each at every step: of one run, of several, their difference, their
-mean and spread, the gold labels beside.
+"""The matrices that the player shows, each at every step: of one run, of several, of two and their
+difference, of seeds their mean and spread, the gold labels beside.
 """
 
 from __future__ import annotations
@@ -11,26 +11,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.mrn.relations import Block, Relations, impossible_blocks
-from dashboard.relations.views import Floats, Places, Rows, SharedRows, Trajectory, clustered, together
+from dashboard.relations.views import (
+    DIFFERENCE,
+    Floats,
+    Places,
+    Rows,
+    SharedRows,
+    Trajectory,
+    clustered,
+    together,
+)
 
-# Cells along one side, of features: of one matrix alone, of several, and of a zoomed part. A part of so many
-# features is exact. Labels are never averaged: each has a name.
-_MOST_ALONE, _MOST_BESIDE, _MOST_ZOOMED = 192, 128, 128
+# Cells along one side, of features: of one matrix alone, of several, and of the part that one can zoom into,
+# whose values are exact. Labels are never averaged: each has a name.
+_MOST_ALONE, _MOST_BESIDE, _ZOOMED = 192, 128, 64
 
-
-@dataclass(frozen=True)
-class Window:
-    """A part of the matrix: half-open ranges of rows and of columns, in the order drawn."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-    def within(self, size: int) -> Window:
-        """As much of it as a matrix of that size has, a row and a column at least."""
-        top, left = (min(edge, size - 1) for edge in (self.top, self.left))
-        return Window(top, max(min(self.bottom, size), top + 1), left, max(min(self.right, size), left + 1))
+Corner = tuple[int, int]
+"""The first row and column of a part of the feature matrix, in the order drawn."""
 
 
 @dataclass(frozen=True)
@@ -86,29 +83,31 @@ def picture(
     view: str,
     shared: SharedRows,
     order: Places,
-    window: Window | None = None,
+    corner: Corner | None = None,
     gold: Floats | None = None,
 ) -> Picture:
-    """The panels of a view. `names` are the runs', `order` the shared rows as drawn, `gold` is (C, C) in the
-    first run's own order.
+    """The panels of a view. `names` are the runs', `order` the shared rows as drawn; `corner` is that of the
+    part of the features drawn, `gold` is (C, C) in the first run's own order.
     """
-    size = len(order)
-    part = window.within(size) if window else Window(0, size, 0, size)
-    most = _MOST_ZOOMED if window else _MOST_ALONE if view == "one" else _MOST_BESIDE
-    most = most if mode == "feature" else size
-    rows = _axis(shared.rows.at(order), part.top, part.bottom, most)
-    columns = _axis(shared.rows.at(order), part.left, part.right, most)
+    drawn, size = shared.rows.at(order), len(order)
+    most = size if mode != "feature" else _MOST_ALONE if view == "one" else _MOST_BESIDE
+    starts = (0, 0)
+    if corner is not None and mode == "feature":
+        size = most = min(size, _ZOOMED)
+        starts = (min(corner[0], len(order) - size), min(corner[1], len(order) - size))
+    rows, columns = (_axis(drawn, start, start + size, most) for start in starts)
     panels = []
     for one, own, name in zip(trajectories, shared.places, names, strict=True):
-        values = _stack(one.learned, mode, own[order], part, rows.block, columns.block)
-        blocks = impossible_blocks(one.run.facts, mode, shared.rows.at(order).owners)
-        steps = tuple(key.step for key in one.keys)
-        panels.append(Panel(name, "correlation", 1.0, values, _clipped(blocks, part), steps))
+        down, across = (own[order][axis.start : axis.stop] for axis in (rows, columns))
+        values = np.stack([_cells(learned, mode, down, across, rows.block) for learned in one.learned])
+        blocks = impossible_blocks(one.run.facts, mode, drawn.owners)
+        panels.append(
+            Panel(name, "correlation", 1.0, values, tuple(blocks), tuple(key.step for key in one.keys))
+        )
     panels = _combined(panels, view)
     if gold is not None:
         first = shared.places[0][order]
-        counted = np.asarray(gold[np.ix_(first, first)], dtype=np.float32)
-        counted = counted[None, part.top : part.bottom, part.left : part.right]
+        counted = np.asarray(gold[np.ix_(first, first)], dtype=np.float32)[None]
         panels += [
             Panel("Gold labels", "correlation", 1.0, counted),
             _difference("Learned − gold", panels[0].values, counted, panels[0].impossible),
@@ -122,16 +121,16 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
     """The panels of a view, from one per run."""
     if view == "one":
         return [replace(learned[0], title="Learned", steps=())]
-    if view == "difference":
-        a, b = learned
-        impossible = tuple(dict.fromkeys((*a.impossible, *b.impossible)))
-        between = _difference("A − B", a.values, b.values, impossible)
-        return [between, replace(a, title=f"A: {a.title}"), replace(b, title=f"B: {b.title}")]
     if view == "mean":
         values = np.stack([panel.values for panel in learned])
         seeds, spread = f"over {len(values)} seeds", values.std(axis=0, ddof=1)
         mean = replace(learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=())
         return [mean, replace(mean, title=f"SD {seeds}", scale="spread", limit=_limit(spread), values=spread)]
+    if len(learned) == 2:
+        a, b = learned
+        impossible = tuple(dict.fromkeys((*a.impossible, *b.impossible)))
+        between = _difference(DIFFERENCE, a.values, b.values, impossible)
+        return [replace(a, title=f"A: {a.title}"), replace(b, title=f"B: {b.title}"), between]
     return learned
 
 
@@ -159,41 +158,25 @@ def _axis(ordered: Rows, start: int, stop: int, most: int) -> Axis:
     return Axis(drawn, start, first[-1] + block, block)
 
 
-def _clipped(blocks: Sequence[Block], part: Window) -> tuple[Block, ...]:
-    """The blocks as they lie in the part."""
-    down, across = part.bottom - part.top, part.right - part.left
-    moved = (
-        Block(
-            *np.clip([block.top - part.top, block.bottom - part.top], 0, down).tolist(),
-            *np.clip([block.left - part.left, block.right - part.left], 0, across).tolist(),
-        )
-        for block in blocks
-    )
-    return tuple(block for block in moved if block.top < block.bottom and block.left < block.right)
-
-
-def _stack(
-    learned: Sequence[Relations], mode: str, own: Places, part: Window, down: int, across: int
-) -> Floats:
-    """(k, n, m): the part of the matrix whose rows are `own`, in means of `down` × `across` cells."""
-    rows, columns = own[part.top : part.bottom], own[part.left : part.right]
+def _cells(learned: Relations, mode: str, rows: Places, columns: Places, block: int) -> Floats:
+    """(n, m): the correlations of these rows and columns, of features the means of blocks."""
     if mode == "feature":
-        return np.stack([_feature_blocks(one, rows, columns, down, across) for one in learned])
-    return np.stack([one.correlation(mode)[np.ix_(rows, columns)] for one in learned])
+        return _feature_blocks(learned, rows, columns, block)
+    return np.asarray(learned.correlation(mode)[np.ix_(rows, columns)])
 
 
-def _feature_blocks(learned: Relations, rows: Places, columns: Places, down: int, across: int) -> Floats:
+def _feature_blocks(learned: Relations, rows: Places, columns: Places, block: int) -> Floats:
     """Means of the feature correlations without the D × D matrix: the mean of g_i·g_j over a block is the
     product of the mean g_i and the mean g_j. On the diagonal R is 1, so what |g_i|² lacks of it is added.
     """
     scale, unit = learned.unit_rows()
-    left, height = _sums(unit[rows], down)
-    right, width = _sums(unit[columns], across)
+    left, height = _sums(unit[rows], block)
+    right, width = _sums(unit[columns], block)
     sums = left @ right.T
     # Cells that hold the same feature as row and as column.
     lacking = np.where(scale > 0, 1 - np.einsum("dr,dr->d", unit, unit), 0.0)
     _, at_row, at_column = np.intersect1d(rows, columns, assume_unique=True, return_indices=True)
-    np.add.at(sums, (at_row // down, at_column // across), lacking[rows[at_row]])
+    np.add.at(sums, (at_row // block, at_column // block), lacking[rows[at_row]])
     return np.asarray(np.clip(sums / np.outer(height, width), -1, 1), dtype=np.float32)
 
 

@@ -49,7 +49,7 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
 
 def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
     """What each run's configuration and state mean for what can be seen; the same text only once."""
-    runs, several = state.runs, len(state.runs) > 1
+    runs = state.runs
     for run in runs:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
             word = STATES[run.state].word.lower()
@@ -58,10 +58,9 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
         if (vanished := penalty_vanished(series[0] if series else None)) is not None:
             largest, last = (number(float(f"{value:.2g}")) for value in vanished)
             st.warning(
-                (f"Run {run.id}. " if several else "")
-                + f"The penalty has vanished: it was {largest} at most and is {last} "
-                "now, so this run trains as MTL, and the relations shown are what the procedure left behind. "
-                "The relational prior cannot vanish in this way.",
+                f"The penalty has vanished in run {run.id}, from {largest} at most to {last}. The run trains "
+                "as MTL, and the relations shown are what the procedure left behind. The relational prior "
+                "cannot vanish in this way.",
                 icon=":material/warning:",
             )
     descriptions = [_description(run) for run in runs]
@@ -143,22 +142,15 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
     learned = np.mean([view.matrix[np.ix_(places, places)] for view, places in own], axis=0)
     gold = gold[np.ix_(shared.places[0], shared.places[0])]
     impossible = impossible_blocks(run.facts, "label", shared.rows.owners)
-    all_pairs, between = (
-        agreement(learned, gold, shared.rows, impossible, between=flag) for flag in (False, True)
-    )
-    if all_pairs is None:
-        st.caption("Learned and gold correlations cannot be compared: one of them is the same for all pairs.")
-        return
-    words = (
-        f"Learned and counted go together with a rank correlation of **{_signed(all_pairs.spearman)}** "
-        f"(Pearson {_signed(all_pairs.pearson)}) over {all_pairs.pairs:,} pairs of labels"
-    )
-    if between is not None:
-        words += f"; **{_signed(between.spearman)}** over the {between.pairs:,} of different tasks"
+    parts = [
+        f"**{_signed(found[0])}** over {found[1]:,} pairs of {labels}"
+        for labels, between in (("labels", False), ("labels of different tasks", True))
+        if (found := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
+    ]
+    words = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
     st.caption(
-        f"{words}. 1 is what counting gold labels on the training words already tells; what the "
-        "difference shows was learned beyond it. Labels of one task never stand on the same word, so counted "
-        "they repel each other."
+        f"{words} 1: counting gold labels on the training words says the same. Labels of one task never "
+        "stand on the same word, so counted they repel each other."
     )
 
 
@@ -166,27 +158,25 @@ def _signed(value: float) -> str:
     return f"{value:z.2f}".replace("-", "−")
 
 
-def player_words(mode: str, frame: Mapping[str, Any], size: int, *, zoomed: bool) -> dict[str, str]:
+def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, str]:
     """The words in and under the matrices."""
-    block = max(frame["rows"]["block"], frame["columns"]["block"])
+    block = frame["rows"]["block"]
+    foot = ""
     if block > 1:
         foot = (
-            f"{size:,} features; a cell is the mean of {block} × {block}, to 0.004. Click one or drag a "
-            "rectangle for the exact values."
+            f"{size:,} features; a cell is the mean of {block} × {block}, to 0.004. Click one for the values."
         )
     elif mode == "feature":
         foot = "Exact values. Esc or Whole matrix leads back."
-    else:
-        foot = "Drag a rectangle to zoom in." if size > 12 and not zoomed else ""
     return {"foot": foot, "cannot": "With this alignment the rows of these two never meet."}
 
 
 # How to read the page: the equation of exactly what is drawn and what the colours mean, in a fold.
 
 _ROWS = {
-    "task": (r"\Omega_\text{task}", "T", "two tasks"),
-    "label": (r"\Omega_\text{label}", "C", "two labels"),
-    "feature": (r"\Omega_\text{feature}", "D", "two features of the encoder"),
+    "task": (r"\Omega_\text{task}", "two tasks"),
+    "label": (r"\Omega_\text{label}", "two labels"),
+    "feature": (r"\Omega_\text{feature}", "two features of the encoder"),
 }
 
 _VIEWS = {
@@ -194,12 +184,8 @@ _VIEWS = {
     "side": (
         r"R^{(k)}_{ij} = \frac{\Omega^{(k)}_{ij}}{\sqrt{\Omega^{(k)}_{ii}\,\Omega^{(k)}_{jj}}}",
         "One matrix per run $k$, all on the scale from −1 to 1. Runs with other steps are shown at the same "
-        "share of their training.",
-    ),
-    "difference": (
-        r"D_{ij} = R^{(A)}_{ij} - R^{(B)}_{ij}",
-        "The difference has a scale of its own, symmetric around zero and the same at all steps; its ends "
-        "stand under it. Two seeds of one configuration differ too: look at their spread first.",
+        "share of their training. The difference of two runs has a scale of its own, the same at all steps. "
+        "Two seeds of one configuration differ too: look at their spread first.",
     ),
     "mean": (
         r"\bar R_{ij} = \tfrac1n \sum_{k=1}^{n} R^{(k)}_{ij}, \qquad "
@@ -210,23 +196,6 @@ _VIEWS = {
     ),
 }
 
-_MODEL = (
-    r"""
-Each task $t$ has a head with weights $W_t$, a row per label. MRN stacks all heads, each mapped by its
-alignment $A_t$ to one space of labels, into a tensor $\mathcal{W}$ (tasks × labels × features). Its prior is
-normal, with a covariance in each direction:
-
-$$
-\mathrm{vec}(\mathcal{W}) \sim \mathcal{N}(0,\; s\,\Omega),
-\qquad \mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + """
-    + PENALTY
-    + r"""$$
-
-$N$ counts the labelled training words, $r / \lVert B \rVert^2$ makes alignments comparable; `paper` weighs
-with $\lambda$ alone.
-"""
-)
-
 _COLOURS = r"""
 - **Red, towards 1**: the heads of the two rows weigh features alike.
 - **Neutral, 0**: the weights of one row say nothing about those of the other. Every run begins here.
@@ -235,45 +204,38 @@ _COLOURS = r"""
 
 A correlation does not say that one task helps the other: in a measured case 0.80 went with no gain. *Compare*
 shows gains. Under the alignment `cooccurrence` a row of another task is a mean of a task's own rows, so tasks
-correlate before a prior has learned anything: 0.56 to 0.61 were measured without one.
-
-How large a correlation becomes depends on $\lambda$ too: large for the data, it drives related rows to 1.00.
-In simulations with planted relations their order was right, their size at smaller $\lambda$ only.
+correlate before a prior has learned anything: 0.56 to 0.61 were measured without one. How large a correlation
+becomes depends on $\lambda$ too: in simulations with planted relations their order was right, their size at
+smaller $\lambda$ only.
 
 *Clustered* sets rows of like relations beside each other: average linkage over the distances $1 - R_{ij}$ at
-the last step, so that nothing moves about during play. *Gold labels* are counted, not learned: the
-correlation of "this word has label $i$" with "this word has label $j$" over the training words. Learned −
-gold is what MRN found beyond it.
-"""
+the last step. *Gold labels* are counted: the correlation of "this word has label $i$" with "this word has
+label $j$" over the training words. Learned − gold is what MRN found beyond it.
 
-_NUMBERS = r"""
-In numbers, for a covariance of $d$ rows with eigenvalues $s_1 \geq \dots \geq s_d$:
+MRN gives the heads, each mapped by its alignment to one space of labels, a normal prior with a covariance in
+each direction (tasks, labels, features), $\mathrm{vec}(\mathcal{W}) \sim \mathcal{N}(0,\; s\,\Omega)$. It
+adds to the loss:
 
-- **Effective rank** $\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007): how
-  many directions share the variance. It begins at $d$ and falls as rows turn out to be related, or as some
-  vary more than others.
-- **Trace** $\sum_k s_k$: all variance together. The `relational` prior keeps it at $d$; under `map` it tells
-  whether the scale runs away or collapses.
-- **Condition** $s_1 / s_d$: how lopsided the matrix is. Where it is large, the prior holds some differences
-  between rows to be all but impossible.
-- **Penalty**: the prior's term of the loss, $\lambda$ included.
-- **J**: twice the negative log posterior of heads and covariances, up to a constant, so only its course means
-  something. An update of the `map` prior never raises it.
+$$"""
+
+_NUMBERS = r"""$$
+
+In numbers, for a covariance with eigenvalues $s_1 \geq \dots \geq s_d$: **effective rank**
+$\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007) begins at $d$ and falls as
+rows turn out to be related or to vary unlike; **trace** $\sum_k s_k$, kept at $d$ by the `relational` prior;
+**condition** $s_1 / s_d$; **penalty**, the prior's term of the loss, $\lambda$ included; **J**, twice the
+negative log posterior up to a constant, which an update of the `map` prior never raises.
 """
 
 
 def how_to_read(mode: str, view: str) -> None:
     """The fold at the foot of the page, on the mode and the view shown."""
-    symbol, size, of = _ROWS[mode]
+    symbol, of = _ROWS[mode]
     equation, words = _VIEWS[view]
 
     def explain() -> None:
-        st.markdown(
-            f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$ (${size} \\times {size}$):"
-        )
-        st.latex(equation + rf", \qquad \Omega = {symbol}" if view in ("one", "side") else equation)
-        st.markdown(words + _COLOURS if words else _COLOURS)
-        st.markdown(_MODEL)
-        st.markdown(_NUMBERS)
+        st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$:")
+        st.latex(equation if view == "mean" else equation + rf", \qquad \Omega = {symbol}")
+        st.markdown(words + _COLOURS + PENALTY + _NUMBERS)
 
     fold(explain, key="how_to_read")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -24,13 +24,12 @@ from dashboard.relations.notes import (
 from dashboard.relations.state import (
     MODES,
     PLAYER,
-    REQUESTED,
     PlayerData,
     RelationsState,
     Selection,
+    corner,
     player_data,
     read_state,
-    window,
 )
 from dashboard.relations.views import (
     BEYOND,
@@ -54,14 +53,14 @@ _AMONG = {"all": "All", "within": "Within a task", "between": "Between tasks"}
 _TITLES = {
     "one": "Strongest pairs",
     "side": "Strongest pairs in any of the runs",
-    "difference": "Pairs that differ most",
+    "two": "Pairs that differ most",
     "mean": "Strongest pairs on average",
 }
 _HELP = {
-    "Correlation": "The correlation at this step.",
+    "r": "The correlation at this step.",
     BEYOND: "Learned less gold: what was learned beyond counting.",
 }
-_SMALL = 12
+_TALL = 12
 
 Pair = tuple[str, str]
 
@@ -80,7 +79,7 @@ def draw(selection: Selection) -> None:
         st.info(reason, icon=":material/info:")
     if state is None:
         return
-    data, whole = player_data(state)
+    data = player_data(state)
     learned = state.learned(state.at)
     views = [
         relations(run, selection.mode, keys[state.at], own)
@@ -95,7 +94,7 @@ def draw(selection: Selection) -> None:
         below = line
     with left:
         run_warnings(state, views)
-        _player(state, data, whole)
+        _player(state, data)
         saturation_warning(views)
         if selection.gold:
             gold_agreement(state, views)
@@ -116,9 +115,9 @@ def _chosen_pair(state: RelationsState) -> Pair | None:
     return (names[0], names[1]) if len(names) == 2 and known.issuperset(names) else None
 
 
-def _player(state: RelationsState, data: PlayerData, whole: bool) -> None:
+def _player(state: RelationsState, data: PlayerData) -> None:
     mode, names = state.selection.mode, state.shared.rows.names
-    zoomed, pair = window() is not None, _chosen_pair(state)
+    zoomed, pair = mode == "feature" and corner() is not None, _chosen_pair(state)
     drawn_rows, drawn_columns = data.frame["rows"]["names"], data.frame["columns"]["names"]
 
     def choose_cell(event: Mapping[str, Any]) -> None:
@@ -126,17 +125,12 @@ def _player(state: RelationsState, data: PlayerData, whole: bool) -> None:
         if row != column:
             st.query_params["pair"] = [row, column]
 
-    def request_all(event: Mapping[str, Any]) -> None:
-        st.session_state[REQUESTED] = event["revision"]
-
     matrix_player(
         data.frame
         | {
             "name": PLAYER,
             "alt": f"Correlations between {MODES[mode].lower()}, by training step",
             "filename": f"relations-{mode}-run-{'-'.join(str(run.id) for run in state.runs[:4])}",
-            "whole": whole,
-            "at": state.at,
             "step": whole_number(st.query_params.get("step", "")),
             "pair": [
                 (drawn_rows.index(row), drawn_columns.index(column))
@@ -144,14 +138,13 @@ def _player(state: RelationsState, data: PlayerData, whole: bool) -> None:
                 if row in drawn_rows and column in drawn_columns
             ],
             "total": len(names),
-            "zooms": len(names) > _SMALL,
             "zoomed": zoomed,
             "interval": half_interval(len(state.runs)) if state.view == "mean" else None,
-            **player_words(mode, data.frame, len(names), zoomed=zoomed),
+            **player_words(mode, data.frame, len(names)),
         },
         data.numbers,
         key=PLAYER,
-        on={"step": _go_to_step, "cell": choose_cell, "zoom": _zoom, "more": request_all},
+        on={"step": _go_to_step, "cell": choose_cell, "zoom": _zoom},
     )
 
 
@@ -167,61 +160,51 @@ def _zoom(event: Mapping[str, Any]) -> None:
     if event.get("whole"):
         st.query_params.pop("zoom", None)
     else:
-        top, bottom, left, right = (int(event[edge]) for edge in ("top", "bottom", "left", "right"))
-        st.query_params["zoom"] = f"{top}-{bottom},{left}-{right}"
+        st.query_params["zoom"] = f"{int(event['top'])},{int(event['left'])}"
+
+
+def _table(frame: pd.DataFrame, key: str, alt: str, digits: int = 3, **settings: Any) -> None:
+    """A table at its full height, up to a limit; its numbers with so many digits."""
+    config = settings.pop("column_config", {})
+    numbers = frame.select_dtypes("number").columns
+    frame = frame.assign(
+        **{name: [unsigned_zero(value, digits) for value in frame[name]] for name in numbers}
+    )
+    column = st.column_config.NumberColumn
+    config |= {name: column(format=f"%.{digits}f", width=66, help=_HELP.get(name)) for name in numbers}
+    height: Literal["content"] | int = "content" if len(frame) <= _TALL else 420
+    st.dataframe(frame, key=key, hide_index=True, height=height, column_config=config, alt=alt, **settings)
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
     """The strongest pairs; returns the pair whose line is drawn, by default the first one."""
-    mode, runs = state.selection.mode, state.runs
+    mode, runs, view = state.selection.mode, state.runs, state.view
     gold = gold_labels(runs[0]) if state.selection.gold else None
-    st.markdown(f"**{_TITLES[state.view]}** at this step")
-    among, beyond = _filters(gold is not None) if mode == "label" else ("all", False)
-    table = strongest(runs, learned, mode, state.view, state.shared, among=among, gold=gold, beyond=beyond)
-    if not table.rows:
+    st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
+    among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
+    table = strongest(runs, learned, mode, view, state.shared, among=among, gold=gold)
+    if table.empty:
         unrelated = mode == "task" and any("task" in run.facts.get("impossible", ()) for run in runs)
         learnable = all(learns(run, mode) for run in runs) and not unrelated
         st.caption("No pair is related at this step." if learnable else "No pair can be related here.")
         return chosen
-    pairs = [(row.first, row.second) for row in table.rows]
-    key = f"relations_pairs_{mode}_{state.view}"
+    pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
+    key = f"relations_pairs_{mode}_{view}"
 
     def selected() -> None:
         rows = st.session_state[key]["selection"]["rows"]
         if rows and rows[0] < len(pairs):
             st.query_params["pair"] = list(pairs[rows[0]])
 
-    frame = pd.DataFrame(pairs, columns=["First", "Second"])
-    config = {}
-    for column, title in enumerate(table.columns):
-        frame[title] = [unsigned_zero(row.values[column], 3) for row in table.rows]
-        label = "r" if title == "Correlation" else title
-        config[title] = st.column_config.NumberColumn(label, format="%.3f", width=66, help=_HELP.get(title))
-    st.dataframe(
-        frame,
-        key=key,
-        hide_index=True,
-        height="content",
-        column_config=config,
+    _table(
+        table.rename(columns={"Correlation": "r"}),
+        key,
+        "Strongest pairs, by the size of their correlation",
         on_select=selected,
         selection_mode="single-row",
-        alt="Strongest pairs, by the size of their correlation",
     )
     st.caption("Select a pair, or click a cell of the matrix, to see its line over training.")
     return chosen or pairs[0]
-
-
-def _filters(gold: bool) -> tuple[str, bool]:
-    """Which pairs of labels, and whether they are ranked by what was learned beyond counting."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        among = segments("Pairs", _AMONG, key="pairs")
-        beyond = gold and st.toggle(
-            "Rank beyond counting",
-            key="beyond",
-            bind="query-params",
-            help="By the learned correlation less the one of the gold labels.",
-        )
-    return among, beyond
 
 
 def _pair_line(state: RelationsState, pair: Pair | None) -> None:
@@ -230,8 +213,7 @@ def _pair_line(state: RelationsState, pair: Pair | None) -> None:
         return
     first, second = pair
     place = [state.shared.rows.names.index(name) for name in pair]
-    trajectories = state.trajectories(state.steps)
-    lines = pair_lines(trajectories, state.selection.mode, state.shared.places, *place)
+    lines = pair_lines(state.trajectories(), state.selection.mode, state.shared.places, *place)
     st.markdown(f"**{escape(first)}** and **{escape(second)}** over training")
     chart(
         pair_chart(lines, state.at, by_share=not state.steps.exact, mean=state.view == "mean"),
@@ -243,31 +225,21 @@ def _pair_line(state: RelationsState, pair: Pair | None) -> None:
 
 
 def _numbers(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
-    """The covariances in numbers: of one run with their lines over training, of several side by side."""
+    """The covariances in numbers, a column per run."""
     mode, size = views[0].mode, len(views[0].rows)
-    rows = [
-        in_numbers(view, own, curve_series([run], number_keys(mode)), keys)
-        for run, view, own, keys in zip(state.runs, views, learned, state.steps.keys, strict=True)
-    ]
-    frame: dict[str, list[Any]] = {"Number": [row.title for row in rows[0]]}
-    if len(rows) == 1:
-        frame["At this step"] = [row.value for row in rows[0]]
-        frame["Over training"] = [list(row.line) for row in rows[0]]
-    else:
-        for run, own_rows in zip(state.runs, rows, strict=True):
-            values = {row.title: row.value for row in own_rows}
-            frame[f"Run {run.id}"] = [values.get(title, "–") for title in frame["Number"]]
+    columns = {
+        f"Run {run.id}" if len(views) > 1 else "At this step": in_numbers(
+            view, own, curve_series([run], number_keys(mode))
+        )
+        for run, view, own in zip(state.runs, views, learned, strict=True)
+    }
     st.markdown("**In numbers** at this step")
-    st.dataframe(
-        pd.DataFrame(frame),
-        key=f"relations_numbers_{mode}",
-        hide_index=True,
-        height="content",
-        column_config={
-            "Number": st.column_config.TextColumn(width=110, pinned=True),
-            "Over training": st.column_config.LineChartColumn(width=150),
-        },
-        alt="The covariances in numbers at this step",
+    frame = pd.DataFrame(columns).reindex(list(next(iter(columns.values())))).fillna("–")
+    _table(
+        frame.rename_axis("Number").reset_index(),
+        f"relations_numbers_{mode}",
+        "The covariances in numbers at this step",
+        column_config={"Number": st.column_config.TextColumn(width=110, pinned=True)},
     )
     st.caption(
         f"Effective rank: how many directions share the variance, from 1 to {size:,}. "
@@ -283,25 +255,14 @@ def _planted(run: Run, view: RelationsView) -> None:
         return
     real, frame, agreement = shown
     st.markdown(f"**Planted and learned**: each simulated task and {escape(real)}")
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        frame.assign(Learned=frame["Learned"].map(lambda value: unsigned_zero(value, 3))),
-        key="relations_planted",
-        hide_index=True,
-        height="content" if len(frame) <= _SMALL else 420,
-        column_config={
-            "α": number(format="%.2f"),
-            "Planted AMI": number(format="%.3f"),
-            "Learned": number(format="%.3f"),
-        },
-        alt="Planted relatedness and learned correlation of each simulated task",
-    )
-    st.caption(
+    _table(frame, "relations_planted", "Planted relatedness and learned correlation of each simulated task")
+    words = (
         "α: chance that the task keeps a word's real label. AMI: adjusted mutual information of its "
         "labels and the real ones, 0 unrelated, 1 the same."
     )
     if agreement is not None:
-        st.caption(
-            f"Rank correlation of planted and learned: **{agreement:z.2f}** over "
+        words += (
+            f" Rank correlation of planted and learned: **{agreement:z.2f}** over "
             f"{plural(len(frame), 'task')}; 1 is the same order."
         )
+    st.caption(words)

@@ -13,9 +13,8 @@ from core.config.sweep import whole_number
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store.records import Run, RunState, SnapshotKey
-from core.wording import plural
 from dashboard.relations.charts import player_frame, player_numbers
-from dashboard.relations.matrices import Window, arrangement, picture
+from dashboard.relations.matrices import Corner, arrangement, picture
 from dashboard.relations.views import (
     AlignedSteps,
     Places,
@@ -29,22 +28,17 @@ from dashboard.relations.views import (
 )
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import choose, segments
+from dashboard.shared.selection import segments
 from dashboard.theme import colours
 from jobs.naming import run_name
 from jobs.results import one_per_seed
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 PLAYER = "relations_matrix"
-REQUESTED = "relations_whole"
-"""Session key: the picture of which the browser has asked for all steps."""
-
-_VIEWS = {"one": "One run", "side": "Side by side", "difference": "Difference", "mean": "Mean over seeds"}
+_VIEWS = {"one": "One run", "side": "Side by side", "mean": "Mean over seeds"}
 _ORDERS = {"task": "By task", "cluster": "Clustered"}
 _MOST_BESIDE = 4
 _MOST_SEEDS = 20
-# Up to so many snapshots are read before the first paint; of more, first only the step shown.
-_AT_ONCE = 24
 
 
 @dataclass(frozen=True)
@@ -96,36 +90,27 @@ def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
     """The runs of a view, in its order."""
     if view == "mean":
         return _seeds(runs)
-    if view in ("side", "difference") and len(runs) == 1:
-        _suggest(runs[0])
     if view == "side":
-        if len(runs) > _MOST_BESIDE:
+        if len(runs) == 1:
+            st.caption("One run is chosen. Choose a second one above.")
+        elif len(runs) > _MOST_BESIDE:
             st.caption(f"The first {_MOST_BESIDE} of {len(runs)} runs stand beside each other.")
         return tuple(run.id for run in runs[:_MOST_BESIDE])
-    if len(runs) == 1:
-        return (runs[0].id,)
-    if view == "one":
-        return (_pick_run("Run shown", runs, "a", runs[0].id),)
-    if len(runs) == 2:
-        return (runs[0].id, runs[1].id)
-    with st.container(horizontal=True):
-        a = _pick_run("A", runs, "a", runs[0].id)
-        b = _pick_run("minus B", runs, "b", next(run.id for run in runs if run.id != a))
-    return (a, b)
+    return (runs[0].id,) if len(runs) == 1 else (_pick_run(runs),)
 
 
-def _pick_run(label: str, runs: Sequence[Run], parameter: str, default: int) -> int:
+def _pick_run(runs: Sequence[Run]) -> int:
     """One of the chosen runs, by its number in the URL."""
     names = {run.id: run_name(run) for run in runs}
-    linked = whole_number(st.query_params.get(parameter, ""))
-    key = f"relations_run_{parameter}"
-    st.session_state[key] = linked if linked in names else default
+    linked = whole_number(st.query_params.get("a", ""))
+    key = "relations_run"
+    st.session_state[key] = linked if linked in names else runs[0].id
 
     def remember() -> None:
-        st.query_params[parameter] = str(st.session_state[key])
+        st.query_params["a"] = str(st.session_state[key])
 
     picked: int = st.selectbox(
-        label, list(names), format_func=names.__getitem__, key=key, on_change=remember, width=420
+        "Run shown", list(names), format_func=names.__getitem__, key=key, on_change=remember, width=420
     )
     return picked
 
@@ -138,40 +123,17 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
         succeeded = resources.store().runs(states=[RunState.SUCCEEDED])
         same = [run for run in succeeded if run.configuration_id == first.configuration_id]
         chosen = [first, *(run for run in same if run.id != first.id)]
-        if len(chosen) > 1:
-            st.caption(f"Run {first.id} and all seeds of its configuration that have succeeded.")
-        else:
-            st.caption(
-                f"Run {first.id} is the only one of its configuration: launch it with more seeds to see what "
-                "they agree on."
-            )
-    elif len(chosen) < len(runs):
-        others = plural(len(runs) - len(chosen), "chosen run")
-        st.caption(f"{len(chosen)} seeds of run {first.id}'s configuration; {others} of others left out.")
     counted = one_per_seed(chosen, resources.store().conditions(chosen))
+    if len(counted) < 2:
+        words = f"Run {first.id} is the only one of its configuration: launch it with more seeds."
+    else:
+        ids = ", ".join(str(run_id) for run_id in sorted(run.id for run in counted))
+        words = f"Seeds of run {first.id}'s configuration: runs {ids}."
     if len(counted) < len(chosen):
-        st.caption(
-            f"{len(counted)} of these runs count: of each seed the newest that succeeded, on the text and in "
-            "the precision of the newest."
-        )
+        words += " Of each seed the newest run that succeeded counts, on the newest text and precision."
+    st.caption(words)
     by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))
     return tuple(run.id for run in by_seed[:_MOST_SEEDS])
-
-
-def _suggest(only: Run) -> None:
-    """Runs of the same tasks to compare the only chosen one with."""
-    others = [
-        run
-        for run in resources.store().runs()
-        if run.id != only.id and run.config.paradigm == "mrn" and run.step
-        if run.config.tasks == only.config.tasks
-    ]
-    near = sorted(others, key=lambda run: run.configuration_id != only.configuration_id)[:3]
-    st.caption("One run is chosen. Choose a second one above" + (", or:" if near else "."))
-    with st.container(horizontal=True):
-        for run in near:
-            key = f"relations_add_{run.id}"
-            st.button(f"Add {run_name(run)}", key=key, on_click=choose, args=((only.id, run.id),))
 
 
 @dataclass(frozen=True)
@@ -192,16 +154,17 @@ class RelationsState:
         """The position shown: the URL's step, else the newest."""
         return self.steps.at(whole_number(st.query_params.get("step", "")))
 
-    def trajectories(self, steps: AlignedSteps) -> list[Trajectory]:
-        """The runs at these of its steps."""
+    def trajectories(self) -> list[Trajectory]:
+        """The runs at all steps."""
         return [
             Trajectory(run, keys, tuple(resources.learned(run, key) for key in keys))
-            for run, keys in zip(self.runs, steps.keys, strict=True)
+            for run, keys in zip(self.runs, self.steps.keys, strict=True)
         ]
 
     def learned(self, position: int) -> list[Relations]:
         """What each run had learned by then."""
-        return [one.learned[0] for one in self.trajectories(self.steps.only(position))]
+        keys = zip(self.runs, self.steps.keys, strict=True)
+        return [resources.learned(run, of_run[position]) for run, of_run in keys]
 
 
 def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], str | None]:
@@ -231,14 +194,11 @@ def _state(
     return RelationsState(selection, view, runs, steps, shared_rows(rows))
 
 
-def window() -> Window | None:
-    """The part of the matrix that the URL zooms into: `zoom=12-76,100-164`."""
-    parts = st.query_params.get("zoom", "").replace(",", "-").split("-")
-    edges = [edge for part in parts if (edge := whole_number(part)) is not None and edge >= 0]
-    if len(parts) != 4 or len(edges) != 4:
-        return None
-    top, bottom, left, right = edges
-    return Window(top, bottom, left, right) if top < bottom and left < right else None
+def corner() -> Corner | None:
+    """The first row and column of the features that the URL zooms into: `zoom=12,100`."""
+    edges = [whole_number(part) for part in st.query_params.get("zoom", "").split(",")]
+    top, left = edges if len(edges) == 2 else (None, None)
+    return (top, left) if top is not None and left is not None and min(top, left) >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -250,38 +210,36 @@ class PlayerData:
     order: Places
 
 
-def player_data(state: RelationsState) -> tuple[PlayerData, bool]:
-    """The picture at all steps; or, while many are still to be read, at the step shown, and False."""
-    part, steps = window(), state.steps
-    depends_on = (state.selection, state.view, part, [run.attempt for run in state.runs], steps.keys)
+def player_data(state: RelationsState) -> PlayerData:
+    """The picture at all steps."""
+    depends_on = (
+        state.selection,
+        state.view,
+        corner(),
+        [run.attempt for run in state.runs],
+        state.steps.keys,
+    )
     identity = hashlib.sha256(repr(depends_on).encode()).hexdigest()[:16]
-    whole = len(steps.steps) * len(state.runs) <= _AT_ONCE or st.session_state.get(REQUESTED) == identity
-    if whole:
-        return _player_data(database_url(), identity, state, steps, part), True
-    alone = _player_data(database_url(), f"{identity}-{state.at}", state, steps.only(state.at), part)
-    return PlayerData(alone.frame | {"revision": identity}, alone.numbers, alone.order), False
+    with st.spinner("Reading the matrices"):
+        return _player_data(database_url(), identity, state, corner())
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _player_data(
-    url: str, identity: str, _state: RelationsState, _steps: AlignedSteps, _part: Window | None
-) -> PlayerData:
+def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corner | None) -> PlayerData:
     """Made once for all sessions; at most a few MB each. `identity` tells all that it depends on."""
-    selection, first = _state.selection, _state.runs[0]
+    selection = _state.selection
     last = _state.learned(len(_state.steps.steps) - 1)
     order = arrangement(selection.mode, _state.shared, last, selection.order)
     shown = picture(
-        _state.trajectories(_steps),
+        _state.trajectories(),
         [run_name(run) for run in _state.runs],
         selection.mode,
         _state.view,
         _state.shared,
         order,
-        _part,
-        gold_labels(first) if selection.gold else None,
+        _corner,
+        gold_labels(_state.runs[0]) if selection.gold else None,
     )
     shades = colours(resources.task_order())
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
-    return PlayerData(
-        frame | {"id": identity, "revision": identity}, player_numbers(shown, PLAYER, identity), order
-    )
+    return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)

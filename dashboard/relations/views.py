@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -26,6 +25,9 @@ Places = NDArray[np.int64]
 
 BEYOND = "Beyond"
 """The column of what is learned beyond the counts of gold labels."""
+
+DIFFERENCE = "A − B"
+"""The first of two runs less the second."""
 
 _VANISHED = 1e-6
 _NEARLY_ONE = 0.98
@@ -56,11 +58,6 @@ class AlignedSteps:
         if step is None:
             return len(self.steps) - 1
         return int(np.argmin(np.abs(np.array(self.steps) - step)))
-
-    def only(self, position: int) -> AlignedSteps:
-        """That position alone."""
-        keys = tuple((of_run[position],) for of_run in self.keys)
-        return AlignedSteps(keys, (self.shares[position],), self.exact, self.cut)
 
 
 @dataclass(frozen=True)
@@ -237,15 +234,6 @@ def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None
 # Gold labels
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The correlations of learned and gold correlations over `pairs` pairs of labels."""
-
-    pearson: float
-    spearman: float
-    pairs: int
-
-
 def gold_labels(run: Run) -> Floats | None:
     """(C, C): the correlation of "this word has label i" with "this word has label j" on the training words,
     rows as in the label covariance. None where the run has none.
@@ -260,21 +248,15 @@ def why_no_gold(run: Run) -> str:
     if not owners:
         return "No gold labels beside: this run has not told its labels yet."
     if (run.config.alignment or "").startswith("mapping") or any(len(tasks) > 1 for tasks in owners):
-        return (
-            "No gold labels beside: this alignment makes rows of several labels, which no label of a word "
-            "stands for."
-        )
-    return (
-        "No gold labels beside: the tasks are not annotated on the same words, so there is nothing to count "
-        "between them."
-    )
+        return "No gold labels beside: this alignment makes rows of several labels, of which no word has one."
+    return "No gold labels beside: the tasks are not annotated on the same words, so nothing can be counted."
 
 
 def agreement(
     learned: Floats, gold: Floats, rows: Rows, impossible: tuple[Block, ...], *, between: bool
-) -> Agreement | None:
-    """Over all learnable pairs, or those `between` tasks; None for fewer than three, or where learned or gold
-    is constant.
+) -> tuple[float, int] | None:
+    """The rank correlation (Spearman) of learned and gold, and over how many pairs: all learnable ones, or
+    those `between` tasks. None for fewer than three, or where learned or gold is constant.
     """
     pairs = np.triu(~impossible_cells(impossible, len(rows)), 1)
     if between:
@@ -282,31 +264,14 @@ def agreement(
     both = pd.DataFrame({"learned": learned[pairs], "gold": gold[pairs]}).astype(float)
     if len(both) < 3 or not np.isfinite(both.to_numpy()).all() or (both.nunique() < 2).any():
         return None
-    return Agreement(_correlation(both, "pearson"), _correlation(both, "spearman"), len(both))
+    return _spearman(both), len(both)
 
 
-def _correlation(two: pd.DataFrame, method: Literal["pearson", "spearman"]) -> float:
-    return float(two.corr(method).to_numpy()[0, 1])
+def _spearman(two: pd.DataFrame) -> float:
+    return float(two.corr("spearman").to_numpy()[0, 1])
 
 
 # Pairs of rows
-
-
-@dataclass(frozen=True)
-class PairRow:
-    """Two of the shared rows, and their value in each column of the table."""
-
-    first: str
-    second: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class PairTable:
-    """Pairs by the size of one column, the largest first."""
-
-    columns: tuple[str, ...]
-    rows: tuple[PairRow, ...]
 
 
 def strongest(
@@ -318,44 +283,45 @@ def strongest(
     *,
     among: str = "all",
     gold: Floats | None = None,
-    beyond: bool = False,
     top: int = 12,
-) -> PairTable:
-    """The strongest learnable pairs `among` all rows, `within` a task or `between` tasks.
+) -> pd.DataFrame:
+    """The strongest learnable pairs `among` all rows, `within` a task or `between` tasks; of two runs side by
+    side those that differ most. Columns First and Second, then the values of the view.
 
-    `gold` (C, C) in the first run's order adds the gold correlation and the difference to it; `beyond` ranks
-    pairs by that difference.
+    `gold` (C, C) in the first run's order adds the gold correlation and the difference to it.
     """
     matrices = [one.correlation(mode)[np.ix_(at, at)] for one, at in zip(learned, shared.places, strict=True)]
-    columns, ranked = _columns([run.id for run in runs], matrices, view)
+    columns, sizes = _columns([run.id for run in runs], matrices, view)
     if gold is not None:
         counted = gold[np.ix_(shared.places[0], shared.places[0])]
-        columns |= {"Gold": counted, BEYOND: columns[ranked] - counted}
-        ranked = BEYOND if beyond else ranked
-    sizes = np.max(np.abs(matrices), axis=0) if view == "side" else np.abs(columns[ranked])
+        columns |= {"Gold": counted, BEYOND: next(iter(columns.values())) - counted}
     for run in runs:
         sizes[impossible_cells(impossible_blocks(run.facts, mode, shared.rows.owners), len(sizes))] = 0
     if among != "all":
         sizes[same_task(shared.rows) == (among == "between")] = 0
-    names = shared.rows.names
-    rows = tuple(
-        PairRow(names[i], names[j], tuple(float(values[i, j]) for values in columns.values()))
-        for i, j, _ in strongest_pairs(sizes, top)
+    names, pairs = shared.rows.names, strongest_pairs(sizes, top)
+    table = {
+        "First": [names[i] for i, _, _ in pairs],
+        "Second": [names[j] for _, j, _ in pairs],
+    }
+    return pd.DataFrame(
+        table | {title: [float(values[i, j]) for i, j, _ in pairs] for title, values in columns.items()}
     )
-    return PairTable(tuple(columns), rows)
 
 
-def _columns(ids: Sequence[int], matrices: Sequence[Floats], view: str) -> tuple[dict[str, Floats], str]:
-    """The columns of the pair table, and the one it is ranked by."""
+def _columns(ids: Sequence[int], matrices: Sequence[Floats], view: str) -> tuple[dict[str, Floats], Floats]:
+    """The columns of the pair table, and the sizes that rank it."""
+    values = np.stack(matrices)
     if view == "side":
-        return {f"Run {run}": one for run, one in zip(ids, matrices, strict=True)}, f"Run {ids[0]}"
-    if view == "difference":
-        a, b = matrices
-        return {"A": a, "B": b, "A − B": a - b}, "A − B"
+        columns = {f"Run {run}": one for run, one in zip(ids, matrices, strict=True)}
+        if len(matrices) != 2:
+            return columns, np.abs(values).max(axis=0)
+        between = matrices[0] - matrices[1]
+        return columns | {DIFFERENCE: between}, np.abs(between)
+    mean = values.mean(axis=0)
     if view == "mean" and len(matrices) > 1:
-        values = np.stack(matrices)
-        return {"Mean": values.mean(axis=0), "SD": values.std(axis=0, ddof=1)}, "Mean"
-    return {"Correlation": matrices[0]}, "Correlation"
+        return {"Mean": mean, "SD": values.std(axis=0, ddof=1)}, np.abs(mean)
+    return {"Correlation": matrices[0]}, np.abs(matrices[0])
 
 
 @dataclass(frozen=True)
@@ -404,23 +370,8 @@ def half_interval(n: int) -> float | None:
 
 # Covariances in numbers
 
-_COVARIANCE_NUMBERS = {
-    "effective_rank": "Effective rank",
-    "trace": "Trace",
-    "condition": "Condition",
-    "strongest": "Strongest pair",
-}
+_COVARIANCE_NUMBERS = ("effective_rank", "trace", "condition", "strongest")
 _LOSS_NUMBERS = {"penalty": "Penalty", "objective": "Objective J"}
-_DIGITS = 6  # further digits are rounding, and would be all that the line of a constant shows
-
-
-@dataclass(frozen=True)
-class NumberRow:
-    """One number at the step shown, and its values at all snapshots."""
-
-    title: str
-    value: str
-    line: tuple[float, ...]
 
 
 def number_keys(mode: str) -> list[MetricKey]:
@@ -429,45 +380,31 @@ def number_keys(mode: str) -> list[MetricKey]:
     return [MetricKey(TOTAL, "train", name) for name in names]
 
 
-def in_numbers(
-    view: RelationsView, learned: Relations, series: Sequence[MetricSeries], keys: Sequence[SnapshotKey]
-) -> tuple[NumberRow, ...]:
-    """The numbers of the mode shown at the step shown; penalty and J where they were logged."""
-    curves = {one.key.name: one for one in series}
+def in_numbers(view: RelationsView, learned: Relations, series: Sequence[MetricSeries]) -> dict[str, str]:
+    """The numbers of the mode shown at the step shown, by their titles; penalty and J where logged."""
     logged = {
-        name: float(one.value[at[0]])
-        for name, one in curves.items()
-        if len(at := np.flatnonzero(one.step == view.key.step))
+        curve.key.name: float(curve.value[at[0]])
+        for curve in series
+        if len(at := np.flatnonzero(curve.step == view.key.step))
     }
     measured = statistics_at(logged, view.mode, learned)
     rank = _written(measured.effective_rank)
-    values = {
-        "effective_rank": f"{rank} of {len(view.rows)}" if math.isfinite(measured.effective_rank) else rank,
-        "trace": _written(measured.trace),
-        "condition": _written(measured.condition),
-        "strongest": _strongest_pair(view),
-        **{name: _written(logged.get(name)) for name in _LOSS_NUMBERS},
+    numbers = {
+        "Effective rank": f"{rank} of {len(view.rows)}" if math.isfinite(measured.effective_rank) else rank,
+        "Trace": _written(measured.trace),
+        "Condition": _written(measured.condition),
+        "Strongest pair": _strongest_pair(view),
     }
-    steps = [key.step for key in keys]
-    rows = [(title, name, f"{view.mode}_{name}") for name, title in _COVARIANCE_NUMBERS.items()]
-    rows += [(title, name, name) for name, title in _LOSS_NUMBERS.items() if name in curves]
-    return tuple(
-        NumberRow(title, values[name], _line(curves.get(curve), steps)) for title, name, curve in rows
-    )
+    known = {curve.key.name for curve in series}
+    return numbers | {
+        title: _written(logged.get(name)) for name, title in _LOSS_NUMBERS.items() if name in known
+    }
 
 
 def _strongest_pair(view: RelationsView) -> str:
     for i, j, value in strongest_pairs(view.matrix, 1, view.impossible):
         return f"{value:z.3f}".replace("-", "−") + f" ({view.rows.names[i]}, {view.rows.names[j]})"
     return "none"
-
-
-def _line(series: MetricSeries | None, steps: Sequence[int]) -> tuple[float, ...]:
-    """The finite values at the snapshots."""
-    if series is None:
-        return ()
-    values = series.value[np.isin(series.step, steps)]
-    return tuple(float(f"{value:.{_DIGITS}g}") for value in values[np.isfinite(values)])
 
 
 def _written(value: float | None) -> str:
@@ -507,5 +444,5 @@ def planted(run: Run, view: RelationsView) -> tuple[str, pd.DataFrame, float | N
     )
     if frame["α"].nunique() < 3:  # the order of tasks of one α is chance
         return real, frame, None
-    spearman = _correlation(frame[["Planted AMI", "Learned"]], "spearman")
+    spearman = _spearman(frame[["Planted AMI", "Learned"]])
     return real, frame, None if math.isnan(spearman) else spearman

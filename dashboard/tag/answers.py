@@ -1,4 +1,4 @@
-"""What the systems say: the sentences with their lanes, in numbers, and as a table."""
+"""What the systems say: the sentences with their lanes, and scores against gold labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from dashboard.tag.views import (
     differing_words,
     kinds_in_words,
     marked,
-    votes,
 )
 from jobs.results import SCORE_NAMES
 
@@ -27,34 +26,21 @@ from jobs.results import SCORE_NAMES
 def show_answers(
     asked: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
 ) -> None:
-    """The sentences with a lane per task and system, mistakes or differences in words, the table below."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(_summary(sentences, answers, seconds))
-        fade = st.toggle(
-            "Show what is unsure",
-            value=True,
-            key="unsure",
-            bind="query-params",
-            help="The less sure a run is of a span, the fainter is its bar. Below 80% the probability stands "
-            "beside the label, and a label without a bar has a dotted line.",
-        )
-    polls = votes(asked, answers)
-    sentence(blocks(sentences, answers, polls, resources.task_order()), key="tagged", fade=fade)
+    """The sentences with a lane per task and system, mistakes or differences in words, scores below."""
+    st.caption(_summary(sentences, answers, seconds))
+    sentence(blocks(sentences, answers, resources.task_order()), key="tagged")
     has_gold = any(one.labels for one in sentences)
-    parts = ["Point at a label, or reach it with Tab and the arrow keys, for the next choices."]
+    parts = [
+        "The fainter a bar, the less sure is the run; below 80% the probability stands beside the label. "
+        "Point at a label, or reach it with Tab and the arrow keys, for the next choices."
+    ]
     if has_gold:
         parts.append("Outlined: mistakes in label or boundary, spans invented; dashed: spans missed.")
     elif len(answers) > 1:
         parts.append("Outlined: what differs from the first lane of the task, dashed where a span is absent.")
-    if polls:
-        parts.append("The majority is taken word by word; its shares are shares of seeds.")
     st.caption(" ".join(parts))
     if has_gold:
         _scores(marked(answers, sentences, asked[0].runs[0].config.pos_score))
-    table = st.expander("Every word in a table", icon=":material/table_rows:", key="words", on_change="rerun")
-    if table.open:  # drawn on demand: it takes longer than all the rest
-        with table:
-            _table(sentences, answers)
 
 
 def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:
@@ -94,33 +80,4 @@ def _scores(rows: Sequence[Marked]) -> None:
             "Mistakes": st.column_config.TextColumn(width="large"),
         },
         alt="Score and mistakes by kind of each run on each task",
-    )
-
-
-def _table(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> None:
-    table = pd.DataFrame(
-        {
-            "Sentence": number + 1,
-            "Word": word,
-            "Task": task,
-            "Run": answer.who,
-            "Label": tags[place].label,
-            "Gold": one.labels[task][place] if task in one.labels else None,
-            "Probability": 100 * tags[place].confidence,
-            "Next choices": ", ".join(
-                f"{label} {100 * share:.1f}%" for label, share in tags[place].alternatives[1:]
-            ),
-        }
-        for number, one in enumerate(sentences)
-        for place, word in enumerate(one.tokens)
-        for answer in answers
-        for task, tags in answer.sentences[number].tags.items()
-    )
-    probability = st.column_config.ProgressColumn(min_value=0, max_value=100, format="%.1f%%", width=140)
-    st.dataframe(
-        table if table["Gold"].notna().any() else table.drop(columns="Gold"),
-        hide_index=True,
-        height=360,
-        column_config={"Sentence": st.column_config.NumberColumn(width=80), "Probability": probability},
-        alt="Labels with probabilities and alternatives, a line per word, task and run",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -21,9 +22,8 @@ from core.corpora.free_text import (
 from core.corpora.types import Sentence
 from core.errors import CorpusError, MRNLabError
 from core.wording import duration, percent, plural
-from dashboard.launch.presets import TRY_IT
 from dashboard.shared.states import empty, problem
-from dashboard.tag.models import FileTagging, TaggedFile, answers, examples, is_here, models, test_split
+from dashboard.tag.models import TaggedFile, answers, is_here, models, tagged_file, test_split
 from dashboard.tag.views import CheckedSentence, System, schemes_of
 from dashboard.text import escape
 from jobs.results import SCORE_NAMES
@@ -36,8 +36,7 @@ MOST_MEGABYTES = 20
 MOST_FILE_WORDS = 300_000
 
 _LONGEST_IN_LINK = 6000
-_FILE_TAGGING = "tag_batch"
-_REFRESH_S = 0.5
+_TAGGED = "tagged_file"
 _PREVIEW_LINES = 12
 _GOLD_EXAMPLE = "Anna NNP B-NP B-PER\nSmith NNP I-NP I-PER\nvisited VBD B-VP O\nParis NNP B-NP B-LOC\n. . O O"
 
@@ -63,7 +62,7 @@ def input_kind() -> str:
     return str(kind)
 
 
-def text(asked: Sequence[System]) -> list[Sentence]:
+def text() -> list[Sentence]:
     """A free text, or one that is already split, as sentences of words."""
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
     written = st.text_area(
@@ -83,7 +82,6 @@ def text(asked: Sequence[System]) -> list[Sentence]:
             help="On: words stand between spaces, a sentence a line (or a word a line, with empty lines "
             "between sentences). Off: sentences, words and punctuation are told apart for you.",
         )
-        _offer_examples(asked)
     _to_link("text", written)
     _to_link("split", "yes" if split and written else "")
     words = given_sentences(written) if split else split_sentences(written)
@@ -93,36 +91,6 @@ def text(asked: Sequence[System]) -> list[Sentence]:
             "here. Put spaces between its words and switch *Already split into words* on."
         )
     return [Sentence(tuple(one), {}) for one in words]
-
-
-def _offer_examples(asked: Sequence[System]) -> None:
-    """One click puts a test sentence of the first run's corpus (of the demo, where that is not here) in."""
-    config = asked[0].runs[0].config
-    try:
-        offered = examples(config if is_here(config) else TRY_IT.configs[0])
-    except CorpusError:
-        # The corpus of an old run may be gone; what is wrong with it is told where it is asked for.
-        offered = examples(TRY_IT.configs[0])
-
-    def take() -> None:
-        place = st.session_state["tag_example"]
-        if place is not None:
-            st.session_state["tag_text"] = " ".join(offered[place].tokens)
-            st.session_state["tag_split"] = True
-            st.session_state["tag_example"] = None
-
-    st.pills(
-        "Examples",
-        range(len(offered)),
-        format_func=lambda place: escape(_short(offered[place].tokens)),
-        key="tag_example",
-        on_change=take,
-        label_visibility="collapsed",
-    )
-
-
-def _short(tokens: Sequence[str]) -> str:
-    return " ".join(tokens[:4]) + (" …" if len(tokens) > 4 else "")
 
 
 def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
@@ -229,8 +197,8 @@ def nothing_yet(kind: str) -> None:
     if kind == TEXT:
         empty(
             "A sentence, please",
-            "Type or paste one above and press Ctrl+Enter, or take an example. The models are being loaded "
-            "meanwhile; from then on answers come at once.",
+            "Type or paste one above and press Ctrl+Enter, or take one of the *Test sentences*. Models are "
+            "loaded meanwhile; from then on answers come at once.",
         )
     elif kind == GOLD:
         empty(
@@ -290,7 +258,29 @@ def tag_file(asked: Sequence[System]) -> None:
         problem(str(error))
         return
     key = hashlib.sha256(content).hexdigest() + repr((uploaded.name, columns, split, system.checkpoints))
-    _run(given, system, key, Path(uploaded.name).stem)
+    tagged: tuple[str, TaggedFile] | None = st.session_state.get(_TAGGED)
+    if tagged is None or tagged[0] != key:
+        if not st.button("Tag the file", type="primary", icon=":material/sell:"):
+            return
+        st.session_state[_TAGGED] = key, _tag(given, system)
+        st.rerun()
+    _result(tagged[1], f"{Path(uploaded.name).stem}-run-{system.runs[0].id}")
+
+
+def _tag(given: GivenText, system: System) -> TaggedFile:
+    """Tags the file under a progress bar. A click on Cancel, as any other, ends this run of the page."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, text="Loading the model")
+        st.button("Cancel", icon=":material/stop_circle:")
+    loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
+    taggers = [load.result() for load in loads]
+    total, began = len(given.sentences), time.monotonic()
+
+    def progress(done: int) -> None:
+        left = duration((time.monotonic() - began) / done * (total - done))
+        bar.progress(done / total, text=f"{done:,} of {plural(total, 'sentence')}, about {left} left")
+
+    return tagged_file(given, taggers, system.runs[0].config.pos_score, progress)
 
 
 def _read(content: bytes, name: str, system: System, split: bool) -> tuple[GivenText, tuple[str, ...]]:
@@ -309,43 +299,6 @@ def _read(content: bytes, name: str, system: System, split: bool) -> tuple[Given
     for note in given.notes:
         st.caption(f":material/info: {escape(note)}")
     return given, columns
-
-
-def _run(given: GivenText, system: System, key: str, name: str) -> None:
-    """The button, then progress, then the result of the file as it is now."""
-    known: tuple[str, FileTagging] | None = st.session_state.get(_FILE_TAGGING)
-    batch = known[1] if known is not None and known[0] == key else None
-    if batch is not None and batch.running:
-        _progress(batch)
-        return
-    tagged = batch.result() if batch is not None else None
-    if tagged is not None:
-        _result(tagged, f"{name}-run-{system.runs[0].id}")
-    else:
-        if known is not None:
-            known[1].stop()
-        if batch is not None:
-            st.caption("Stopped; nothing was kept.")
-        if st.button("Tag the file", type="primary", icon=":material/sell:"):
-            loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
-            batch = FileTagging(
-                given, lambda: [load.result() for load in loads], system.runs[0].config.pos_score
-            )
-            st.session_state[_FILE_TAGGING] = key, batch
-            st.rerun()
-
-
-@st.fragment(run_every=_REFRESH_S)
-def _progress(batch: FileTagging) -> None:
-    if not batch.running:
-        st.rerun()
-    left = batch.seconds_left
-    told = f"{batch.done:,} of {plural(batch.total, 'sentence')}"
-    told += f", about {duration(left)} left" if left is not None else ", loading the model"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(batch.done / batch.total, text=told)
-        if st.button("Cancel", icon=":material/stop_circle:"):
-            batch.stop()
 
 
 def _result(tagged: TaggedFile, name: str) -> None:

@@ -40,8 +40,6 @@ _MOST_BYTES = 4_000_000_000
 """Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
 
 _TOP = 5
-_EXAMPLE_WORDS = range(5, 16)
-_EXAMPLES = 4
 
 Words = tuple[tuple[str, ...], ...]
 
@@ -125,19 +123,6 @@ def is_here(config: RunConfig) -> bool:
     return all(map(is_local, bases_of(config.corpus)))
 
 
-def examples(config: RunConfig) -> tuple[Sentence, ...]:
-    """A few short test sentences of the run's corpus. Raises CorpusError where it cannot be read."""
-    return _examples(_without_truecasing(config))
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _examples(config: str) -> tuple[Sentence, ...]:
-    test = prepare(RunConfig.from_json(config)).test
-    readable = [one for one in test if len(one.tokens) in _EXAMPLE_WORDS] or list(test)
-    number = min(_EXAMPLES, len(readable))
-    return tuple(readable[place * len(readable) // number] for place in range(number))
-
-
 def test_split(system: System) -> list[CheckedSentence]:
     """The test sentences of a system's corpus with the mistakes it made on them when it was trained.
 
@@ -170,9 +155,6 @@ def _without_truecasing(config: RunConfig) -> str:
     return config.model_copy(update={"truecase": False}).to_json()
 
 
-# A file, tagged in the background so that the reader can watch and stop it
-
-
 @dataclass(frozen=True)
 class TaggedFile:
     """The columns and the text without and with probabilities, and scores against the file's gold labels."""
@@ -182,52 +164,16 @@ class TaggedFile:
     scores: tuple[TaskScore, ...]
 
 
-class FileTagging:
-    """Tags sentences in a thread of its own, which begins at once. `taggers` may wait for them to load."""
-
-    def __init__(
-        self, given: GivenText, taggers: Callable[[], Sequence[Tagger]], plain_score: PlainScore
-    ) -> None:
-        self.total = len(given.sentences)
-        self.done = 0
-        self._stop = threading.Event()
-        self._began = time.monotonic()
-        pool = ThreadPoolExecutor(1, thread_name_prefix="tag-file")
-        self._result = pool.submit(self._tag, given, taggers, plain_score)
-        pool.shutdown(wait=False)
-
-    @property
-    def running(self) -> bool:
-        """Whether it still works."""
-        return not self._result.done()
-
-    @property
-    def seconds_left(self) -> float | None:
-        """By its pace so far; None before there is one."""
-        if not self.done:
-            return None
-        return (time.monotonic() - self._began) / self.done * (self.total - self.done)
-
-    def stop(self) -> None:
-        """End after the current part; what was tagged is dropped."""
-        self._stop.set()
-
-    def result(self) -> TaggedFile | None:
-        """The tagged file, waiting for the end; None where it was stopped. Raises what went wrong."""
-        return self._result.result()
-
-    def _tag(
-        self, given: GivenText, load: Callable[[], Sequence[Tagger]], plain_score: PlainScore
-    ) -> TaggedFile | None:
-        taggers, sentences = load(), given.sentences
-        tagged: list[TaggedSentence] = []
-        for part in tag_in_parts(taggers, [one.tokens for one in sentences]):
-            tagged += part
-            self.done = len(tagged)
-            if self._stop.is_set():
-                return None
-        schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
-        plain, sure = (column_names(list(schemes), given.gold, confidence=flag) for flag in (False, True))
-        texts = (conll_text(sentences, tagged), conll_text(sentences, tagged, confidence=True))
-        scores = tuple(given_scores(sentences, tagged, schemes, plain_score))
-        return TaggedFile((plain, sure), (texts[0].encode(), texts[1].encode()), scores)
+def tagged_file(
+    given: GivenText, taggers: Sequence[Tagger], plain_score: PlainScore, progress: Callable[[int], None]
+) -> TaggedFile:
+    """Tags all sentences, part by part; `progress` is told after each part how many are done."""
+    sentences, tagged = given.sentences, list[TaggedSentence]()
+    for part in tag_in_parts(taggers, [sentence.tokens for sentence in sentences]):
+        tagged += part
+        progress(len(tagged))
+    schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
+    plain, sure = (column_names(list(schemes), given.gold, confidence=flag) for flag in (False, True))
+    texts = (conll_text(sentences, tagged), conll_text(sentences, tagged, confidence=True))
+    scores = tuple(given_scores(sentences, tagged, schemes, plain_score))
+    return TaggedFile((plain, sure), (texts[0].encode(), texts[1].encode()), scores)

@@ -57,7 +57,7 @@ def ask() -> None:
     """What is typed runs only this part of the page again."""
     try:
         if kind == input.TEXT:
-            given = input.text(asked)
+            given = input.text()
         elif kind == input.TEST:
             given = input.test_sentence(asked[0])
         else:

@@ -1,5 +1,5 @@
-"""Who is asked on the Tag page and what they answer: runs, STL runs of a launch as one, votes of seeds; the
-lanes that are drawn, mistakes against gold labels.
+"""Who is asked on the Tag page and what they answer: runs, STL runs of a launch as one; the lanes that are
+drawn, mistakes against gold labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core.evaluation.confusion import (
 from core.evaluation.scores import PlainScore
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, WordTag, given_scores
-from core.wording import all_of, plural
+from core.wording import all_of
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
 from jobs.naming import run_name
@@ -30,7 +30,6 @@ from jobs.naming import run_name
 MOST_SYSTEMS = 8
 """Lanes of a task that one can still compare."""
 
-_FEWEST_VOTES = 3
 # Beside a span's label, where every letter widens the words above.
 _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}
 
@@ -55,21 +54,15 @@ class System:
         """The tasks of its runs."""
         return tuple(task for run in self.runs for task in run.config.tasks)
 
-    @property
-    def seed(self) -> int:
-        """The seed, which all of its runs share."""
-        return self.runs[0].config.seed
-
 
 @dataclass(frozen=True)
 class Answer:
-    """What one system, or a vote, says of some sentences."""
+    """What one system says of some sentences."""
 
     who: str
     schemes: Mapping[str, str]
     sentences: tuple[TaggedSentence, ...]
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    voters: int = 1
 
 
 def has_model(run: Run) -> bool:
@@ -139,46 +132,6 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
     return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
 
 
-def votes(asked: Sequence[System], answers: Sequence[Answer]) -> list[Answer]:
-    """For each configuration of which three seeds or more are asked, what most of them say, word by word.
-
-    The share of a label is the share of seeds that chose it. Of labels with as many votes, the one wins of
-    which the seeds are surer. Of a seed that was run again the newest run votes.
-    """
-    voters: dict[str, dict[tuple[int, tuple[str, ...]], int]] = {}
-    for place in sorted(range(len(asked)), key=lambda place: asked[place].runs[0].id):
-        system = asked[place]
-        voters.setdefault(kind_key(system.runs[0].config), {})[system.seed, system.tasks] = place
-    made = []
-    for by_seed in voters.values():
-        if len({seed for seed, _ in by_seed}) >= _FEWEST_VOTES:
-            places = sorted(by_seed.values())
-            numbers = _numbers([run for place in places for run in asked[place].runs])
-            whose = numbers if len(places) < len(asked) else len(places)
-            made.append(_vote(f"Majority of {whose}", [answers[place] for place in places]))
-    return made
-
-
-def _vote(who: str, answers: Sequence[Answer]) -> Answer:
-    schemes = schemes_of(answers)
-    sentences = []
-    for of_all in zip(*(answer.sentences for answer in answers), strict=True):
-        tags = {}
-        for task in schemes:
-            columns = [one.tags[task] for one in of_all if task in one.tags]
-            tags[task] = tuple(_elected(words) for words in zip(*columns, strict=True))
-        sentences.append(TaggedSentence(of_all[0].tokens, tags))
-    return Answer(who, schemes, tuple(sentences), voters=len(answers))
-
-
-def _elected(tags: Sequence[WordTag]) -> WordTag:
-    counts = Counter(tag.label for tag in tags)
-    confidence = {label: sum(tag.confidence for tag in tags if tag.label == label) for label in counts}
-    ranked = sorted(counts, key=lambda label: (-counts[label], -confidence[label], label))
-    shares = tuple((label, counts[label] / len(tags)) for label in ranked)
-    return WordTag(*shares[0], shares)
-
-
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
     """On how many words of a sentence the systems that have the task do not all choose one label."""
     columns = [_labels(one.sentences[sentence].tags[task]) for one in answers if task in one.schemes]
@@ -189,9 +142,9 @@ def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
 
 
 def blocks(
-    sentences: Sequence[Sentence], answers: Sequence[Answer], polls: Sequence[Answer], order: Sequence[str]
+    sentences: Sequence[Sentence], answers: Sequence[Answer], order: Sequence[str]
 ) -> list[SentenceBlock]:
-    """A block per sentence: of each task the gold labels, a lane per system, and the votes.
+    """A block per sentence: of each task the gold labels and a lane per system.
 
     Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
     """
@@ -199,16 +152,13 @@ def blocks(
     rank = {task: place for place, task in enumerate(order)}
     tasks = sorted(schemes, key=lambda task: rank.get(task, len(rank)))
     colour = colours(dict.fromkeys([*order, *tasks]))
-    # The majority of all is what each is held against; that of some stands behind the runs themselves.
-    of_all = any(poll.voters == len(answers) for poll in polls)
-    ordered = (*polls, *answers) if of_all else (*answers, *polls)
     made = []
     for number, sentence in enumerate(sentences):
         lanes: list[Lane] = []
         for task in tasks:
             differing = differing_words(answers, task, number)
             about = f"{differing} of {len(sentence.tokens)} differ" if differing else ""
-            asked = [answer for answer in ordered if task in answer.schemes]
+            asked = [answer for answer in answers if task in answer.schemes]
             columns = [(answer.who, answer.sentences[number].tags[task]) for answer in asked]
             shade = colour.get(task, TASK_COLOURS[-1])
             first, *others = _lanes(columns, sentence.labels.get(task), task, schemes[task], shade)
@@ -298,11 +248,8 @@ def marked(
 
 def kinds_in_words(kinds: Mapping[str, int]) -> str:
     """`2 wrong labels, 1 missed`; `all right` where there is none."""
-    plurals = {"missed": "missed", "invented": "invented", "wrong boundary": "wrong boundaries"}
-    parts = [
-        f"{number} {kind}" if "and" in kind else plural(number, kind, plurals.get(kind))
-        for kind, number in kinds.items()
-    ]
+    plurals = {LABEL: "wrong labels", BOUNDARY: "wrong boundaries"}
+    parts = [f"{count} {kind if count == 1 else plurals.get(kind, kind)}" for kind, count in kinds.items()]
     return all_of(parts) or "all right"
 
 

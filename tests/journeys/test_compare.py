@@ -22,7 +22,9 @@ def opened(page: Page, laboratory: Laboratory, **query: str) -> None:
     page.wait_for_function(_DRAWN, arg=6)
 
 
-def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: Page) -> None:
+def test_from_the_answer_to_the_sentences_and_a_table_to_paste(
+    filled_laboratory: Laboratory, page: Page, tmp_path: Path
+) -> None:
     opened(page, filled_laboratory, to="MTL", closer="Mistakes", task="ner")
     expect(page.get_by_text("p is corrected for").first).to_be_visible()
     expect(page.get_by_text("What sharing did")).to_be_visible()
@@ -48,16 +50,11 @@ def test_from_the_answer_to_the_sentences(filled_laboratory: Laboratory, page: P
     expect(block.locator(".word").first).to_be_visible()
     assert block.locator(".differs").count() > 0
     assert block.locator(".who").all_inner_texts()[:3] == ["gold", "A", "B"]
-    page.locator(".block").first.scroll_into_view_if_needed()
+    block.scroll_into_view_if_needed()
     picture(page, "compare-mistakes")
-
-
-def test_a_table_to_paste(filled_laboratory: Laboratory, page: Page, tmp_path: Path) -> None:
-    opened(page, filled_laboratory, closer="Per seed")
     page.get_by_role("button", name="Copy").first.click()
     code = page.get_by_test_id("stCode").first
     expect(code).to_contain_text("\\toprule")
-    picture(page, "compare-latex")
     page.get_by_role("radio", name="CSV").click()
     expect(code).to_contain_text("configuration")
     with page.expect_download() as download:
@@ -69,15 +66,10 @@ def test_a_table_to_paste(filled_laboratory: Laboratory, page: Page, tmp_path: P
 
 
 def test_a_link_shows_what_was_seen(filled_laboratory: Laboratory, page: Page) -> None:
-    opened(page, filled_laboratory)
-    page.get_by_role("radio", name="Per seed").click()
+    page.goto(filled_laboratory.link("compare", closer="Per seed"))
     page.get_by_role("radio", name="chunk").click()
-    page.get_by_text("As differences to MTL").click()
     told = page.get_by_text("chunk, F1, in percent.")
     expect(told).to_be_visible()
-    page.wait_for_url("**seed_differences=true**")
+    page.wait_for_url("**task=chunk**")
     page.goto(page.url)
     expect(told).to_be_visible()
-    less = page.get_by_role("switch", name="As differences to MTL")
-    expect(less).to_be_checked()
-    picture(page, "compare-seeds")

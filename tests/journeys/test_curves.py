@@ -32,10 +32,16 @@ _CHART = """() => {
         last: Math.max(...ends),
         bands: chart._fullData.filter((trace) => trace.fill === 'toself').length,
         range: chart.layout.xaxis.range.map(Math.round),
-        points: chart._fullData.reduce((sum, trace) => sum + trace._length, 0),
         hovers: chart.querySelectorAll('.hoverlayer .hovertext, .hoverlayer .legend').length,
         same: chart.dataset.same ?? 'no',
     }
+}"""
+
+# The small charts show the part of x that the large one does.
+_SAME_RANGES = """() => {
+    const charts = [...document.querySelectorAll('.js-plotly-plot')]
+    const ranges = charts.map((chart) => String(chart.layout.xaxis.range))
+    return ranges.length === 4 && new Set(ranges).size === 1
 }"""
 
 _BUTTONS = "() => [...document.querySelectorAll('.modebar-btn')].map((button) => button.dataset.title)"
@@ -85,7 +91,7 @@ def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
     assert page.evaluate(_BUTTONS) == ["Zoom", "Pan", "Zoom in", "Zoom out", "Autoscale"]  # none uploads
     picture(page, "curves-lines")
     _zoom_holds_over_updates(page, live)
-    _lines_are_hidden_and_marked(page, live)
+    _lines_are_hidden(page, live)
     _bands(page)
     live.store.request_stop(live.run_id)
     live.store.finish(live.run_id, RunState.CANCELLED)
@@ -102,7 +108,6 @@ def _await(page: Page, condition: str) -> dict[str, Any]:
 
 
 def _zoom_holds_over_updates(page: Page, live: Live) -> None:
-    coarse = page.evaluate(_CHART)["points"]
     page.evaluate("() => { document.querySelector('.js-plotly-plot').dataset.same = 'yes' }")
     box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
     assert box is not None
@@ -112,20 +117,8 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     page.mouse.move(box["x"] + 0.5 * box["width"], top, steps=4)
     page.mouse.up()
     zoomed = _await(page, "(chart) => chart.range[0] > 700 && chart.range[1] < 1100")
-    # The server knows, sends all points of that part, and the link would show it.
     page.wait_for_url(re.compile("[?&]x="))
-    start, end = zoomed["range"]
-    small = page.locator(".plot").first
-    expect(small.locator("text").filter(has_text="900")).to_have_count(1)
-    _await(
-        page,
-        f"""() => {{
-            const traces = document.querySelector('.js-plotly-plot')._fullData
-            const line = traces.find((trace) => trace.name.startsWith('{live.run_id} '))
-            return Array.from(line.x).filter((x) => x > {start} && x < {end}).length >= {end} - {start} - 2
-        }}""",
-    )
-    assert coarse <= 4500
+    page.wait_for_function(_SAME_RANGES, polling=200)
     page.mouse.move(box["x"] + 0.7 * box["width"], top)
     _await(page, "(chart) => chart.hovers > 0")
     live.train(2001, 2050)
@@ -139,21 +132,14 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     page.wait_for_url(lambda url: not re.search("[?&]x=", url))
 
 
-def _lines_are_hidden_and_marked(page: Page, live: Live) -> None:
+def _lines_are_hidden(page: Page, live: Live) -> None:
     name = f"{live.mtl[0]} · MTL · demo · seed"
     page.get_by_role("checkbox", name=name).uncheck()
     _await(page, "(chart) => chart.lines === 4")
     page.wait_for_url(re.compile(f"hide={live.mtl[0]}"))
-    line = page.locator("button[aria-pressed]", has_text=f"{live.run_id} · MTL")
-    expect(line).to_have_count(1)  # while a legend is drawn anew its former one stands beside it
-    line.click()
-    page.wait_for_url(re.compile(f"mark={live.run_id}"))
     live.train(2051, 2100)
     _await(page, "(chart) => chart.last === 2100 && chart.lines === 4")
     expect(page.get_by_role("checkbox", name=name)).not_to_be_checked()
-    picture(page, "curves-marked")
-    expect(line).to_have_count(1)
-    line.click()
     page.get_by_role("checkbox", name="Show all lines").check()
     _await(page, "(chart) => chart.lines === 5")
 
@@ -164,8 +150,7 @@ def _bands(page: Page) -> None:
     expect(page.get_by_text("1, 2, 3, 4 (n = 4)")).to_be_visible()
     picture(page, "curves-mean-sd")
     page.get_by_role("radio", name="Mean, 95% interval").click()
-    page.get_by_title("Show ner large").click()
-    expect(page.get_by_role("radio", name="ner")).to_be_checked()
+    page.get_by_role("radio", name="ner").click()
     _await(page, "(chart) => chart.bands === 1")
     picture(page, "curves-mean-interval")
 
@@ -187,12 +172,6 @@ def _files(page: Page, live: Live) -> None:
     (stored,) = live.store.metrics([live.run_id], MetricKey("ner", "train", "loss"))
     assert own["value"].tolist() == stored.value.tolist()
     assert own["step"].tolist() == list(range(1, 2101))
-    means = pd.read_csv(io.BytesIO(_downloaded(page, "means_csv").path().read_bytes()))
-    of_mtl = means.query("task == 'ner' and configuration == 'MTL' and step == 600")
-    four = table.query("task == 'ner' and step == 600 and configuration == 'MTL'")["value"]
-    assert of_mtl["mean"].item() == pytest.approx(four.mean())
-    assert of_mtl["sd"].item() == pytest.approx(four.std())
-    assert of_mtl["seeds"].item() == 4
 
 
 def _shown(live: Live) -> list[str]:
@@ -210,7 +189,7 @@ def _downloaded(page: Page, button: str) -> Download:
 _TWO_LEGENDS = """async (source) => {
     const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
     const legend = (await import(address)).default
-    const line = { colour: '#888', dash: 'solid', hidden: false, marked: false, cells: [] }
+    const line = { colour: '#888', dash: 'solid', hidden: false, cells: [] }
     const rows = [{ ...line, key: 'a', name: 'A' }, { ...line, key: 'b', name: 'B' }]
     const data = { columns: ['Run'], rows }
     const told = []
@@ -224,11 +203,10 @@ _TWO_LEGENDS = """async (source) => {
     former.querySelector('[aria-label="Show A"]').click()
     const [anew] = drawn()
     end()
-    anew.querySelectorAll('button')[1].click()
+    anew.querySelector('[aria-label="Show B"]').click()
     return told
 }"""
 
 
 def test_a_legend_drawn_anew_knows_what_the_reader_has_hidden(page: Page) -> None:
-    hidden = {"hidden": ["a"], "marked": None}
-    assert page.evaluate(_TWO_LEGENDS, read_asset("curve_legend.js")) == [hidden, hidden | {"marked": "b"}]
+    assert page.evaluate(_TWO_LEGENDS, read_asset("curve_legend.js")) == [["a"], ["a", "b"]]

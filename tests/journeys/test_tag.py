@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,15 +73,13 @@ def _lane(page: Page, task: str, who: str) -> list[str]:
     return [(cell.get_attribute("aria-label") or "").split(", ")[3] for cell in cells]
 
 
-def test_a_sentence_and_the_next_one_at_once(lab: Laboratory, page: Page) -> None:
+def test_a_sentence_the_next_one_at_once_and_its_card(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1"))
     expect(page.get_by_text("A sentence, please")).to_be_visible()
     field = page.get_by_label("Text", exact=True)
-    began = time.monotonic()
     field.fill("German lamb rejects EU. Mr. EU can't call 3.5 lamb!")
     field.press("Control+Enter")
     expect(_words(page).first).to_be_visible()
-    print(f"first sentence {1000 * (time.monotonic() - began):.0f} ms, models loaded or not")
     assert _words(page).all_inner_texts() == [
         *("German", "lamb", "rejects", "EU", "."),
         *("Mr.", "EU", "ca", "n't", "call", "3.5", "lamb", "!"),
@@ -91,23 +87,20 @@ def test_a_sentence_and_the_next_one_at_once(lab: Laboratory, page: Page) -> Non
     assert page.locator(".block").count() == 2
     assert page.locator(".block").first.locator(".span .type").first.inner_text().startswith("MISC")
     assert "text=German" in page.url
-    for text in ("British lamb rejects EU .", "EU boycott to call .", "German call to British lamb ."):
-        page.wait_for_timeout(300)
-        field.fill(text)
-        page.evaluate(_WATCH)
-        field.press("Control+Enter")
-        painted = page.evaluate("() => window.painted")
-        expect(_words(page)).to_have_text(text.split())
-        told = page.get_by_text(re.compile(r"tagged in \d+ ms")).inner_text()
-        print(f"next sentence: {painted:.0f} ms from the key to the picture ({told})")
-        assert painted < 5000  # a busy machine is slow, but no model is loaded anew
+    page.wait_for_timeout(300)
+    field.fill("German lamb rejects EU .")
+    page.evaluate(_WATCH)
+    field.press("Control+Enter")
+    painted = page.evaluate("() => window.painted")
+    expect(_words(page)).to_have_text(["German", "lamb", "rejects", "EU", "."])
+    print(f"next sentence: {painted:.0f} ms from the key to the picture")
+    assert painted < 5000  # a busy machine is slow, but no model is loaded anew
     picture(page, "tag-sentence")
+    _card_by_mouse_and_keyboard(page)
 
 
-def test_the_card_by_mouse_and_keyboard(lab: Laboratory, page: Page) -> None:
-    page.goto(lab.link(run="1", text="German lamb rejects EU ."))
+def _card_by_mouse_and_keyboard(page: Page) -> None:
     first = page.locator(".cell").first
-    first.wait_for()
     card = page.locator(".card")
     first.hover()
     expect(card).to_be_visible()

@@ -55,4 +55,4 @@ def test_filters(text: str, open_page: Open, finished: Filled) -> None:
 
 def test_parts_of_a_matrix(open_page: Open, finished: Filled) -> None:
     run = str(finished.mrn[0])
-    open_page("relations", run=run, step=_DIGITS, zoom=f"0-{_DIGITS},0-5", a=_DIGITS, b="\u0661")
+    open_page("relations", run=run, step=_DIGITS, zoom=f"{_DIGITS},\u0661", a=_DIGITS, pair="nothing")

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.evaluation.confusion import NOTHING, confusion
+from core.evaluation.statistics import paired_difference
 from dashboard.compare.charts import confusion_chart
 from dashboard.compare.closer_views import (
-    class_records,
     classes,
     errors,
     matrix,
@@ -40,17 +40,18 @@ class TestClasses:
     def test_labels_over_seeds(self) -> None:
         a = {1: self.report(PER=0.8, LOC=0.5), 2: self.report(PER=0.9), 3: self.report(PER=0.85, LOC=0.7)}
         b = {1: self.report(PER=0.7), 2: self.report(PER=0.8), 3: self.report(PER=0.76)}
-        per, loc = classes(a, b)
-        assert (per.label, per.support, loc.label, loc.support) == ("PER", 10, "LOC", 3)
-        assert per.a["f1"].mean == pytest.approx(0.85)
-        assert per.difference is not None
-        assert (per.difference.mean, per.difference.n) == pytest.approx((0.29 / 3, 3))
-        assert per.p is not None
-        assert (loc.a["f1"].n, loc.b, loc.difference, loc.p) == (2, {}, None, None)
-        records = class_records([per, loc], ("A", "B"))
-        assert [(one["label"], one["configuration"], one["seeds"]) for one in records] == [
-            ("PER", "A", 3), ("PER", "B", 3), ("LOC", "A", 2),
-        ]  # fmt: skip
+        table = classes(a, b)
+        assert table[["Label", "Annotated"]].to_numpy().tolist() == [["PER", 10], ["LOC", 3]]
+        per, loc = table.to_dict("records")
+        assert per["A F1"] == pytest.approx(85)
+        paired = paired_difference({1: 0.8, 2: 0.9, 3: 0.85}, {1: 0.7, 2: 0.8, 3: 0.76})
+        assert paired is not None
+        assert paired.low is not None
+        assert per["A − B"] == pytest.approx(100 * paired.mean)
+        assert per["± 95%"] == pytest.approx(100 * (paired.mean - paired.low))
+        assert per["p"] == paired.p
+        assert loc["A F1"] == pytest.approx(60)
+        assert all(math.isnan(loc[name]) for name in ("B P", "B F1", "B ±", "A − B", "± 95%", "p"))
 
     def test_reports_are_those_of_the_row(self) -> None:
         runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})
@@ -81,32 +82,26 @@ class TestMistakes:
         b = errors([confusion("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])])
         assert a is not None
         assert b is not None
-        view = matrix(a, b)
-        assert view.signed
-        assert view.shares[view.gold.index("NN"), view.predicted.index("VB")] == pytest.approx(-50)
-        assert view.shares[view.gold.index("VB"), view.predicted.index("NN")] == pytest.approx(25)
-        assert [(one.gold, one.predicted, one.a, one.b) for one in mistakes(a, b)] == [
-            ("NN", "VB", 0.0, 2.0),
-            ("VB", "NN", 1.0, 0.0),
-        ]
-        heat = confusion_chart(view).data[1]
-        assert heat.zmin == -heat.zmax == pytest.approx(-50)
+        assert mistakes(a, b).to_numpy().tolist() == [["NN", "VB", 0.0, 2.0], ["VB", "NN", 1.0, 0.0]]
+        heat = confusion_chart(matrix(a)).data[1]
+        assert (heat.zmin, heat.zmax) == (0, 25)
 
     def test_without_predictions_nothing_is_known(self) -> None:
         assert errors([]) is None
 
+    @settings(max_examples=25)
     @given(columns)
     def test_every_mistake_has_its_sentences(self, made: list[list[tuple[str, str]]]) -> None:
         gold, predicted = sides(made)
         for scheme in ("plain", "iob2"):
             found = errors([confusion(scheme, gold, predicted)])
             assert found is not None
-            for one in mistakes(found, None):
-                where = list(places(scheme, gold, predicted, (one.gold, one.predicted)))
+            for true, guess, count, _ in mistakes(found, None).itertuples(index=False):
+                where = list(places(scheme, gold, predicted, (true, guess)))
                 assert where
                 # Sentence by sentence the same mistakes are counted as in the whole.
                 alone = [errors([confusion(scheme, [gold[at]], [predicted[at]])]) for at in where]
-                assert sum(e.count(one.gold, one.predicted) for e in alone if e) == one.a
+                assert sum(e.count(true, guess) for e in alone if e) == count
 
     def test_what_was_invented_is_measured_against_its_type(self) -> None:
         found = errors(

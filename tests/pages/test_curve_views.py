@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from core.evaluation.statistics import summary
@@ -17,7 +16,6 @@ from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run
 from dashboard.curves.numbers import (
     METRICS,
-    band_table,
     choices,
     metric_keys,
     missing,
@@ -25,7 +23,7 @@ from dashboard.curves.numbers import (
     point_table,
     tasks_of,
 )
-from dashboard.curves.views import LARGE_POINTS, CurvesView, Reading, curves
+from dashboard.curves.views import CurvesView, Reading, curves
 from dashboard.shared.resources import SeriesCache
 from tests.pages.filled_store import TASKS, Filled
 
@@ -56,7 +54,7 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     (stl, *_), mrn = of_kind("stl", "ner"), chosen(finished.mrn[0])
     view = read([stl, *mrn], Reading("epoch"), "dev-score")
     assert [line.key for line in view.large.lines] == [str(stl.id), str(mrn[0].id)]
-    assert [line.task for line in view.large.lines] == ["ner", TOTAL]
+    assert [line.rank for line in view.large.lines] == [0, 1]
     assert [panel.task for panel in view.small] == list(TASKS)
     assert [len(panel.lines) for panel in view.small] == [1, 1, 2]
     line = view.large.lines[0]
@@ -64,7 +62,7 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     assert line.y.max() > 50  # in percent
     assert line.raw is None
     assert stl.best_epoch is not None
-    assert line.chosen == pytest.approx((stl.best_epoch, line.y[stl.best_epoch - 1]))
+    assert line.kept == pytest.approx((stl.best_epoch, line.y[stl.best_epoch - 1]))
 
 
 def test_a_task_can_be_large(finished: Filled) -> None:
@@ -90,14 +88,14 @@ def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
     sd = read(runs, Reading("epoch", "sd"), "dev-score").large.lines[0]
     assert sd.high is not None
     assert sd.high[-1] - sd.y[-1] == pytest.approx(summary(one[-1] for one in values).sd)
-    assert view.entries[0].seeds == (1, 2, 3)
-    assert view.entries[0].last == pytest.approx(line.y[-1])
+    assert view.legend[0].seeds == (1, 2, 3)
+    assert view.legend[0].last == pytest.approx((8, line.y[-1]))
 
 
 def test_stl_runs_of_each_task_have_their_own_mean(finished: Filled) -> None:
     view = read(of_kind("stl"), Reading(seeds="sd"), "dev-score")
-    assert sorted(entry.name for entry in view.entries) == ["STL chunk", "STL ner", "STL pos"]
-    assert {entry.n for entry in view.entries} == {3}
+    assert sorted(line.name for line in view.legend) == ["STL chunk", "STL ner", "STL pos"]
+    assert {len(line.seeds) for line in view.legend} == {3}
 
 
 def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> None:
@@ -111,8 +109,7 @@ def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> Non
         assert line.n is not None
         assert set(line.n) == {3}
     view = curves(SCORE, Reading("epoch", "sd"), [*runs, again], series, TASKS)
-    assert (view.entries[0].seeds, view.entries[0].n) == ((1, 2, 3), 3)
-    assert set(band_table([*runs, again], series, "epoch")["seeds"]) == {3}
+    assert view.legend[0].seeds == (1, 2, 3)
 
 
 def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
@@ -141,26 +138,31 @@ def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
     runs = chosen(*finished.mrn[:2])
     view = read(runs, Reading(), hidden=[str(runs[0].id)])
     assert [line.key for line in view.large.lines] == [str(runs[1].id)]
-    assert [entry.key for entry in view.entries] == [str(run.id) for run in runs]
+    assert [line.key for line in view.legend] == [str(run.id) for run in runs]
     nothing = read(runs, Reading(), hidden=[str(run.id) for run in runs])
-    assert not nothing.empty
+    assert nothing.legend
     assert nothing.large.y_range is None
 
 
 def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
     (run,) = chosen(finished.mrn[0])
     (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
-    (entry,) = read([run], Reading(smoothing=0.9)).entries
-    assert (entry.last, entry.last_x) == pytest.approx((series.value[-1], 600))
-    assert entry.best == pytest.approx(series.value.min())
-    assert entry.best_x == series.step[series.value.argmin()]
-    assert read([run], Reading(), "lr").entries[0].best is None
+    (line,) = read([run], Reading(smoothing=0.9)).legend
+    assert line.last == pytest.approx((600, series.value[-1]))
+    assert line.best == pytest.approx((series.step[series.value.argmin()], series.value.min()))
+    assert read([run], Reading(), "lr").legend[0].best is None
 
 
 def test_a_smoothed_line_brings_its_raw_one(finished: Filled) -> None:
     (line,) = read(chosen(finished.mrn[0]), Reading(smoothing=0.9)).large.lines
     assert line.raw is not None
     assert np.abs(np.diff(line.y)).mean() < np.abs(np.diff(line.raw)).mean()
+
+
+def test_small_charts_of_tasks_share_their_range(finished: Filled) -> None:
+    total, *shared = read(chosen(finished.mrn[0]), Reading(), large="chunk").small
+    assert len({panel.y_range for panel in shared}) == 1
+    assert total.y_range not in {panel.y_range for panel in shared}
 
 
 def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
@@ -170,14 +172,10 @@ def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
     key = MetricKey(TOTAL, "train", "loss")
     many = [MetricSeries(run.id, key, steps, steps / 500, steps / 30, y) for run in runs]
     view = curves(LOSS, Reading(), runs, many, TASKS)
-    assert sum(len(line.x) for line in view.large.lines) <= LARGE_POINTS
+    assert sum(len(line.x) for line in view.large.lines) <= 12_000
     assert all(line.y.max() == y.max() for line in view.large.lines)
-    zoomed = curves(LOSS, Reading(window=(1000, 1050)), runs, many, TASKS)
-    line = zoomed.large.lines[0]
-    inside = (line.x >= 1000) & (line.x <= 1050)
-    assert np.array_equal(line.x[inside], np.arange(1000, 1051))
-    assert zoomed.large.y_range is not None
-    assert zoomed.large.y_range[1] == pytest.approx(y[999:1050].max(), abs=0.06)
+    (alone,) = curves(LOSS, Reading(), runs[:1], many[:1], TASKS).large.lines
+    assert 1500 < len(alone.x) <= 2000
 
 
 def test_calm_ranges_leave_out_the_first_steps(finished: Filled) -> None:
@@ -255,19 +253,8 @@ def series_of_key(run: Run, task: str) -> MetricSeries:
     return Store.open().metrics([run.id], MetricKey(task, "dev", "score"))[0]
 
 
-def test_the_table_of_means_is_what_pandas_says(finished: Filled) -> None:
-    runs = of_kind("mtl")
-    series = series_of(Store.open(), runs)
-    means = band_table(runs, series, "step").query("task == 'ner'")
-    naive = point_table(runs, series).query("task == 'ner'").groupby("step")["value"].agg(["mean", "std"])
-    assert means["mean"].tolist() == pytest.approx(naive["mean"].tolist())
-    assert means["sd"].tolist() == pytest.approx(naive["std"].tolist())
-    assert set(means["seeds"]) == {3}
-    assert isinstance(means, pd.DataFrame)
-
-
 def test_nothing_to_show() -> None:
-    assert curves(SCORE, Reading("minutes", "sd", 0.5), [], [], TASKS).empty
+    assert not curves(SCORE, Reading("minutes", "sd", 0.5), [], [], TASKS).legend
     assert point_table([], []).empty
 
 

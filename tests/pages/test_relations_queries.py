@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +15,10 @@ from core.mrn.relations import Block, Relations, correlation
 from core.records import TOTAL
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
-from dashboard.relations.matrices import Picture, Window, arrangement, picture
+from dashboard.relations.matrices import Picture, arrangement, picture
 from dashboard.relations.views import (
     BEYOND,
+    DIFFERENCE,
     RelationsView,
     Rows,
     Trajectory,
@@ -183,7 +185,7 @@ def test_runs_are_aligned_by_share_of_training(
     steps = aligned(runs, {1: keys(*first), 2: keys(*second)})
     assert (steps.steps, [key.step for key in steps.keys[1]]) == (shown, beside)
     assert (steps.exact, steps.cut) == (exact, cut)
-    assert (steps.at(None), steps.at(60), steps.only(1).steps) == (2, 2 if cut else 1, shown[1:2])
+    assert (steps.at(None), steps.at(60)) == (2, 2 if cut else 1)
 
 
 # Pictures
@@ -210,31 +212,32 @@ def test_blocks_of_features_are_their_means(finished: Filled) -> None:
     whole = trajectory.learned[-1].correlation("feature").astype(float)
     means = whole.reshape(FEATURES // 2, 2, FEATURES // 2, 2).mean(axis=(1, 3))
     np.testing.assert_allclose(shown.panels[0].values[-1], means, atol=2e-6)
-    # A part is drawn in smaller blocks; one beyond the matrix ends with it.
-    part = drawn(read(finished.mrn[0]), "feature", window=Window(0, 300, 380, 999))
-    assert (part.rows.block, part.columns.block, part.columns.stop) == (3, 1, FEATURES)
+    # A part is exact; one beyond the matrix ends with it.
+    part = drawn(read(finished.mrn[0]), "feature", corner=(10, 999))
+    assert (part.rows.block, part.rows.start, part.columns.stop) == (1, 10, FEATURES)
+    np.testing.assert_allclose(part.panels[0].values[-1], whole[10:74, FEATURES - 64 :], atol=2e-5)
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 2**32), size=st.integers(3, 40), top=st.integers(0, 39), tall=st.integers(1, 40))
-def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top: int, tall: int) -> None:
+@given(seed=st.integers(0, 2**32), size=st.integers(3, 90), top=st.integers(0, 90), left=st.integers(0, 90))
+def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top: int, left: int) -> None:
     random = np.random.default_rng(seed)
     learned = random_relations(seed % 1000, features=size, rank=int(random.integers(1, 5)))
     rows = rows_of(RUN, "feature", learned)
     shared, order = shared_rows([rows]), random.permutation(size)
-    part = Window(min(top, size - 1), min(top, size - 1) + tall, 0, size).within(size)
-    shown = picture(
-        [Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))], ["a"], "feature", "one", shared, order, part
-    )
-    expected = learned.correlation("feature")[np.ix_(order, order)][part.top : part.bottom]
+    one = Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
+    shown = picture([one], ["a"], "feature", "one", shared, order, (top, left))
+    part = [slice(axis.start, axis.stop) for axis in (shown.rows, shown.columns)]
+    assert all(0 <= axis.start <= axis.stop <= size for axis in (shown.rows, shown.columns))
+    expected = learned.correlation("feature")[np.ix_(order, order)][*part]
     np.testing.assert_allclose(shown.panels[0].values[0], expected, atol=1e-5)
 
 
-def test_hatching_follows_the_order_and_the_part(finished: Filled) -> None:
+def test_hatching_follows_the_order(finished: Filled) -> None:
     (trajectory,) = read(finished.disjoint[0])
     task = {name: name.split(":")[0] for name in NAMES}
-    for order, window in (("task", None), ("cluster", None), ("cluster", Window(10, 40, 5, 50))):
-        shown = drawn([trajectory], "label", order=order, window=window)
+    for order in ("task", "cluster"):
+        shown = drawn([trajectory], "label", order=order)
         hatched = np.zeros(shown.panels[0].values.shape[1:], dtype=bool)
         for block in shown.panels[0].impossible:
             hatched[block.top : block.bottom, block.left : block.right] = True
@@ -242,12 +245,12 @@ def test_hatching_follows_the_order_and_the_part(finished: Filled) -> None:
         assert hatched.tolist() == expected
 
 
-def test_the_difference_has_a_scale_of_its_own(finished: Filled) -> None:
+def test_the_difference_of_two_has_a_scale_of_its_own(finished: Filled) -> None:
     a, b = read(finished.mrn[0], finished.mrn[1])
-    shown = drawn([a, b], "task", "difference")
-    assert [panel.title for panel in shown.panels] == ["A − B", f"A: run {a.run.id}", f"B: run {b.run.id}"]
-    between = shown.panels[0]
-    np.testing.assert_allclose(between.values, shown.panels[1].values - shown.panels[2].values)
+    shown = drawn([a, b], "task", "side")
+    assert [panel.title for panel in shown.panels] == [f"A: run {a.run.id}", f"B: run {b.run.id}", "A − B"]
+    *sides, between = shown.panels
+    np.testing.assert_allclose(between.values, sides[0].values - sides[1].values)
     largest = np.abs(between.values).max()
     assert largest <= between.limit <= 2.5 * largest
     assert between.scale == "difference"
@@ -256,7 +259,7 @@ def test_the_difference_has_a_scale_of_its_own(finished: Filled) -> None:
 # Pairs
 
 
-def table_of(trajectories: list[Trajectory], view: str, **more: Any) -> Any:
+def table_of(trajectories: list[Trajectory], view: str, **more: Any) -> pd.DataFrame:
     shared = shared_rows([rows_of(one.run, "label", one.learned[-1]) for one in trajectories])
     runs, learned = (
         [one.run for one in trajectories],
@@ -268,24 +271,25 @@ def table_of(trajectories: list[Trajectory], view: str, **more: Any) -> Any:
 def test_pairs_within_and_between_tasks(finished: Filled) -> None:
     trajectories = read(finished.mrn[0])
     for among in ("within", "between"):
-        rows = table_of(trajectories, "one", among=among).rows
-        same = {row.first.split(":")[0] == row.second.split(":")[0] for row in rows}
-        assert (len(rows), same) == (12, {among == "within"})
-        sizes = [abs(row.values[0]) for row in rows]
-        assert sizes == sorted(sizes, reverse=True)
-    assert table_of(read(finished.disjoint[0]), "one", among="between").rows == ()
+        table = table_of(trajectories, "one", among=among)
+        first, second = (table[name].str.split(":").str[0] for name in ("First", "Second"))
+        assert (len(table), set(first == second)) == (12, {among == "within"})
+        assert table["Correlation"].abs().is_monotonic_decreasing
+    assert table_of(read(finished.disjoint[0]), "one", among="between").empty
 
 
-def test_pairs_beyond_counting(finished: Filled) -> None:
-    trajectories = read(finished.mrn[0])
-    gold = gold_labels(trajectories[0].run)
-    table = table_of(trajectories, "one", gold=gold, beyond=True)
-    assert table.columns == ("Correlation", "Gold", BEYOND)
-    learned, counted, beyond = table.rows[0].values
-    assert gold is not None
-    assert beyond == pytest.approx(learned - counted, abs=1e-6)
-    everything = trajectories[0].learned[-1].correlation("label") - gold
-    assert abs(beyond) == pytest.approx(np.abs(np.triu(everything, 1)).max(), abs=1e-6)
+def test_pairs_beside_counting_and_of_two_runs(finished: Filled) -> None:
+    trajectories = read(*finished.mrn[:2])
+    table = table_of(trajectories[:1], "one", gold=gold_labels(trajectories[0].run))
+    assert list(table)[2:] == ["Correlation", "Gold", BEYOND]
+    assert table[BEYOND].tolist() == pytest.approx(table["Correlation"] - table["Gold"], abs=1e-6)
+    two = table_of(trajectories, "side")
+    assert list(two)[2:] == [f"Run {finished.mrn[0]}", f"Run {finished.mrn[1]}", DIFFERENCE]
+    between = trajectories[0].learned[-1].correlation("label") - trajectories[1].learned[-1].correlation(
+        "label"
+    )
+    assert abs(two[DIFFERENCE][0]) == pytest.approx(np.abs(np.triu(between, 1)).max(), abs=1e-6)
+    assert two[DIFFERENCE].abs().is_monotonic_decreasing
 
 
 @pytest.mark.parametrize("mode", ["task", "label", "feature"])
@@ -315,12 +319,12 @@ def test_agreement_of_learned_and_counted() -> None:
     gold = random.normal(size=(6, 6))
     gold += gold.T
     rows = Rows(tuple("abcdef"), (("x",),) * 3 + (("y",),) * 3)
-    same = agreement(2 * gold, gold, rows, (), between=False)
-    assert same is not None
-    assert (same.pearson, same.spearman, same.pairs) == pytest.approx((1, 1, 15))
-    across = agreement(-(gold**3), gold, rows, (), between=True)
-    assert across is not None
-    assert (across.spearman, across.pairs) == pytest.approx((-1, 9))
+    same, across = (
+        agreement(2 * gold, gold, rows, (), between=False),
+        agreement(-(gold**3), gold, rows, (), between=True),
+    )
+    assert same == pytest.approx((1, 15))
+    assert across == pytest.approx((-1, 9))
     assert agreement(np.zeros((6, 6)), gold, rows, (), between=False) is None
     # What cannot be learned is not compared.
     cannot = (Block(0, 3, 3, 6), Block(3, 6, 0, 3))

@@ -140,7 +140,7 @@ class TestPage:
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
         overview, whole, half = (table.value for table in app.table)
-        assert list(overview["MRN"]) == [":red[+5.20]", ":red[+5.20]"]
+        assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
         assert [str(cell).startswith(":gray[") for cell in overview["STL"]] == [True, True]
         assert whole.loc["MTL", "Difference"] == "reference"
         assert str(whole.loc["MRN", "Chosen on dev"]).replace("\\", "") == "λ=0.1"
@@ -169,7 +169,7 @@ def plain_table(app: AppTest, number: int = 0) -> Any:
     """A table of the page without Markdown's escapes and with plain spaces."""
 
     def plain(text: object) -> str:
-        return str(text).replace("\\", "").replace("\u202f", " ")
+        return str(text).replace("\\", "").replace("\u00a0", " ")
 
     return app.table[number].value.map(plain).rename(index=plain, columns=plain)
 

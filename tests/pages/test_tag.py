@@ -85,14 +85,6 @@ def test_typing_and_splitting(open_page: Open, trained: Path) -> None:
     assert "yes" in app.query_params["split"]
 
 
-def test_an_example_is_one_click(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="1")
-    app.button_group(key="tag_example").set_value(0).run()
-    (block,) = drawn(app)
-    assert block["tokens"][:2] == ["German", "lamb"]
-    assert app.toggle(key="tag_split").value
-
-
 def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Path) -> None:
     app = open_page("tag", run="1,2", text=SENTENCE)
     (block,) = drawn(app)
@@ -170,25 +162,6 @@ def test_a_test_sentence_that_was_wrong(open_page: Open, trained: Path) -> None:
     assert "no such sentence" in words(app)
     app.selectbox(key="wrong").set_value("all sentences").run()
     assert drawn(app)[0]["tokens"][:2] == ["German", "lamb"]
-
-
-def test_seeds_vote(open_page: Open, trained: Path) -> None:
-    store = Store.open()
-    ids = store.add_runs([toy_config(trained, seed=seed) for seed in (1, 2, 3)])
-    checkpoints = [str(store.run(number).checkpoint) for number in (1, 2, 1)]
-    for run_id, checkpoint in zip(ids, checkpoints, strict=True):
-        store.claim(OWNER, due_in=60)
-        store.finish(run_id, RunState.SUCCEEDED, checkpoint=checkpoint)
-    app = open_page("tag", run=",".join(map(str, ids)), text=SENTENCE)
-    pos = lanes(drawn(app)[0], "pos")
-    assert pos[0]["who"] == "Majority of 3"
-    assert [lane["who"] for lane in pos[1:]] == [
-        f"MTL {run_id} · seed {n}" for n, run_id in enumerate(ids, 1)
-    ]
-    assert texts(pos[0]) == texts(pos[1]) == texts(pos[3])
-    place = next(place for place in range(5) if texts(pos[1])[place] != texts(pos[2])[place])
-    assert pos[0]["cells"][place]["shares"][0] == [texts(pos[0])[place], 0.6667]
-    assert pos[2]["cells"][place]["differs"]
 
 
 def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:

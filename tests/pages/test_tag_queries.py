@@ -1,4 +1,4 @@
-"""Who is asked, how seeds vote, and which test sentences were wrong."""
+"""Who is asked, where they differ, and which test sentences were wrong."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from core.store.records import Run
 from core.tagging import TaggedSentence, WordTag
 from dashboard.tag.views import (
     Answer,
-    System,
     checked,
     differing_words,
     first_choice,
     kinds_in_words,
     systems,
-    votes,
     why_not,
 )
 
@@ -52,37 +50,14 @@ def test_the_same_task_twice_is_two_systems_and_no_launch_is_no_group() -> None:
     assert len(systems([stl(1, "pos", sweep=None), stl(2, "ner", sweep=None)])) == 2
 
 
-def answer(*labels: str, share: float = 0.6) -> Answer:
-    tags = tuple(WordTag(label, share, ((label, share),)) for label in labels)
+def answer(*labels: str) -> Answer:
+    tags = tuple(WordTag(label, 0.6, ((label, 0.6),)) for label in labels)
     return Answer("", {"pos": "plain"}, (TaggedSentence(tuple("abc"[: len(labels)]), {"pos": tags}),))
 
 
-def asked(*seeds: int, **config: Any) -> list[System]:
-    return systems([run(10 + place, seed=seed, **config) for place, seed in enumerate(seeds)])
-
-
-def test_the_majority_of_three_seeds() -> None:
-    answers = [answer("N", "V"), answer("N", "X"), answer("V", "J", share=0.9)]
-    (vote,) = votes(asked(1, 2, 3), answers)
-    first, second = vote.sentences[0].tags["pos"]
-    assert vote.who == "Majority of 3"
-    assert first.alternatives == (("N", 2 / 3), ("V", 1 / 3))
-    assert (first.label, first.confidence) == ("N", 2 / 3)
-    assert second.label == "J"  # one vote each: the surest seed's label
+def test_words_on_which_answers_differ_are_counted() -> None:
+    answers = [answer("N", "V", "X"), answer("N", "X", "X"), answer("V", "J", "X")]
     assert differing_words(answers, "pos", 0) == 2
-
-
-def test_a_majority_of_some_says_of_which() -> None:
-    some = systems([run(4), run(1), run(2, seed=2), run(3, seed=3), run(9, epochs=7)])
-    (vote,) = votes(some, [answer("N")] * 5)
-    assert (vote.who, vote.voters) == ("Majority of 2–4", 3)  # run 4 is a newer one of seed 1
-
-
-def test_two_seeds_or_two_configurations_do_not_vote() -> None:
-    assert votes(asked(1, 2), [answer("N")] * 2) == []
-    mixed = systems([run(1), run(2, seed=2), run(3, seed=3, epochs=7)])
-    assert votes(mixed, [answer("N")] * 3) == []
-    assert votes(systems([run(1), run(2), run(3)]), [answer("N")] * 3) == []  # one seed three times
 
 
 def test_why_a_run_cannot_be_asked() -> None:

@@ -86,16 +86,6 @@ def test_a_live_seed_is_shorter_and_nothing_is_interpolated(
     assert band(values).n.tolist() == [2] * length + [1] * (40 - length)
 
 
-def test_too_many_places_are_thinned_but_each_value_stays_exact() -> None:
-    xs = [np.sort(np.random.default_rng(seed).random(9000)) for seed in range(20)]
-    x, values, interpolated = side_by_side(xs, [3 * one for one in xs])
-    assert interpolated
-    assert values.size <= 2_000_000
-    inside = np.isfinite(values)
-    assert inside.mean() > 0.99
-    np.testing.assert_allclose(values[inside], np.broadcast_to(3 * x, values.shape)[inside])
-
-
 @given(CURVE, st.integers(10, 400), st.booleans())
 def test_thinning_keeps_ends_extremes_and_gaps(y: np.ndarray, most: int, log: bool) -> None:
     x = np.arange(len(y), dtype=float)
@@ -110,25 +100,6 @@ def test_thinning_keeps_ends_extremes_and_gaps(y: np.ndarray, most: int, log: bo
         assert np.isnan(y[at]).any()
     # A lowest, a highest and a gap of each stretch, and the ends.
     assert len(at) <= max(most, 1.5 * most + 4) if len(y) > most else len(at) == len(y)
-
-
-@given(CURVE, st.integers(40, 200), st.integers(0, 2500), st.integers(1, 60))
-def test_a_narrow_window_keeps_all_its_points(y: np.ndarray, most: int, start: int, length: int) -> None:
-    x = np.arange(len(y), dtype=float)
-    window = (float(start), float(start + min(length, most // 4)))
-    at = kept(x, [y], most, window)
-    shown = np.flatnonzero((x >= window[0]) & (x <= window[1]) & np.isfinite(y))
-    assert set(shown) <= set(at) or len(shown) > 0.4 * most
-    assert (at[0], at[-1]) == (0, len(y) - 1)
-
-
-def test_a_window_sees_all_that_it_may() -> None:
-    y = np.random.default_rng(1).random(50_000)
-    x = np.arange(len(y), dtype=float)
-    inside = kept(x, [y], 1000, (20_000.0, 20_300.0))
-    assert ((inside >= 20_000) & (inside <= 20_300)).sum() > 250
-    assert len(inside) <= 1000
-    assert len(kept(x, [y, y + 1, y - 1], 1000)) <= 1000
 
 
 @settings(max_examples=40)
