@@ -303,14 +303,25 @@ class Forest:
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
     """A row per step, named by its encoder where there are several, and a mark per task."""
     several = len({step.a.block for step in steps}) > 1
-    names = tuple(f"{step.title} · {step.a.block}" if several else step.title for step in steps)
+    rows = {f"{step.title} · {step.a.block}" if several else step.title: step.deltas for step in steps}
+    return _forest(rows, tasks, "the paradigm before")
+
+
+def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
     marks = tuple(
-        _difference_mark(row, name, delta)
-        for row, (name, step) in enumerate(zip(names, steps, strict=True))
-        for delta in step.deltas
+        _mark(
+            row,
+            delta.task,
+            delta.mean,
+            delta.interval,
+            f"{name}, {delta.task}: {delta.sentence}; {delta.verdict}",
+            shown=delta.shown,
+        )
+        for row, (name, deltas) in enumerate(rows.items())
+        for delta in deltas
     )
     shown = {mark.target for mark in marks}
-    return Forest(names, tuple(task for task in tasks if task in shown), "the paradigm before", marks)
+    return Forest(tuple(rows), tuple(task for task in tasks if task in shown), reference, marks)
 
 
 # Tests over sentences, the forest, and the table to copy
@@ -338,17 +349,10 @@ def with_sentences(
 
 def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
     """The differences as a forest: a row per configuration, a mark per task."""
-    names = list(dict.fromkeys(delta.row.name for delta in differences))
-    marks = tuple(
-        _difference_mark(names.index(delta.row.name), delta.row.name, delta) for delta in differences
-    )
-    tasks = tuple(task for task in table.tasks if any(mark.target == task for mark in marks))
-    return Forest(tuple(names), tasks, table.row(baseline).name, marks)
-
-
-def _difference_mark(row: int, name: str, delta: Difference) -> Mark:
-    words = f"{name}, {delta.task}: {delta.sentence}; {delta.verdict}"
-    return _mark(row, delta.task, delta.mean, delta.interval, words, shown=delta.shown)
+    rows: dict[str, list[Difference]] = {}
+    for delta in differences:
+        rows.setdefault(delta.row.name, []).append(delta)
+    return _forest(rows, table.tasks, table.row(baseline).name)
 
 
 def _mark(

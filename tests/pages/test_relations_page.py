@@ -48,9 +48,13 @@ def test_each_mode_sends_all_steps_at_once(mode: str, rows: int, open_page: Open
 def test_a_link_to_a_step_shows_that_step(open_page: Open, finished: Filled) -> None:
     steps = [key.step for key in Store.open().snapshots(finished.mrn[0])]
     newest, early = (
-        open_page("relations", run=str(finished.mrn[0]), mode="Labels", **more)
+        open_page("relations", run=str(finished.mrn[0]), mode="Labels", pair=["pos:DT", "pos:NN"], **more)
         for more in ({}, {"step": str(steps[3])})
     )
+    ((row, column), (other_row, other_column)) = shown(early).frame["pair"]
+    assert shown(early).frame["rows"]["names"][row] == "pos:DT" != shown(early).frame["rows"]["names"][column]
+    assert (other_row, other_column) == (column, row)
+    assert "pos:DT and pos:NN over training" in words(early).replace("**", "")
     assert shown(newest).frame["step"] is None
     assert shown(early).frame["step"] == steps[3]
     learned = Store.open().relations(finished.mrn[0], steps[3])[1].correlation("label")
@@ -129,12 +133,6 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
     np.testing.assert_allclose(seen.panels[0][-1], learned[10:74, 200:264], atol=2e-5)
     assert seen.frame["zoomed"]
     assert seen.frame["rows"]["names"][0] == "feature 10"
-
-
-def test_a_pair_in_the_link_is_marked_and_has_its_line(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.mrn[0]), pair=["chunk", "ner"])
-    assert shown(app).frame["pair"] == [[1, 2], [2, 1]]
-    assert "chunk and ner over training" in words(app).replace("**", "")
 
 
 def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:

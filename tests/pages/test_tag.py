@@ -99,15 +99,6 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     assert f"They differ on words: {len(differing)} in pos" in words(app)
 
 
-def test_stl_runs_of_a_launch_answer_as_one(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="3,4", text=SENTENCE)
-    (block,) = drawn(app)
-    assert [lane["task"] for lane in block["lanes"]] == ["pos", "ner"]
-    app = open_page("tag", run="3,1,4", text=SENTENCE)
-    (block,) = drawn(app)
-    assert [lane["who"] for lane in lanes(block, "ner")] == ["STL 3 and 4", "MTL 1"]
-
-
 def test_gold_labels_show_mistakes_by_kind(open_page: Open, trained: Path) -> None:
     gold = GOLD.replace("EU N B-ORG", "EU N O").replace("lamb N I-MISC", "lamb N O")
     gold = gold.replace("rejects V O", "rejects N B-ORG")
@@ -186,14 +177,6 @@ def test_long_texts_are_bounded_with_a_sentence(open_page: Open, trained: Path) 
     app.text_area(key="tag_text").set_value("EU rejects lamb. " * 200).run()
     assert sum(len(block["tokens"]) for block in drawn(app)) == 600
     assert "The first 600 words are tagged; 200 words more are left out" in words(app)
-
-
-def test_words_are_only_ever_text(open_page: Open, trained: Path) -> None:
-    evil = "<script>alert(1)</script> **b** :smile: שלום"
-    app = open_page("tag", run="1", text=evil, split="yes")
-    assert drawn(app)[0]["tokens"] == evil.split()
-    for one in (*app.markdown, *app.caption):
-        assert "<script>" not in str(one.value)
 
 
 def test_the_address_says_what_is_shown(open_page: Open, trained: Path) -> None:
