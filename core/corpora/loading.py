@@ -120,34 +120,26 @@ def _measured(
 
 def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overlap, ...]:
     """The overlap of each pair of these tasks in these training sentences, in the order of the tasks."""
-    words: Counter[str] = Counter()
-    together: Counter[tuple[str, str]] = Counter()
+    words: Counter[tuple[str, ...]] = Counter()  # those annotated for a task, or for a pair of them
     labels: dict[str, Counter[str]] = {task: Counter() for task in tasks}
     for sentence in sentences:
         annotated = [task for task in tasks if task in sentence.labels]
         for task in annotated:
-            words[task] += len(sentence.tokens)
             labels[task].update(sentence.labels[task])
-        for pair in combinations(annotated, 2):
-            together[pair] += len(sentence.tokens)
-    for counts in labels.values():
-        del counts["O"]  # says only what a word is not
-    return tuple(
-        Overlap(
-            (a, b),
-            _share(together[a, b], min(words[a], words[b])),
-            min(_under_names_of(labels[a], labels[b]), _under_names_of(labels[b], labels[a])),
-        )
-        for a, b in combinations(tasks, 2)
-    )
+        for pair in chain(combinations(annotated, 1), combinations(annotated, 2)):
+            words[pair] += len(sentence.tokens)
 
+    def share_of_names(task: str, other: str) -> float:
+        inside = {label: number for label, number in labels[task].items() if label != "O"}
+        shared = sum(number for label, number in inside.items() if label in labels[other])
+        return shared / sum(inside.values()) if inside else 0.0
 
-def _under_names_of(labels: Counter[str], others: Counter[str]) -> float:
-    return _share(sum(number for name, number in labels.items() if name in others), labels.total())
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+    found = []
+    for a, b in combinations(tasks, 2):
+        fewer = min(words[a,], words[b,])
+        share = words[a, b] / fewer if fewer else 0.0
+        found.append(Overlap((a, b), share, min(share_of_names(a, b), share_of_names(b, a))))
+    return tuple(found)
 
 
 _SAMPLES = 3

@@ -119,10 +119,10 @@ def check_scored(corpus: Corpus, tasks: Sequence[str]) -> None:
 
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     """Of a joined corpus, only the parts that annotate one of these tasks."""
-    needed = {one.part for one in corpus.train if not one.labels.keys().isdisjoint(tasks)}
-    if all(one.part in needed for split in SPLITS for one in corpus.split(split)):
+    needed = {sentence.part for sentence in corpus.train if not sentence.labels.keys().isdisjoint(tasks)}
+    if needed == {sentence.part for split in SPLITS for sentence in corpus.split(split)}:
         return corpus
-    kept = {split: tuple(one for one in corpus.split(split) if one.part in needed) for split in SPLITS}
+    kept = {split: tuple(s for s in corpus.split(split) if s.part in needed) for split in SPLITS}
     return corpus.with_splits(kept)
 
 
@@ -140,42 +140,41 @@ def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:
 def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
     """Holds out training sentences as dev, for each part without a dev split: so many, or a tenth."""
     with_dev = {sentence.part for sentence in corpus.dev}
-    if all(sentence.part in with_dev for sentence in corpus.train):
-        return corpus
     train: list[Sentence] = []
     dev = list(corpus.dev)
-    held_out_notes: list[str] = []
-    whole_notes: list[str] = []
+    notes: list[str] = []
     for part, sentences in parts(corpus.train):
-        name = part or corpus.name
-        if part in with_dev or number == 0:
+        if part in with_dev:
             train += sentences
-            if part not in with_dev:
-                whole_notes.append(
-                    f"{name} has no dev split, and none is held out: all its training sentences train."
-                )
             continue
+        no_dev = f"{part or corpus.name} has no dev split"
         wanted = max(1, round(_DEV_SHARE * len(sentences))) if number is None else number
+        if wanted == 0:
+            train += sentences
+            notes.append(f"{no_dev}, and none is held out: all its training sentences train.")
+            continue
         if wanted >= len(sentences):
             raise CorpusError(
-                f"{name} has no dev split, and {wanted:,} of its "
-                f"{plural(len(sentences), 'training sentence')} cannot be held out as one: none would be "
-                "left to train on. Add a dev file, use a larger fraction, or set dev_sentences to a smaller "
-                "number (0 holds out none)."
+                f"{no_dev}, and {wanted:,} of its {plural(len(sentences), 'training sentence')} cannot be "
+                "held out as one: none would be left to train on. Add a dev file, use a larger fraction, or "
+                "set dev_sentences to a smaller number (0 holds out none)."
             )
         held_out, rest = draw(sentences, wanted, stream(seed, "dev", part))
         dev += held_out
         train += rest
-        held_out_notes.append(
-            f"{name} has no dev split: {plural(wanted, 'training sentence')}, drawn with seed {seed}, "
+        notes.append(
+            f"{no_dev}: {plural(wanted, 'training sentence')}, drawn with seed {seed}, "
             f"{'is' if wanted == 1 else 'are'} held out as one."
         )
+    if not notes:
+        return corpus
+    is_held_out = len(dev) > len(corpus.dev)
     return replace(
         corpus,
         train=tuple(train),
         dev=tuple(dev),
-        notes=(*corpus.notes, *held_out_notes, *whole_notes),
-        dev_from_train=bool(held_out_notes),
+        notes=(*corpus.notes, *notes),
+        dev_from_train=is_held_out,
     )
 
 
@@ -186,17 +185,18 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
     """
     order = list(tasks)
 
-    def kept(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-        chosen = []
-        for one in sentences:
-            if list(one.labels) != order:
-                labels = {task: one.labels[task] for task in tasks if task in one.labels}
-                one = Sentence(one.tokens, labels, one.part)
-            chosen.append(one)
-        return tuple(one for one in chosen if one.labels)
+    def kept(sentence: Sentence) -> Sentence:
+        if list(sentence.labels) == order:
+            return sentence
+        labels = {task: sentence.labels[task] for task in tasks if task in sentence.labels}
+        return replace(sentence, labels=labels)
 
+    splits = {
+        split: tuple(sentence for sentence in map(kept, corpus.split(split)) if sentence.labels)
+        for split in SPLITS
+    }
     corpus = replace(
-        corpus.with_splits({split: kept(corpus.split(split)) for split in SPLITS}),
+        corpus.with_splits(splits),
         tasks=tuple(corpus.task(name) for name in tasks),
         planted=corpus.planted and corpus.planted.of(tasks),
     )
