@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config.sweep import numbers, seeds
-from core.errors import ConfigError
 from core.evaluation.statistics import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
@@ -52,20 +50,13 @@ def test_plotly_text_holds_no_tag_and_no_template() -> None:
     assert plotly_text("<b>%{x}</b>\n&") == "&lt;b>%\u2060{x}&lt;/b> &amp;"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (None, "–"),
-        (float("nan"), "–"),
-        (0.4, "under 1 s"),
-        (40, "40 s"),
-        (240, "4 min"),
-        (7500, "2 h 5 min"),
-        (7200, "2 h"),
-    ],
-)
-def test_duration(seconds: float | None, words: str) -> None:
-    assert duration(seconds) == words
+def test_times_in_words() -> None:
+    seconds = (None, float("nan"), 0.4, 40, 240, 7500, 7200)
+    assert list(map(duration, seconds)) == ["–", "–", "under 1 s", "40 s", "4 min", "2 h 5 min", "2 h"]
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert ago(None) == "never"
+    assert ago(now - timedelta(seconds=2), now) == "just now"
+    assert ago(now - timedelta(seconds=70), now) == "70 s ago"
 
 
 def test_numbers_in_words() -> None:
@@ -76,32 +67,6 @@ def test_numbers_in_words() -> None:
     assert (all_of([]), all_of(["a"]), all_of(["a", "b", "c"])) == ("", "a", "a, b and c")
 
 
-def test_ago() -> None:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert ago(None) == "never"
-    assert ago(now - timedelta(seconds=2), now) == "just now"
-    assert ago(now - timedelta(seconds=70), now) == "70 s ago"
-
-
-def test_lists_as_typed() -> None:
-    assert numbers("0.01, 1e-1,0.01", "lambda") == [0.01, 0.1]
-    assert seeds("1-3, 7, 2") == [1, 2, 3, 7]
-
-
-@pytest.mark.parametrize("text", ["", " , ", "a", "1-", "-1", "5-1", "1-99999999", "1.5"])
-def test_seeds_that_are_none(text: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        seeds(text)
-    assert error.value.field == "seed"
-
-
-@pytest.mark.parametrize("text", ["", "one", "nan", "1e999", "0.1 0.2"])
-def test_numbers_that_are_none(text: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        numbers(text, "lambda")
-    assert error.value.field == "lambda"
-
-
 def test_marks_of_spans() -> None:
     cells = marks(("B-PER", "I-PER", "O", "I-LOC"), "iob2")
     assert [(c.text, c.inside, c.start, c.end) for c in cells] == [
@@ -110,9 +75,6 @@ def test_marks_of_spans() -> None:
         ("", False, False, False),
         ("LOC", True, True, True),
     ]
-
-
-def test_marks_of_plain_labels() -> None:
     assert [cell.text for cell in marks(("NN", "<b>"), "plain")] == ["NN", "<b>"]
 
 

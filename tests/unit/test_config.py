@@ -17,21 +17,13 @@ BASE: dict[str, Any] = {"corpus": "demo", "tasks": "pos,ner"}
 def test_defaults_are_the_dissertations_but_where_measured_otherwise() -> None:
     config = RunConfig.build(**BASE)
     assert (config.max_length, config.batch_size, config.epochs, config.weight_decay) == (256, 16, 5, 1e-2)
-    assert (config.prior, config.alignment, config.update_every, config.snapshots) == (
-        "relational",
-        "auto",
-        10,
-        50,
-    )
-    assert (config.lr_encoder, config.head_init) == (2e-4, "zeros")
-    assert config.lr_heads == pytest.approx(2e-3)
+    assert (config.prior, config.alignment) == ("relational", "auto")
+    assert (config.update_every, config.snapshots) == (10, 50)
     assert config.learn == LEARNABLE == MODES
-
-
-def test_the_encoders_own_rate_is_proposed() -> None:
-    config = RunConfig.build(**BASE, encoder="bert-base-cased")
-    assert (config.lr_encoder, config.lr_heads) == pytest.approx((5e-5, 5e-4))
-    frozen = config.with_(encoder_training="frozen", lr_heads=None)
+    assert (config.lr_encoder, config.lr_heads, config.head_init) == (2e-4, pytest.approx(2e-3), "zeros")
+    bert = RunConfig.build(**BASE, encoder="bert-base-cased")
+    assert (bert.lr_encoder, bert.lr_heads) == pytest.approx((5e-5, 5e-4))
+    frozen = bert.with_(encoder_training="frozen", lr_heads=None)
     assert (frozen.lr_encoder, frozen.lr_heads) == (None, 2e-2)
 
 
@@ -85,17 +77,18 @@ def test_contradictions_are_refused_with_the_field(changes: dict[str, Any], fiel
     assert "\n" not in str(error.value)
 
 
-def test_json_goes_round() -> None:
-    config = RunConfig.build(**BASE, **{"lambda": 0.1}, learn="label,task")
+def test_a_configuration_is_everything_but_the_seed() -> None:
+    config = RunConfig.build(**BASE, **{"lambda": 0.1}, learn="label,task", seed=1)
     assert RunConfig.from_json(config.to_json()) == config
     assert '"lambda":0.1' in config.to_json()
     assert config.learn == ("task", "label")
-
-
-def test_a_configuration_is_everything_but_the_seed() -> None:
-    one = RunConfig.build(**BASE, seed=1)
-    assert one.configuration_id == one.with_(seed=2).configuration_id
-    assert one.configuration_id != one.with_(epochs=4).configuration_id
+    assert config.configuration_id == config.with_(seed=2).configuration_id
+    assert config.configuration_id != config.with_(epochs=4).configuration_id
+    # What is unset and what is set to the default are one configuration.
+    assert RunConfig.build(**BASE) == RunConfig.build(**BASE, **{"lambda": 0.01}, lr_heads=2e-3)
+    # Changing the paradigm drops what no longer applies.
+    mtl = config.with_(paradigm="mtl")
+    assert (mtl.lambda_, mtl.prior, mtl.learn) == (None, None, None)
 
 
 # Descriptions as an earlier version stored them, before there were LATER_FIELDS, with their ids.
@@ -127,28 +120,14 @@ def test_earlier_descriptions_keep_their_id_and_their_meaning(paradigm: str, ide
     assert set(config.values()) == {name.rstrip("_") for name in RunConfig.model_fields}
 
 
-def test_what_is_unset_and_what_is_set_to_the_default_are_one_configuration() -> None:
-    assert RunConfig.build(**BASE) == RunConfig.build(**BASE, **{"lambda": 0.01}, lr_heads=2e-3)
-
-
-def test_changing_the_paradigm_drops_what_no_longer_applies() -> None:
-    config = RunConfig.build(**BASE, **{"lambda": 0.1}).with_(paradigm="mtl")
-    assert (config.lambda_, config.prior, config.learn) == (None, None, None)
-
-
 def test_every_field_has_a_description_and_a_unit() -> None:
     assert len(FIELD_HELP) == len(RunConfig.model_fields)
     for help_ in FIELD_HELP.values():
-        assert help_.description.endswith(".") or help_.description.endswith(")")
+        assert help_.description.endswith((".", ")"))
         assert help_.unit
         assert len(help_.sentence) > 20
     assert FIELD_HELP["lambda"].symbol == "λ"
-    assert FIELD_HELP["fraction"].range == "> 0, ≤ 1"
-    for name in ("stl", "mtl", "mrn"):
-        assert name in FIELD_HELP["paradigm"].range
-
-
-def test_applicable_fields_follow_the_choices() -> None:
+    assert (FIELD_HELP["fraction"].range, FIELD_HELP["paradigm"].range) == ("> 0, ≤ 1", "stl | mtl | mrn")
     mtl = applicable_fields("mtl", "minilm", "frozen")
     assert not {"lambda", "prior", "lr_encoder", "lr_bilstm"} & mtl
     assert {"lambda", "lr_encoder", "lr_bilstm"} <= applicable_fields("mrn", "minilm+bilstm", "full")

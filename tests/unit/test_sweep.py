@@ -15,25 +15,12 @@ from core.errors import ConfigError
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}
 
 
-def test_nothing_swept_is_one_run() -> None:
+def test_every_combination_once_and_the_seeds_of_a_configuration_together() -> None:
     assert expand(BASE, {}) == [RunConfig.build(**BASE)]
-
-
-def test_the_seeds_of_a_configuration_stand_together() -> None:
     runs = expand(BASE, {"seed": [1, 2], "lambda": [0.01, 0.1]})
     assert [(run.lambda_, run.seed) for run in runs] == [(0.01, 1), (0.01, 2), (0.1, 1), (0.1, 2)]
-
-
-def test_every_combination_once() -> None:
-    runs = expand(
-        BASE,
-        {
-            "paradigm": ["mrn", "mtl"],
-            "encoder": ["minilm", "minilm+bilstm"],
-            "fraction": [0.1, 1.0],
-            "seed": [1, 2, 3],
-        },
-    )
+    lists = {"paradigm": ["mrn", "mtl"], "encoder": ["minilm", "minilm+bilstm"], "fraction": [0.1, 1.0]}
+    runs = expand(BASE, lists | {"seed": [1, 2, 3]})
     assert len(runs) == len(set(runs)) == 2 * 2 * 2 * 3
     assert {run.bilstm_hidden for run in runs if run.encoder == "minilm"} == {None}
 
@@ -93,27 +80,31 @@ def test_seeds_read_back(values: set[int]) -> None:
     assert seeds(seeds_typed(values)) == sorted(values)
 
 
-def test_seeds_are_written_short() -> None:
-    assert seeds_typed([3, 1, 2, 2, 9, 7, 8, 20, 21]) == "1-3, 7-9, 20, 21"
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_read_back(value: float) -> None:
     assert numbers(number_typed(value), "lambda") == [value]
 
 
-def test_numbers_are_written_as_one_types_them() -> None:
-    assert [number_typed(value) for value in (1.0, 0.01, 2e-5, 5, 1e6)] == [
-        "1",
-        "0.01",
-        "2e-5",
-        "5",
-        "1000000",
-    ]
-
-
-def test_whole_numbers() -> None:
+def test_lists_are_read_and_written_as_one_types_them() -> None:
+    assert seeds_typed([3, 1, 2, 2, 9, 7, 8, 20, 21]) == "1-3, 7-9, 20, 21"
+    assert seeds("1-3, 7, 2") == [1, 2, 3, 7]
+    typed = [number_typed(value) for value in (1.0, 0.01, 2e-5, 5, 1e6)]
+    assert typed == ["1", "0.01", "2e-5", "5", "1000000"]
+    assert numbers("0.01, 1e-1,0.01", "lambda") == [0.01, 0.1]
     assert numbers("5, 10,5", "epochs") == [5, 10]
-    with pytest.raises(ConfigError, match=r"'2\.5' is not a whole number") as refused:
+    with pytest.raises(ConfigError, match=r"'2\.5' is not a whole number"):
         numbers("2.5", "batch_size")
-    assert refused.value.field == "batch_size"
+
+
+@pytest.mark.parametrize("text", ["", " , ", "a", "1-", "-1", "5-1", "1-99999999", "1.5"])
+def test_seeds_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        seeds(text)
+    assert error.value.field == "seed"
+
+
+@pytest.mark.parametrize("text", ["", "one", "nan", "1e999", "0.1 0.2"])
+def test_numbers_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        numbers(text, "lambda")
+    assert error.value.field == "lambda"
