@@ -218,45 +218,28 @@ class RunConfig(BaseModel):
 
     @model_validator(mode="after")
     def _fields_fit_each_other(self) -> RunConfig:
-        number, tasks = len(self.tasks), ", ".join(self.tasks)
-        aim = "share" if self.paradigm == "mtl" else "relate"
-        has_budget = self.batch_tokens is not None
+        number, names = len(self.tasks), ", ".join(self.tasks)
+        if self.paradigm == "stl" and number != 1:
+            raise ConfigError("tasks", f"tasks: STL learns exactly one task, not {number} ({names}).")
+        if self.paradigm != "stl" and number < 2:
+            aim = "share" if self.paradigm == "mtl" else "relate"
+            needs = f"{self.paradigm.upper()} needs at least two tasks to {aim}"
+            raise ConfigError("tasks", f"tasks: {needs}; name another or use STL.")
         default_size = type(self).model_fields["batch_size"].default
-        for is_wrong, field, problem in (
-            (
-                self.paradigm == "stl" and number != 1,
-                "tasks",
-                f"tasks: STL learns exactly one task, not {number} ({tasks}).",
-            ),
-            (
-                self.paradigm != "stl" and number < 2,
-                "tasks",
-                f"tasks: {self.paradigm.upper()} needs at least two tasks to {aim}; name another or use STL.",
-            ),
-            (
-                has_budget and self.batch_size != default_size,
-                "batch_size",
-                "batch_size must be left unset here: batch_tokens says how much a step reads.",
-            ),
-            (
-                has_budget and self.batching == "shuffled",
-                "batching",
+        if self.batch_tokens is not None and self.batch_size != default_size:
+            problem = "batch_size must be left unset here: batch_tokens says how much a step reads."
+            raise ConfigError("batch_size", problem)
+        if self.batch_tokens is not None and self.batching == "shuffled":
+            problem = (
                 "batching: batch_tokens fills each batch with sentences of like length; leave it unset to "
-                "use 'shuffled', or set batching to 'by_length'.",
-            ),
-            (
-                self.columns is not None and "tokens" not in self.columns,
-                "columns",
-                "columns: one of the names must be 'tokens', the column of the words.",
-            ),
-            (
-                self.prior not in (None, *PRIORS),
-                "prior",
-                f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.",
-            ),
-        ):
-            if is_wrong:
-                raise ConfigError(field, problem)
+                "use 'shuffled', or set batching to 'by_length'."
+            )
+            raise ConfigError("batching", problem)
+        if self.columns is not None and "tokens" not in self.columns:
+            problem = "columns: one of the names must be 'tokens', the column of the words."
+            raise ConfigError("columns", problem)
+        if self.prior is not None and self.prior not in PRIORS:
+            raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
         if self.alignment is not None:
             parse_alignment(self.alignment)
         return self

@@ -58,21 +58,10 @@ def expand(
         # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
         kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
         for run in _per_task(proposed | kept):
-            runs |= dict.fromkeys(_seeded(run, seeds))
+            seeded = [run] if seeds is None else [run | {"seed": seed} for seed in seeds]
+            runs |= dict.fromkeys(RunConfig.build(**values) for values in seeded)
             _check_number(len(runs), {**lists, "seed": seeds or ()})
     return list(runs)
-
-
-def _seeded(values: Mapping[str, Any], seeds: Sequence[Any] | None) -> Iterator[RunConfig]:
-    """A run for each seed. The description is checked once, with the smallest and the largest seed."""
-    if seeds is None:
-        yield RunConfig.build(**values)
-    elif all(type(seed) is int for seed in seeds):
-        smallest = RunConfig.build(**values, seed=min(seeds))
-        RunConfig.build(**values, seed=max(seeds))
-        yield from (smallest.model_copy(update={"seed": seed}) for seed in seeds)
-    else:
-        yield from (RunConfig.build(**values, seed=seed) for seed in seeds)
 
 
 def _check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:

@@ -48,9 +48,9 @@ def assemble(
                 notes.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
                 for labels, tags in zip(annotated, columns[split], strict=True):
                     labels[task] = tags
-        scheme = _common_scheme(name, task, columns)
-        _check_number(name, task, columns)
-        tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
+        tasks.append(
+            Task(task, _common_scheme(name, task, columns), (), inventory=tuple(tag_lists.get(task, ())))
+        )
     made = {
         split: tuple(
             replace(one, labels=labels) for one, labels in zip(sentences, converted[split], strict=True)
@@ -62,15 +62,6 @@ def assemble(
             name, tuple(tasks), made.get("train", ()), made.get("dev", ()), made.get("test", ()), tuple(notes)
         )
     )
-
-
-def _check_number(name: str, task: str, columns: Mapping[Split, Sequence[tuple[str, ...]]]) -> None:
-    number = len(set(chain.from_iterable(chain.from_iterable(columns.values()))))
-    if number > MOST_LABELS:
-        raise CorpusError(
-            f"{name}: the column {task} has {number:,} different labels and the most is {MOST_LABELS:,}; "
-            "where it holds lemmas or the like, begin its name with _ to have it read over."
-        )
 
 
 def describe(corpus: Corpus) -> Corpus:
@@ -111,21 +102,31 @@ def _described(corpus: Corpus, task: Task) -> Task:
     )
 
 
-def _common_scheme(name: str, task: str, columns: Mapping[Split, list[tuple[str, ...]]]) -> Scheme:
+def _common_scheme(name: str, task: str, columns: Mapping[Split, Sequence[tuple[str, ...]]]) -> Scheme:
     """The scheme that holds in every split.
 
-    Where training has spans, no other split may have plain labels.
+    Raises CorpusError where training has spans and another split a plain label, or where labels are too many.
     """
-    scheme = scheme_of(chain.from_iterable(chain.from_iterable(columns.values())))
+    labels = set(chain.from_iterable(chain.from_iterable(columns.values())))
+    if len(labels) > MOST_LABELS:
+        raise CorpusError(
+            f"{name}: the column {task} has {len(labels):,} different labels and the most is {MOST_LABELS:,}"
+            "; where it holds lemmas or the like, begin its name with _ to have it read over."
+        )
+    scheme = scheme_of(labels)
     if scheme == "plain" and scheme_of(chain.from_iterable(columns.get("train", ()))) == "iob2":
-        for split, column in columns.items():
-            for number, labels in enumerate(column, start=1):
-                for label in labels:
-                    if scheme_of((label, "B-X")) == "plain":
-                        raise CorpusError(
-                            f"{name}, {split} split, sentence {number}: the {task} label '{label}' is not "
-                            "O, B- or I- and a type, as the labels of the training split are."
-                        )
+        strange = {label for label in labels if scheme_of((label, "B-X")) == "plain"}
+        split, number, label = next(
+            (split, number, label)
+            for split, column in columns.items()
+            for number, sentence in enumerate(column, start=1)
+            for label in sentence
+            if label in strange
+        )
+        raise CorpusError(
+            f"{name}, {split} split, sentence {number}: the {task} label '{label}' is not O, B- or I- and a "
+            "type, as the labels of the training split are."
+        )
     return scheme
 
 

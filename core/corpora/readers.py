@@ -130,14 +130,6 @@ class Table:
         return [columns[place] for columns in self.sentences]
 
 
-def read_columns(source: Source, columns: Sequence[str]) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
-    """The sentences of a file whose columns have these names, and notes on what was left out.
-
-    Raises CorpusError with file, line and what was expected.
-    """
-    return named(read_table(source, columns), columns, source.name)
-
-
 def named(table: Table, columns: Sequence[str], file: str) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
     """The sentences of a table whose columns have these names, and notes on what was left out."""
     tokens = columns.index(TOKENS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora import Sentence, load, prepare
-from core.corpora.readers import read_columns, read_table
+from core.corpora.readers import named, read_table
 from core.errors import CorpusError
 
 # Any visible character: no blanks, line ends or control characters, which set columns and lines apart.
@@ -27,11 +27,12 @@ sentences = st.lists(
 @given(rows=sentences)
 @settings(max_examples=50)
 def test_columns_are_read_back(apart: str, line_end: str, rows: list[list[tuple[str, str, str]]]) -> None:
+    columns = ("tokens", "a", "b")
     text = (line_end * 2).join(line_end.join(apart.join(row) for row in sentence) for sentence in rows)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "train.conll"
         path.write_bytes(text.encode())
-        read, notes = read_columns(path, ("tokens", "a", "b"))
+        read, notes = named(read_table(path, columns), columns, path.name)
     assert notes == ()
     assert list(read) == [
         Sentence(tuple(tokens), {"a": tuple(a), "b": tuple(b)})

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.readers import read_columns, read_conllu, read_table
+from core.corpora.readers import named, read_conllu, read_table
+from core.corpora.types import Sentence
 from core.errors import CorpusError
 
 COLUMNS = ("tokens", "pos", "chunk", "ner")
@@ -17,6 +18,10 @@ def written(tmp_path: Path, content: str | bytes, name: str = "train.conll") -> 
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
+    return named(read_table(path, columns), columns, path.name)
 
 
 def refusal(path: Path, columns: tuple[str, ...] = COLUMNS) -> str:
