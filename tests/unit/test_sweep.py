@@ -19,7 +19,11 @@ def test_every_combination_once_and_the_seeds_of_a_configuration_together() -> N
     assert expand(BASE, {}) == [RunConfig.build(**BASE)]
     runs = expand(BASE, {"seed": [1, 2], "lambda": [0.01, 0.1]})
     assert [(run.lambda_, run.seed) for run in runs] == [(0.01, 1), (0.01, 2), (0.1, 1), (0.1, 2)]
-    lists = {"paradigm": ["mrn", "mtl"], "encoder": ["minilm", "minilm+bilstm"], "fraction": [0.1, 1.0]}
+    lists: dict[str, Any] = {
+        "paradigm": ["mrn", "mtl"],
+        "encoder": ["minilm", "minilm+bilstm"],
+        "fraction": [0.1, 1.0],
+    }
     runs = expand(BASE, lists | {"seed": [1, 2, 3]})
     assert len(runs) == len(set(runs)) == 2 * 2 * 2 * 3
     assert {run.bilstm_hidden for run in runs if run.encoder == "minilm"} == {None}
