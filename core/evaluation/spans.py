@@ -105,10 +105,6 @@ class FlatSpans(NamedTuple):
     end: Ints
     type: Ints
 
-    def only(self, which: Flags) -> FlatSpans:
-        """Those of them that are flagged."""
-        return FlatSpans(*(part[which] for part in self))
-
     def among(self, others: FlatSpans) -> Flags:
         """For each span, whether it is one of the others too. No two spans of a side end at the same word."""
         if not len(self.end) or not len(others.end):
@@ -153,8 +149,9 @@ def span_pair(
         opens = inside & (begins | gold.first | (before != kind))
         starts = np.flatnonzero(opens)
         goes_on = np.append((inside & ~opens)[1:], False)
-        spans = FlatSpans(starts, np.flatnonzero(inside & ~goes_on) + 1, kind[starts])
-        return spans.only(begins[starts]) if strict else spans
+        ends = np.flatnonzero(inside & ~goes_on) + 1
+        kept = begins[starts] if strict else slice(None)
+        return FlatSpans(starts[kept], ends[kept], kind[starts][kept])
 
     return types, find(gold.numbers), find(predicted)
 

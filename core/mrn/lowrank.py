@@ -15,7 +15,7 @@ Of rows X, a ridge regression on F with penalty a leaves E = X − X V Vᵀ; its
 The sum keeps the digits that Woodbury's difference, X Xᵀ − X V Vᵀ Xᵀ, loses in float32 where a is small: the
 heads lie almost wholly within F's columns, and the difference is then mostly rounding error.
 
-No D×D matrix is formed but on request (`dense`), and none is ever inverted.
+No D×D matrix is formed.
 """
 
 from __future__ import annotations
@@ -90,12 +90,6 @@ class LowRankCovariance:
         narrow = self.factor if rank < size else self.factor.T
         values = torch.linalg.eigvalsh(narrow.T @ narrow).clamp_min(0) + self.diagonal
         return values, size - len(values)
-
-    def dense(self) -> Tensor:
-        """Ω itself, (D, D). For tests and small matrices."""
-        dense = self.factor @ self.factor.T
-        dense.diagonal().add_(self.diagonal)
-        return dense
 
 
 class _InverseForm(torch.autograd.Function):

@@ -272,26 +272,17 @@ def packs(inner: Any) -> bool:
     )
 
 
-def real_states(inner: Any, batch: Batch) -> Tensor:
-    """The last hidden states (S, D) of the batch's real subwords."""
-    windows = _Windows(inner, batch)
-    states = _embeddings(inner, batch)
-    for layer in inner.encoder.layer:
-        states = windows.layer(layer, states)
-    return states
+def real_states(inner: Any, batch: Batch, *, words: bool = False) -> Tensor:
+    """The last hidden states of the batch's real subwords (S, D), or of words' first subwords (n, D).
 
-
-def word_states(inner: Any, batch: Batch) -> Tensor:
-    """The last hidden states (n, D) of words' first subwords.
-
-    Keys and values of the last layer are needed of every subword, everything else of these alone.
+    Of the last layer keys and values are needed of every subword, everything else of those alone.
     """
     windows = _Windows(inner, batch)
     states = _embeddings(inner, batch)
     *layers, last = inner.encoder.layer
     for layer in layers:
         states = windows.layer(layer, states)
-    return windows.layer(last, states, words=True)
+    return windows.layer(last, states, words=words)
 
 
 def _embeddings(inner: Any, batch: Batch) -> Tensor:

@@ -23,7 +23,6 @@ from core.models.encoders.fast_bert import (
     real_states,
     use_quick_dropout,
     weight_count,
-    word_states,
 )
 from core.models.sources import (
     INDEX,
@@ -68,7 +67,7 @@ class Transformer(nn.Module):
         if not self._computes_packed(batch):
             return at_words(self(batch), batch)
         with self._precision(batch):
-            return word_states(self.inner, batch).float()
+            return real_states(self.inner, batch, words=True).float()
 
     def _computes_packed(self, batch: Batch) -> bool:
         return self._packs and batch.ids.device.type == "cpu"

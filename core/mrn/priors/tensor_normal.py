@@ -60,6 +60,9 @@ class TensorNormal(ABC):
         owners = (alignment.matrix != 0).any(axis=1)
         self._owners = torch.as_tensor(owners, dtype=torch.float64, device=device)
         self._sizes = {"task": tasks, "label": labels, "feature": settings.features}
+        total = math.prod(self._sizes.values())
+        self._columns = {mode: total // size for mode, size in self._sizes.items()}  # n_u
+        self._pseudo = {mode: settings.shrinkage * size for mode, size in self._sizes.items()}  # m_u
         self._means, self._scale = self._first_values(settings.features)
         self._task = self._means["task"] * torch.eye(tasks, dtype=torch.float64, device=device)
         self._label = self._means["label"] * torch.eye(labels, dtype=torch.float64, device=device)
@@ -72,6 +75,10 @@ class TensorNormal(ABC):
     @abstractmethod
     def _first_values(self, features: int) -> tuple[Mapping[str, float], float]:
         """τ_u of each mode, the multiple of I that its covariance begins with, and the fixed scale s."""
+
+    def _shrinkage(self, mode: str) -> float:
+        """ρ_u."""
+        return self._pseudo[mode] / (self._columns[mode] + self._pseudo[mode])
 
     @abstractmethod
     def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,8 +98,8 @@ class TensorNormal(ABC):
         rows = heads.detach().to(torch.float64)
         value = self._feature.inverse_form(self._coupling, rows) / self._scale
         for mode, (logdet, inverse_trace) in self._determinants().items():
-            pseudo = self._pseudo_observations(mode)
-            value = value + (self._columns(mode) + pseudo) * logdet
+            pseudo = self._pseudo[mode]
+            value = value + (self._columns[mode] + pseudo) * logdet
             value = value + pseudo * self._means[mode] * inverse_trace
         return value
 
@@ -127,19 +134,6 @@ class TensorNormal(ABC):
         covariance = scale * (scatter + scatter.T) / 2
         covariance.diagonal().add_(multiple)
         return covariance
-
-    def _columns(self, mode: str) -> int:
-        """n_u."""
-        return math.prod(self._sizes.values()) // self._sizes[mode]
-
-    def _pseudo_observations(self, mode: str) -> float:
-        """m_u = κ d_u."""
-        return self._settings.shrinkage * self._sizes[mode]
-
-    def _shrinkage(self, mode: str) -> float:
-        """ρ_u."""
-        pseudo = self._pseudo_observations(mode)
-        return pseudo / (self._columns(mode) + pseudo)
 
     def _determinants(self) -> dict[str, tuple[Tensor, Tensor]]:
         """ln|Ω_u| and tr(Ω_u^-1) of each mode."""
@@ -203,7 +197,7 @@ class MapPrior(TensorNormal):
 
     def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
         shrinkage = self._shrinkage(mode)
-        scale = (1 - shrinkage) / self._columns(mode)
+        scale = (1 - shrinkage) / self._columns[mode]
         return torch.full_like(trace, scale), torch.full_like(trace, shrinkage * self._means[mode])
 
 
