@@ -22,19 +22,10 @@ from jobs.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
 
-# With what these import; a page's own script draws when it is imported.
-_NEEDED_BY_PAGES = tuple(
-    f"dashboard.{name}"
-    for name in (
-        "launch.plan",
-        "runs.chosen",
-        "curves.parts",
-        "compare.answer",
-        "compare.closer",
-        "compare.studies",
-        "relations.panels",
-        "tag.answers",
-    )
+# With what these import they are all that pages need. A page's own script draws when it is imported.
+_NEEDED_BY_PAGES = (
+    "launch.plan runs.chosen runs.table curves.parts compare.answer compare.closer compare.studies "
+    "relations.panels tag.answers"
 )
 # The names of these files tell their version.
 _KEPT = "/app/static/"
@@ -59,8 +50,8 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
 
 
 def _get_ready() -> None:
-    for name in _NEEDED_BY_PAGES:
-        importlib.import_module(name)
+    for name in _NEEDED_BY_PAGES.split():
+        importlib.import_module(f"dashboard.{name}")
     # Streamlit collects garbage after every run of a page: 0.3 s, unless the modules are frozen.
     gc.collect()
     gc.freeze()

@@ -337,29 +337,28 @@ def _rare(slots: dict[str, DeltaGenerator], lists: _Lists) -> _Lists:
     return values
 
 
+_EXECUTION_WORDS = {
+    "priority": ("Priority", "Of all that waits, higher priorities start first."),
+    "retries": (
+        "If its worker dies, resume it by itself up to N times",
+        "At 0 a run whose worker died is lost until you resume it. Either way it goes on from its last saved "
+        "state.",
+    ),
+}
+
+
 def _execution() -> dict[str, int]:
     """How the runs wait and come back."""
+    numbers = {}
     with st.expander("How they run", icon=":material/low_priority:"):
-        left, right = st.columns(2, vertical_alignment="bottom")
-        with left:
-            priority = _whole("priority", "Priority", "Of all that waits, higher priorities start first.")
-        with right:
-            retries = _whole(
-                "retries",
-                "If its worker dies, resume it by itself up to N times",
-                "At 0 a run whose worker died is lost until you resume it. Either way it goes on from its "
-                "last saved state.",
+        columns = st.columns(len(EXECUTION), vertical_alignment="bottom")
+        for column, (name, (least, most)) in zip(columns, EXECUTION.items(), strict=True):
+            st.session_state.setdefault(key_of(name), 0)
+            label, words = _EXECUTION_WORDS[name]
+            numbers[name] = column.number_input(
+                label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
             )
-    return {"priority": priority, "retries": retries}
-
-
-def _whole(name: str, label: str, words: str) -> int:
-    least, most = EXECUTION[name]
-    st.session_state.setdefault(key_of(name), 0)
-    number: int = st.number_input(
-        label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
-    )
-    return number
+    return numbers
 
 
 def show_error(slot: DeltaGenerator, sentence: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.launch.address import fill, open_link, use_own_data, write_link
 from dashboard.launch.draft import plan
@@ -18,32 +19,29 @@ _SEEN = "launch_seen"
 
 
 def preset_cards() -> None:
-    """Five cards of one height."""
-    one, two, three, four, five = st.columns(5, gap="small")
-    for column, preset in ((one, TRY_IT), (two, SCARCE), (three, FINE_TUNE)):
-        with column.container(border=True, height="stretch"):
-            st.markdown(f"**{preset.title}**")
-            st.caption(preset.words)
-            st.space("stretch")
+    """Five cards of one height: three launch at once, one fills in the form, one opens it for own data."""
+    *presets, tables, own = st.columns(5, gap="small")
+    for column, preset in zip(presets, (TRY_IT, SCARCE, FINE_TUNE), strict=True):
+        with _card(column, preset.title, preset.words):
             launch_button(preset, primary=preset is TRY_IT)
-    with four.container(border=True, height="stretch"):
-        st.markdown("**Tables of the dissertation**")
-        st.caption("Fills in the form: encoders × paradigms × 5 seeds.")
-        st.space("stretch")
-        with st.container(horizontal=True, gap="xsmall"):
-            for table in TABLES:
-                st.button(
-                    table.title,
-                    help=table.words,
-                    on_click=fill,
-                    args=(table.form,),
-                    key=f"fill_{table.title}",
-                )
-    with five.container(border=True, height="stretch"):
-        st.markdown("**Your own data**")
-        st.caption("CoNLL columns or CoNLL-U, uploaded or from a folder. Nothing leaves this machine.")
-        st.space("stretch")
+    with (
+        _card(tables, "Tables of the dissertation", "Fills in the form: encoders × paradigms × 5 seeds."),
+        st.container(horizontal=True, gap="xsmall"),
+    ):
+        for table in TABLES:
+            key = f"fill_{table.title}"
+            st.button(table.title, help=table.words, on_click=fill, args=(table.form,), key=key)
+    words = "CoNLL columns or CoNLL-U, uploaded or from a folder. Nothing leaves this machine."
+    with _card(own, "Your own data", words):
         st.button("Use my data", icon=":material/upload_file:", on_click=use_own_data)
+
+
+def _card(column: DeltaGenerator, headline: str, words: str) -> DeltaGenerator:
+    card = column.container(border=True, height="stretch")
+    card.markdown(f"**{headline}**")
+    card.caption(words)
+    card.space("stretch")
+    return card
 
 
 title(

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.config import FIELD_HELP
 from core.evaluation.scores import averages
@@ -37,7 +36,7 @@ _PAGES = (
     ("tag", "Tag", ":material/sell:"),
 )
 _FOCUS = "run_in_full"
-_MOST_LABELS = 14
+_MOST_LABELS = 16
 _MOST_COMPARED = 8
 
 
@@ -383,11 +382,24 @@ def _by_label(detail: RunDetail) -> None:
         sheet, records = report_sheet(detail.run, score), report_records(score)
         copy_table(sheet, REPORT_COLUMNS, records, key=f"run_{score.run_id}_{task}")
     averaged = averages(score)
+    first = "Label" if score.f1_conll is None else "Type"
+    rows = [
+        {
+            first: f"{name} average" if place < len(averaged) else name,
+            **{column: 100 * row[column.lower()] for column in ("Precision", "Recall", "F1")},
+            "Annotated": int(row["support"]),
+        }
+        for place, (name, row) in enumerate([*averaged.items(), *score.report.items()])
+    ]
+    numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in ("Precision", "Recall", "F1")}
+    _table(
+        rows,
+        f"Precision, recall, F1 and how many are annotated, a line per {first.lower()}",
+        width="content",
+        height="content" if len(rows) <= _MOST_LABELS else 520,
+        column_config={**numbers, "Annotated": st.column_config.NumberColumn(format="localized")},
+    )
     support = int(averaged["micro"]["support"])
-    _report_table("Average", averaged, st.column_config.NumberColumn(format="localized", width=160))
-    most = max(1, *(int(row["support"]) for row in score.report.values()))
-    bar = st.column_config.ProgressColumn(format="localized", min_value=0, max_value=most, width=160)
-    _report_table("Label" if score.f1_conll is None else "Type", score.report, bar)
     st.caption(
         f"In percent, over {plural(support, 'word')}. The micro average is the accuracy here."
         if score.f1_conll is None
@@ -410,31 +422,6 @@ def _choice(key: str, options: Sequence[str]) -> str:
             format_func=option,
             label_visibility="collapsed",
         )
-    )
-
-
-def _report_table(first: str, rows: Mapping[str, Mapping[str, float]], support: ColumnConfig) -> None:
-    widths = {"Precision": 72, "Recall": 62, "F1": 62}
-    numbers = {
-        name: st.column_config.NumberColumn(format="%.2f", width=width) for name, width in widths.items()
-    }
-    _table(
-        [
-            {
-                first: label,
-                **{name: 100 * row[name.lower()] for name in widths},
-                "Annotated": int(row["support"]),
-            }
-            for label, row in rows.items()
-        ],
-        f"Precision, recall, F1 and how many are annotated, a line per {first.lower()}",
-        width="content",
-        height="content" if len(rows) <= _MOST_LABELS else 520,
-        column_config={
-            first: st.column_config.TextColumn(pinned=True, width=96),
-            **numbers,
-            "Annotated": support,
-        },
     )
 
 

@@ -64,7 +64,7 @@ def draw() -> None:
             store, runs, grouped=search.grouped, sort=search.sort, number=page_number(), opened=opened()
         )
         if page.lines:
-            found_line(page, grouped=search.grouped)
+            found_line(page)
             run_table(page, tasks, grouped=search.grouped)
         else:
             nothing_found(is_filtered=search.is_filtered)

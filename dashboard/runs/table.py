@@ -27,7 +27,7 @@ from jobs.run_filter import FIELDS, FilterError, RunFilter, parse_filter
 _PAGE = "table_page"
 _FILTER = "filter"
 _ORDERS = {"configurations": "By configuration", "runs": "Each run"}
-_EXAMPLES = {
+EXAMPLES = {
     "paradigm:mrn lambda<0.1": "MRN with a λ below 0.1",
     "state:failed,lost created<2d": "failed or lost in the last two days",
     "corpus:conll* fraction<1": "on a part of a corpus whose name begins so",
@@ -126,18 +126,7 @@ def _help() -> None:
         "paradigm, λ, tasks, corpus, encoder and tags; a number is also a run's. Text with spaces or "
         "such signs stands in quotes."
     )
-    for number, (example, words) in enumerate(_EXAMPLES.items()):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button(
-                "Use",
-                key=f"example_{number}",
-                type="tertiary",
-                icon=":material/north_west:",
-                on_click=ask_for,
-                args=(example,),
-            )
-            st.markdown(f"`{example}`", width="content")
-            st.caption(words, width="content")
+    st.markdown("\n".join(f"- `{example}`: {words}" for example, words in EXAMPLES.items()))
     st.dataframe(
         {"Field": list(FIELDS), "Meaning": [field.description for field in FIELDS.values()]},
         hide_index=True,
@@ -152,41 +141,16 @@ def opened() -> tuple[str, ...]:
     return tuple(filter(None, st.query_params.get(_OPENED, "").split(",")))
 
 
-def _open(configurations: Sequence[str]) -> None:
-    if configurations:
-        st.query_params[_OPENED] = ",".join(configurations)
-    else:
-        st.query_params.pop(_OPENED, None)
-
-
-def found_line(page: Page, *, grouped: bool) -> None:
-    """How much was found, what it has in common, a button for the seeds, and the other pages."""
+def found_line(page: Page) -> None:
+    """How much was found, what it has in common, and the other pages."""
     shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
     found = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(found + shared, width="content")
-        if grouped:
-            _seeds_button(page.lines)
         if page.pages > 1:
             if st.session_state.get(_PAGE, 1) > page.pages:
                 st.session_state[_PAGE] = page.pages
             st.pagination(page.pages, key=_PAGE, bind="query-params")
-
-
-def _seeds_button(lines: Sequence[Line]) -> None:
-    """Open or close the ticked configurations, or all."""
-    picked, is_open = set(chosen()), set(opened())
-    groups = [line for line in lines if line.run is None]
-    ticked = [line.configuration for line in groups if picked.issuperset(line.run_ids)]
-    which = ticked or [line.configuration for line in groups]
-    closing = is_open.issuperset(which)
-    st.button(
-        f"{'Hide' if closing else 'Show'} the seeds of {'the chosen' if ticked else 'all'}",
-        icon=":material/unfold_less:" if closing else ":material/unfold_more:",
-        type="tertiary",
-        on_click=_open,
-        args=(sorted(is_open.difference(which) if closing else is_open.union(which)),),
-    )
 
 
 def nothing_found(*, is_filtered: bool) -> None:
@@ -252,7 +216,10 @@ def _pressed() -> None:
         focus(line.run)
         st.session_state[WANTED_SIDE] = "One run"
         return
-    _open(sorted({line.configuration} ^ set(opened())))
+    if is_open := {line.configuration} ^ set(opened()):
+        st.query_params[_OPENED] = ",".join(sorted(is_open))
+    else:
+        del st.query_params[_OPENED]
 
 
 def _states(line: Line) -> list[str]:

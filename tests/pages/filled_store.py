@@ -36,40 +36,10 @@ from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")
 _POS = [
-    "NN",
-    "NNP",
-    "IN",
-    "DT",
-    "JJ",
-    "NNS",
-    "VBD",
-    "CD",
-    "VB",
-    "CC",
-    "RB",
-    "TO",
-    "VBN",
-    "VBZ",
-    "PRP",
-    "VBG",
-    "VBP",
-    "MD",
-    "POS",
-    "PRP$",
-    "WDT",
-    "JJR",
-    "WP",
-    "RP",
-    "JJS",
-    "EX",
-    "WRB",
-    "RBR",
-    ".",
-    ",",
-    ":",
-    "(",
-    ")",
-]
+    "NN", "NNP", "IN", "DT", "JJ", "NNS", "VBD", "CD", "VB", "CC", "RB", "TO",
+    "VBN", "VBZ", "PRP", "VBG", "VBP", "MD", "POS", "PRP$", "WDT", "JJR", "WP",
+    "RP", "JJS", "EX", "WRB", "RBR", ".", ",", ":", "(", ")",
+]  # fmt: skip
 _CHUNK = ["O", *(f"{p}-{t}" for t in ("NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT") for p in "BI")]
 _NER = ["O", *(f"{p}-{t}" for t in ("LOC", "MISC", "ORG", "PER") for p in "BI")]
 LABELS = {"pos": tuple(_POS), "chunk": tuple(_CHUNK), "ner": tuple(_NER)}

@@ -133,6 +133,22 @@ def test_a_link_from_several_runs_makes_them_all(open_page: Open) -> None:
     assert all(text.startswith("○ Queued") for text in listed(app)["There"])
 
 
+def test_a_clone_with_other_values_and_what_cannot_be_is_named(open_page: Open) -> None:
+    """The first is what the advice for a run that found no memory links to."""
+    run = done(seed=7, batch_size=32, dropout=0.3)
+    app = open_page("launch", clone=f"{run},99,twelve", batch_size="8", prior="best,map")
+    assert app.text_input(key="launch_batch_size").value == "8"
+    assert app.text_input(key="launch_dropout").value == "0.3"
+    assert app.pills(key="launch_prior").value == ["map"]
+    assert heading(app).startswith("This makes 1 run, roughly")
+    for sentence in (
+        "There is no run 99.",
+        "There is no run twelve.",
+        "asks for prior best, which is not possible.",
+    ):
+        assert sentence in words(app)
+
+
 def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
     config = RunConfig.build(
         corpus=str(folder), columns="tokens,ner,tags", tasks="tags,ner", encoder_training="frozen"
@@ -143,13 +159,6 @@ def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
     assert app.text_input(key=f"launch_columns_{folder}").value == "tokens, ner, tags"
     assert app.pills(key=f"launch_tasks_{folder}").value == ["tags", "ner"]
     assert list(listed(app)["There"]) == [f"○ Queued, run {run}"]
-
-
-def test_runs_that_are_not_there_are_named(open_page: Open) -> None:
-    app = open_page("launch", clone="99,twelve")
-    assert "There is no run 99." in words(app)
-    assert "There is no run twelve." in words(app)
-    assert heading(app).startswith("This makes 3 runs")
 
 
 def test_a_link_makes_the_same_form(open_page: Open) -> None:
@@ -181,12 +190,6 @@ def test_a_link_makes_the_same_form(open_page: Open) -> None:
     assert app.selectbox(key="launch_corpus").value == "demo"
 
 
-def test_a_link_with_what_does_not_exist_says_so(open_page: Open) -> None:
-    app = open_page("launch", corpus="demo", prior="best,map")
-    assert "The link asks for prior best, which is not possible." in words(app)
-    assert app.pills(key="launch_prior").value == ["map"]
-
-
 def test_how_runs_wait_and_come_back(open_page: Open) -> None:
     link = {"corpus": "demo", "tasks": "pos,ner", "paradigm": "mtl", "seed": "1", "priority": "3"}
     app = open_page("launch", **link)
@@ -201,26 +204,6 @@ def test_how_runs_wait_and_come_back(open_page: Open) -> None:
     app.button(key="launch_fresh").click().run()
     assert app.number_input(key="launch_priority").value == 0
     assert "retries" not in query(app)
-
-
-def test_a_link_from_a_run_with_another_value(open_page: Open) -> None:
-    """What the advice for a run that found no memory links to."""
-    run = done(seed=7, batch_size=32, dropout=0.3)
-    app = open_page("launch", clone=str(run), batch_size="8")
-    assert app.text_input(key="launch_batch_size").value == "8"
-    assert app.text_input(key="launch_dropout").value == "0.3"
-    assert heading(app).startswith("This makes 1 run, roughly")
-
-
-def test_the_command_stands_in_a_fold(open_page: Open) -> None:
-    app = open_page("launch", corpus="demo", tasks="pos,ner", seed="1-3", paradigm="mrn", epochs="5")
-    assert app.code[0].value.split(" \\\n  ") == [
-        "mrnlab launch",
-        "--corpus demo",
-        "--tasks pos,ner",
-        "--encoder-training frozen",
-        "--seeds 1-3",
-    ]
 
 
 def test_labels_are_counted(open_page: Open, folder: Path) -> None:
@@ -285,14 +268,6 @@ def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) 
     assert clone.selectbox(key="launch_own_path").value == one
 
 
-def test_a_field_that_is_wrong_is_named_beside_the_form(open_page: Open) -> None:
-    app = open_page("launch", corpus="demo", dropout="2")
-    assert "**Dropout (share)** under *More settings*: the form says beside it what is missing." in words(app)
-    assert "dropout: 2.0 is not possible" in words(app)
-    app.text_input(key="launch_dropout").set_value("").run()
-    assert heading(app).startswith("This makes 3 runs")
-
-
 def test_what_is_said_before_a_launch() -> None:
     counts = dict.fromkeys(RunState, 0)
     quick = Cost((), 0.0, 60.0, 40.0, 90.0, "")
@@ -308,13 +283,6 @@ def test_what_is_said_before_a_launch() -> None:
     assert among.endswith("2 training, 1 waiting; higher priorities start first.")
     (room,) = launch_warnings(quick, Disk(5e8, 1e12), counts)
     assert room.endswith("They will keep about 500 MB on disk.")
-
-
-def test_a_plan_of_hours_says_so(open_page: Open) -> None:
-    app = open_page("launch", corpus="demo", encoder_training="full", epochs="100", seed="1-3")
-    assert "More than an hour in all." in words(app)
-    assert "roughly" in heading(app)
-    assert "no run of this kind has ended on this machine yet" in words(app)
 
 
 def drawn_blocks(app: AppTest) -> list[Any]:

@@ -83,6 +83,7 @@ def test_launch_says_beside_the_field_what_is_wrong(open_page: Open) -> None:
         assert "Not ready yet" in shown
         assert "launch" not in [button.key for button in app.button]
         app.text_input(key=key).set_value(right)
+    assert "**Dropout (share)** under *More settings*: the form says beside it what is missing." in shown
     app.multiselect(key="launch_encoder").set_value(["bert-base-cased"]).run()
     assert any("bert\\-base\\-cased" in one.value for one in app.warning)
     assert app.button(key="launch").disabled

@@ -73,7 +73,7 @@ def test_a_file_that_is_no_store_is_a_sentence(page: str, open_page: Open, labor
     assert "Traceback" not in told
 
 
-@pytest.mark.parametrize("page", ["runs", "relations", "tag"])
+@pytest.mark.parametrize("page", ["runs", "tag"])
 def test_a_store_that_goes_away_meanwhile_is_a_sentence(
     page: str, open_page: Open, filled: Filled, laboratory: Path
 ) -> None:
