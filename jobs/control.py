@@ -61,9 +61,9 @@ def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
 def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by its supervisor."""
     wanted = list(dict.fromkeys(ids))
-    asked = store.request_stops(wanted)
-    # Of one that was not asked the store says why.
-    return _each(wanted, lambda run_id: f"{_STOPPED[asked.get(run_id) or store.request_stop(run_id)]}.")
+    requested = store.request_stops(wanted)
+    # Of a run that cannot be stopped the store says why.
+    return _each(wanted, lambda run_id: f"{_STOPPED[requested.get(run_id) or store.request_stop(run_id)]}.")
 
 
 def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
@@ -228,8 +228,8 @@ def _check_host(name: str) -> None:
 
 def stop_all(store: Store, ids: Collection[int]) -> list[Answer]:
     """Stops many runs at once; those that have ended meanwhile are left as they are."""
-    asked = sorted(store.request_stops(ids).items())
-    return [Answer(run_id, True, f"Run {run_id} {_STOPPED[state]}.") for run_id, state in asked]
+    requested = sorted(store.request_stops(ids).items())
+    return [Answer(run_id, True, f"Run {run_id} {_STOPPED[state]}.") for run_id, state in requested]
 
 
 def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer]:

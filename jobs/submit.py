@@ -99,8 +99,8 @@ def submit(
 
 def _check_devices(configs: Sequence[RunConfig]) -> None:
     """Raises ConfigError for a device that is not here, where workers of this machine would train on it."""
-    asked = dict.fromkeys(config.device for config in configs)
-    missing = next((device for device in asked if lacks(device)), None)
+    devices = dict.fromkeys(config.device for config in configs)
+    missing = next((device for device in devices if lacks(device)), None)
     if missing is not None and default_engine().name == "local":
         raise ConfigError("device", f"{DeviceError(missing, gpu_count())} Use auto or cpu.")
 
@@ -229,8 +229,8 @@ def submit_missing(
     Returns the numbers of all runs in the order of `configs`, and of those among them that were there.
     """
     wanted = [placed(config) for config in configs]
-    there = same_runs(store, wanted)
-    missing = [config for config in wanted if config not in there]
+    present = same_runs(store, wanted)
+    missing = [config for config in wanted if config not in present]
     queued = submit(store, missing, sweep, priority=priority, retries=retries, engine=engine, tell=tell)
-    numbers = {config: run.id for config, run in there.items()} | dict(zip(missing, queued, strict=True))
-    return [numbers[config] for config in wanted], [numbers[config] for config in wanted if config in there]
+    numbers = {config: run.id for config, run in present.items()} | dict(zip(missing, queued, strict=True))
+    return [numbers[config] for config in wanted], [numbers[config] for config in wanted if config in present]

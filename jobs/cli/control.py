@@ -64,12 +64,12 @@ def stop(
             _answer(control.stop(store, run or ()))
             return
         with store.transaction():  # no run of it is claimed or queued again meanwhile
-            asked = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
-        if not asked:
+            requested = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
+        if not requested:
             raise MRNLabError(f"No run of '{sweep}' trains or waits.")
         tell(
-            f"Waiting runs of '{sweep}' that are cancelled: {asked[RunState.CANCELLED]:,}. "
-            f"Runs that stop at their next step: {asked[RunState.CANCELLING]:,}."
+            f"Waiting runs of '{sweep}' that are cancelled: {requested[RunState.CANCELLED]:,}. "
+            f"Runs that stop at their next step: {requested[RunState.CANCELLING]:,}."
         )
 
 
@@ -115,8 +115,8 @@ def delete(
         if not yes and sys.stdin.isatty():
             goes = control.remains(store, run)
             megabytes = goes.checkpoint_bytes / 1e6
-            asked = f"Delete {goes.runs} run(s), {goes.scores} scores and {megabytes:.1f} MB for good?"
-            if not typer.confirm(asked, err=True):
+            question = f"Delete {goes.runs} run(s), {goes.scores} scores and {megabytes:.1f} MB for good?"
+            if not typer.confirm(question, err=True):
                 say("Nothing was deleted.")
                 raise typer.Exit(1)
         _answer(control.delete(store, run))

@@ -144,25 +144,11 @@ class TestMachine:
         assert "Only 1.0 GiB are free" in found.message
         assert list(doctor.check_disk(10.0)) == []
 
-    def test_a_dashboard_that_others_reach(self, tmp_path: Path) -> None:
-        """Something that is called like the dashboard and listens on all addresses."""
-        script = tmp_path / "dashboard" / "app.py"
-        script.parent.mkdir()
-        script.write_text(
-            "import socket\ns = socket.create_server(('0.0.0.0', 0))\n"
-            "print(s.getsockname()[1], flush=True)\ninput()\n"
-        )
-        with subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as server:
-            assert server.stdout is not None
-            port = server.stdout.readline().strip()
-            found = [
-                one.message for one in doctor.check_exposure() if f"process {server.pid} " in one.message
-            ]
-            server.kill()
-        assert len(found) == 1
-        assert f"0.0.0.0:{port}" in found[0]
+    def test_a_dashboard_that_others_reach(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """tests/security/test_visitors.py finds a real one."""
+        monkeypatch.setattr(doctor, "reachable_dashboards", lambda: {17: ["0.0.0.0:8501"]})
+        (found,) = doctor.check_exposure()
+        assert "process 17 can be reached from other machines (0.0.0.0:8501)" in found.message
 
 
 class TestStore:
@@ -195,16 +181,6 @@ class TestStore:
 
 
 class TestQueue:
-    def test_a_worker_that_is_gone(self, store: Store, dead: Owner) -> None:
-        (run_id,) = store.add_runs([config()])
-        store.claim(dead, 15)
-        (found,) = messages("queue")
-        assert found.endswith(f"still says that they train run {run_id}.")
-        assert store.state(run_id) is RunState.RUNNING  # looking changes nothing
-        assert apply_fixes("queue") == [f"Marked as lost: run {run_id}."]
-        assert store.state(run_id) is RunState.LOST
-        assert messages("queue") == []
-
     def test_runs_that_wait_for_nobody(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         idle = [sys.executable, "-c", "import time; time.sleep(60)"]
         engine = LocalEngine(idle)

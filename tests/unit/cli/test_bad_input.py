@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora import load
 from tests.unit.cli.terminal import Laboratory, launch_arguments
 
 
@@ -144,7 +143,3 @@ def _with_tabs(folder: Path, number: int, content: bytes) -> None:
     path = folder / "train.conll"
     path.write_bytes(path.read_bytes().replace(b" ", b"\t"))
     _replace_line(folder, number, content)
-
-
-def test_the_corpus_of_these_tests_is_sound(corpus: Path) -> None:
-    assert [task.name for task in load(str(corpus), ("tokens", "ner", "toy")).tasks] == ["ner", "toy"]
