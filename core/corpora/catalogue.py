@@ -84,20 +84,15 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
         if hub_split not in data:
             continue
         table = data[hub_split]
-        columns = {
-            column.removesuffix(_TASK_SUFFIX): (table.features[column].feature.names, table[column])
-            for column in table.column_names
-            if column.endswith(_TASK_SUFFIX)
-        }
-        tag_lists |= {task: names for task, (names, _) in columns.items()}
+        columns = {}
+        for column in table.column_names:
+            if column.endswith(_TASK_SUFFIX):
+                names = table.features[column].feature.names
+                task = column.removesuffix(_TASK_SUFFIX)
+                columns[task] = [tuple(names[label] for label in labels) for labels in table[column]]
+                tag_lists[task] = names
         splits[split] = [
-            Sentence(
-                tuple(tokens),
-                {
-                    task: tuple(names[label] for label in column[place])
-                    for task, (names, column) in columns.items()
-                },
-            )
+            Sentence(tuple(tokens), {task: column[place] for task, column in columns.items()})
             for place, tokens in enumerate(table["tokens"])
             if tokens
         ]

@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,36 +28,21 @@ MOST_MEGABYTES = 200
 _NAME_LENGTH = 60
 
 
-@dataclass(frozen=True)
-class Upload:
-    """An uploaded corpus: its folder, when it was uploaded, its splits and its size."""
-
-    path: Path
-    uploaded: datetime
-    splits: tuple[Split, ...]
-    bytes: int
-
-
-def uploads() -> list[Upload]:
-    """The uploaded corpora that are kept, newest first."""
-    kept = []
+def uploads() -> dict[Path, datetime]:
+    """The folders of the uploaded corpora and when each was uploaded, newest first."""
+    kept = {}
     for path in upload_dir().iterdir():
         # Beside them lie uploads that are being written, and the mappings of runs.
-        if path.name.startswith(".") or not path.is_dir():
-            continue
-        try:
-            files = find_splits(path)
-        except CorpusError:
-            continue  # no corpus
-        uploaded = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        size = sum(file.stat().st_size for file in files.values())
-        kept.append(Upload(path, uploaded, tuple(files), size))
-    return sorted(kept, key=lambda upload: upload.uploaded, reverse=True)
+        if path.is_dir() and not path.name.startswith("."):
+            with suppress(CorpusError):  # it holds no corpus
+                find_splits(path)
+                kept[path] = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return dict(sorted(kept.items(), key=lambda item: item[1], reverse=True))
 
 
 def delete_upload(path: Path) -> None:
     """Deletes an uploaded corpus. Raises CorpusError where that is none."""
-    if path not in [upload.path for upload in uploads()]:
+    if path not in uploads():
         raise CorpusError(f"{path.name} is no uploaded corpus; it may have been deleted already.")
     shutil.rmtree(path)
 

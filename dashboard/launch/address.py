@@ -82,7 +82,7 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
         state[key_of("corpus")] = draft.corpus
     else:
         state[key_of("corpus")] = OWN
-        is_upload = draft.corpus in [str(upload.path) for upload in uploads()]
+        is_upload = draft.corpus in map(str, uploads())
         state[OWN_HOW] = UPLOAD if is_upload else FOLDER
         state[UPLOADED if is_upload else OWN_FOLDER] = draft.corpus
         state[columns_key(draft.corpus)] = ", ".join(draft.columns or ())

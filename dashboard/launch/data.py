@@ -14,11 +14,11 @@ from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
 from core.corpora.types import Split
-from core.corpora.uploads import MOST_MEGABYTES, Upload, delete_upload, uploads
+from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import CorpusError
 from core.store import Store
 from core.store.records import ACTIVE
-from core.wording import all_of, plural, size
+from core.wording import all_of, plural
 from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
 from dashboard.launch.address import (
     FOLDER,
@@ -123,7 +123,7 @@ def _uploaded() -> str | None:
 
 def _earlier_upload() -> str | None:
     """The folder of the chosen upload; None while none is chosen."""
-    kept = {str(upload.path): upload for upload in uploads()}
+    kept = {str(path): uploaded for path, uploaded in uploads().items()}
     if st.session_state.get(UPLOADED) not in kept:
         st.session_state[UPLOADED] = None
     if not kept:
@@ -133,29 +133,26 @@ def _earlier_upload() -> str | None:
             "Uploaded corpus",
             list(kept),
             # Not "2 min ago": Streamlit drops a choice whose name changes.
-            format_func=lambda path: (
-                f"{Path(path).name} · {kept[path].uploaded.astimezone():%d %b %Y, %H:%M}"
-            ),
+            format_func=lambda path: f"{Path(path).name} · {kept[path].astimezone():%d %b %Y, %H:%M}",
             key=UPLOADED,
             placeholder="Choose one uploaded before",
             persist_state="session",
         )
         if path is not None:
-            _deletion(kept[path])
+            _deletion(Path(path))
     return path
 
 
-def _deletion(upload: Upload) -> None:
+def _deletion(path: Path) -> None:
     """A button that says what is deleted, and what the runs trained on it would lack."""
     with st.popover(
         "Delete", icon=":material/delete:", key="launch_own_delete", on_change="rerun"
     ) as popover:
         if not popover.open:
             return
-        runs = [run for run in resources.store().runs(archived=None) if str(upload.path) in run.config.corpus]
+        runs = [run for run in resources.store().runs(archived=None) if str(path) in run.config.corpus]
         active = sum(run.state in ACTIVE for run in runs)
-        splits = f"{all_of(upload.splits)}, {size(upload.bytes)}"
-        st.markdown(f"Delete **{escape(upload.path.name)}** for good: {splits}.")
+        st.markdown(f"Delete **{escape(path.name)}** for good.")
         if active:
             st.caption(f"Runs on it that have not ended: {active}. Stop them first.")
         elif runs:
@@ -169,7 +166,7 @@ def _deletion(upload: Upload) -> None:
             icon=":material/delete:",
             disabled=bool(active),
             on_click=actions.ask,
-            args=(_delete, upload.path),
+            args=(_delete, path),
         )
 
 

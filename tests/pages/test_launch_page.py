@@ -261,7 +261,7 @@ def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) 
     app.selectbox(key="launch_own_path").select(other).run()
     next(one for one in app.button if one.label == "Delete these files").click().run()
     assert not app.exception
-    assert [str(upload.path) for upload in uploads()] == [one]
+    assert list(map(str, uploads())) == [one]
     assert app.selectbox(key="launch_own_path").value is None
     # A clone of a run on an upload finds it there.
     clone = open_page("launch", clone="1")

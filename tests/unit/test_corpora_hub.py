@@ -84,34 +84,23 @@ def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.Monk
     assert asked == [("eriktks/conll2003", "refs/convert/parquet")]
 
 
-def test_a_folder_under_mrnlab_data_takes_the_place_of_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
-    for name, columns in (("conll2003", 4), ("conll2000", 3)):
-        (tmp_path / name).mkdir()
-        rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
-        for split in ("train", "test"):
-            (tmp_path / name / f"{split}.conll").write_text(rows)
-    assert [task.name for task in load("conll2003").tasks] == ["pos", "chunk", "ner"]
-    assert [task.name for task in load("conll2000").tasks] == ["pos", "chunk"]
-    assert is_local("both-pos")
-    both = load("both-pos")
-    assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
-    assert [(set(one.labels), one.part) for one in both.train] == [
-        ({"pos-2003"}, "conll2003"),
-        ({"pos-2000"}, "conll2000"),
-    ]
-
-
-def test_a_corpus_of_two_folders_is_local_only_with_both(
+def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote = ["conll2003", "conll2000", "both-pos"]
     assert [name for name in CATALOGUE if not is_local(name)] == remote
     assert [name for name, spec in CATALOGUE.items() if spec.hub_folders] == remote
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
-    (tmp_path / "conll2003").mkdir()
-    assert [name for name in CATALOGUE if not is_local(name)] == ["conll2000", "both-pos"]
-    (tmp_path / "conll2000").mkdir()
-    assert all(map(is_local, CATALOGUE))
+    for name, columns, missing in (("conll2003", 4, ["conll2000", "both-pos"]), ("conll2000", 3, [])):
+        (tmp_path / name).mkdir()
+        rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
+        for split in ("train", "test"):
+            (tmp_path / name / f"{split}.conll").write_text(rows)
+        assert [task.name for task in load(name).tasks] == ["pos", "chunk", "ner"][: columns - 1]
+        assert [name for name in CATALOGUE if not is_local(name)] == missing
+    both = load("both-pos")
+    assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
+    assert [(set(one.labels), one.part) for one in both.train] == [
+        ({"pos-2003"}, "conll2003"),
+        ({"pos-2000"}, "conll2000"),
+    ]

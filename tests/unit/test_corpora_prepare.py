@@ -40,33 +40,23 @@ def test_only_the_tasks_of_the_run_in_its_order() -> None:
     assert [task.name for task in corpus.tasks] == ["ner", "pos"]
     assert set(corpus.train[0].labels) == {"ner", "pos"}
     assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (1200, 300, 300)
-    assert corpus.notes == ()
-    assert not corpus.dev_from_train
+    assert (corpus.notes, corpus.dev_from_train) == ((), False)
     assert prepare(config(dev_sentences=0)).dev == prepare(config()).dev
-
-
-def test_an_unknown_task_is_refused_with_the_known_ones() -> None:
     with pytest.raises(CorpusError, match="demo has no task 'lemma'; its tasks are pos, chunk, ner"):
         prepare(config(tasks="pos,lemma"))
 
 
-def test_a_fraction_is_a_random_share_of_training_only() -> None:
-    whole, some, others = (
-        prepare(config(**values)) for values in ({}, {"fraction": 0.1}, {"fraction": 0.1, "seed": 2})
-    )
+def test_a_fraction_is_a_random_share_of_training_the_same_in_every_paradigm() -> None:
+    changes = ({}, {"fraction": 0.1}, {"fraction": 0.1, "seed": 2})
+    whole, some, others = (prepare(config(**values)) for values in changes)
     assert len(some.train) == len(others.train) == 120
-    assert some.dev == whole.dev
-    assert some.test == whole.test
+    assert (some.dev, some.test) == (whole.dev, whole.test)
     assert words(some.train) != words(others.train)
     assert set(words(some.train)) < set(words(whole.train))
     assert words(some.train) != words(whole.train[:120])
     assert "Trains on 120 of 1,200 training sentences, drawn with seed 1." in some.notes
-
-
-def test_the_same_seed_gives_the_same_sentences_in_every_paradigm() -> None:
     many = config(tasks="pos,chunk,ner", paradigm="mrn", fraction=0.05, seed=7)
-    few = stl("chunk", fraction=0.05, seed=7)
-    assert words(prepare(many).train) == words(prepare(few).train)
+    assert words(prepare(many).train) == words(prepare(stl("chunk", fraction=0.05, seed=7)).train)
     assert prepare(many) == prepare(many)
 
 
@@ -101,33 +91,29 @@ class TestJoined:
 
 class TestWithoutDev:
     def test_a_seeded_tenth_of_train_serves_as_dev(self, mine: Path) -> None:
-        first, again, other = (
-            prepare(config(corpus=str(mine), columns="tokens,pos,ner", seed=seed)) for seed in (1, 1, 2)
-        )
+        own = {"corpus": str(mine), "columns": "tokens,pos,ner"}
+        first, again, other = (prepare(config(**own, seed=seed)) for seed in (1, 1, 2))
         assert (len(first.train), len(first.dev), len(first.test)) == (18, 2, 4)
         assert first.dev_from_train
         assert not set(words(first.train)) & set(words(first.dev))
         assert first == again
         assert first.dev != other.dev
-        assert (
-            "mine has no dev split: 2 training sentences, drawn with seed 1, are held out as one."
-            in first.notes
-        )
+        note = "mine has no dev split: 2 training sentences, drawn with seed 1, are held out as one."
+        assert note in first.notes
+        half = prepare(config(**own, fraction=0.5))
+        assert (len(half.train), len(half.dev)) == (9, 1)
 
-    @pytest.mark.parametrize("number", [0, 1, 5, 19])
+    @pytest.mark.parametrize("number", [0, 1, 5, 19, 20])
     def test_as_many_dev_sentences_as_asked(self, mine: Path, number: int) -> None:
-        corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=number))
+        run = config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=number)
+        if number == 20:
+            with pytest.raises(CorpusError, match="20 of its 20 training sentences cannot be held out"):
+                prepare(run)
+            return
+        corpus = prepare(run)
         assert (len(corpus.train), len(corpus.dev)) == (20 - number, number)
         assert corpus.dev_from_train == (number > 0)
         assert any("has no dev split" in note for note in corpus.notes)
-
-    def test_more_dev_sentences_than_there_are_is_refused(self, mine: Path) -> None:
-        with pytest.raises(CorpusError, match="20 of its 20 training sentences cannot be held out"):
-            prepare(config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=20))
-
-    def test_the_tenth_is_of_the_fraction(self, mine: Path) -> None:
-        corpus = prepare(config(corpus=str(mine), columns="tokens,pos,ner", fraction=0.5))
-        assert (len(corpus.train), len(corpus.dev)) == (9, 1)
 
 
 @pytest.mark.parametrize(
@@ -152,20 +138,15 @@ def test_the_inventory_of_a_derived_corpus_is_that_of_its_base() -> None:
     assert set(made.task("sim-1").labels) == set(made.task("ner").labels)
 
 
-def test_a_task_without_sentences_in_a_split_is_refused(tmp_path: Path) -> None:
-    row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n"
-    (tmp_path / "train.conllu").write_text(row.format("NN"))
-    (tmp_path / "dev.conllu").write_text(row.format("NN"))
+def test_sentences_without_the_task_are_left_out(tmp_path: Path) -> None:
+    row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n\n"
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.conllu").write_text(row.format("NN") + row.format("_") + row.format("VB"))
     (tmp_path / "test.conllu").write_text(row.format("_"))
     assert len(prepare(stl("upos", corpus=str(tmp_path))).test) == 1
     with pytest.raises(CorpusError, match="no sentence of the test split is annotated for xpos"):
         prepare(stl("xpos", corpus=str(tmp_path)))
-
-
-def test_sentences_without_the_task_are_left_out(tmp_path: Path) -> None:
-    row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n\n"
-    for split in ("train", "dev", "test"):
-        (tmp_path / f"{split}.conllu").write_text(row.format("NN") + row.format("_") + row.format("VB"))
+    (tmp_path / "test.conllu").write_text(row.format("NN") * 2)
     assert len(prepare(stl("xpos", corpus=str(tmp_path))).train) == 2
     assert len(prepare(config(tasks="upos,xpos", corpus=str(tmp_path))).train) == 3
 

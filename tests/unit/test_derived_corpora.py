@@ -229,10 +229,9 @@ def test_auxiliary_tasks_alone_are_refused_before_they_are_queued() -> None:
         for tasks in ("ner,sim-1", "ner", "sim-1")
     ]
     check(runs[:2])
-    with pytest.raises(CorpusError, match="a run of sim-1 alone cannot be scored"):
-        check(runs)
-    with pytest.raises(CorpusError, match="a run of sim-1 alone cannot be scored"):
-        prepare(runs[2])
+    for refused in (lambda: check(runs), lambda: prepare(runs[2])):
+        with pytest.raises(CorpusError, match="a run of sim-1 alone cannot be scored"):
+            refused()
 
 
 def test_a_corpus_is_read_once_for_many_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
