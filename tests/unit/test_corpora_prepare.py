@@ -47,7 +47,7 @@ def test_only_the_tasks_of_the_run_in_its_order() -> None:
 
 
 def test_a_fraction_is_a_random_share_of_training_the_same_in_every_paradigm() -> None:
-    changes = ({}, {"fraction": 0.1}, {"fraction": 0.1, "seed": 2})
+    changes: list[dict[str, float]] = [{}, {"fraction": 0.1}, {"fraction": 0.1, "seed": 2}]
     whole, some, others = (prepare(config(**values)) for values in changes)
     assert len(some.train) == len(others.train) == 120
     assert (some.dev, some.test) == (whole.dev, whole.test)
