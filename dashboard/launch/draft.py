@@ -96,7 +96,7 @@ _KINDS = {"encoder_training": "kind of training"}
 class Draft:
     """The form as it stands.
 
-    `lists` has the fields that are asked: of each the values picked, or the text typed. An empty one takes
+    `lists` has by field the values picked, or the text typed. An empty one takes
     its default.
     """
 
@@ -149,8 +149,8 @@ def lists_of(draft: Draft) -> dict[str, list[Any]]:
     Raises ConfigError.
     """
     kinds = (draft.lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    asked = applicable(*kinds) & draft.lists.keys()
-    fields = {name: values_of(name, draft.lists[name]) for name in _ORDER if name in asked}
+    names = applicable(*kinds) & draft.lists.keys()
+    fields = {name: values_of(name, draft.lists[name]) for name in _ORDER if name in names}
     return {name: values for name, values in fields.items() if values}
 
 

@@ -324,13 +324,13 @@ def _budget(slots: dict[str, DeltaGenerator]) -> _Lists:
 def _rare(slots: dict[str, DeltaGenerator], lists: _Lists) -> _Lists:
     """The other fields that at least one of the runs has."""
     kinds = (lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    asked = applicable(*kinds)
+    used = applicable(*kinds)
     values: _Lists = {}
     with st.expander("More settings", icon=":material/tune:"):
         st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
         grid = st.grid(3, min_column_width=180)
         for field in RARE:
-            if field in asked:
+            if field in used:
                 with grid.cell():
                     values[field] = picks(field) if field in OPTIONS else typed(field)
                     slots[field] = st.empty()

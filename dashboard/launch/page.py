@@ -20,7 +20,7 @@ _SEEN = "launch_seen"
 
 def preset_cards() -> None:
     """Five cards of one height: three launch at once, one fills in the form, one opens it for own data."""
-    *presets, tables, own = st.columns(5, gap="small")
+    *presets, tables, own_data = st.columns(5, gap="small")
     for column, preset in zip(presets, (TRY_IT, SCARCE, FINE_TUNE), strict=True):
         with _card(column, preset.title, preset.words):
             launch_button(preset, primary=preset is TRY_IT)
@@ -32,7 +32,7 @@ def preset_cards() -> None:
             key = f"fill_{table.title}"
             st.button(table.title, help=table.words, on_click=fill, args=(table.form,), key=key)
     words = "CoNLL columns or CoNLL-U, uploaded or from a folder. Nothing leaves this machine."
-    with _card(own, "Your own data", words):
+    with _card(own_data, "Your own data", words):
         st.button("Use my data", icon=":material/upload_file:", on_click=use_own_data)
 
 

@@ -126,7 +126,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
     st.session_state.setdefault(_REUSE, True)
     reuse = bool(same) and bool(st.session_state[_REUSE])
     stored = [same.get(run) if reuse else None for run in runs]
-    new = tuple(run for run, there in zip(runs, stored, strict=True) if there is None)
+    new = tuple(run for run, stored_run in zip(runs, stored, strict=True) if stored_run is None)
     ready = checked(new)
     time, room = costs(new)
 

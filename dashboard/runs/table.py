@@ -144,9 +144,9 @@ def opened() -> tuple[str, ...]:
 def found_line(page: Page) -> None:
     """How much was found, what it has in common, and the other pages."""
     shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
-    found = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
+    counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(found + shared, width="content")
+        st.caption(counts + shared, width="content")
         if page.pages > 1:
             if st.session_state.get(_PAGE, 1) > page.pages:
                 st.session_state[_PAGE] = page.pages

@@ -81,7 +81,7 @@ def sorts(tasks: Sequence[str]) -> dict[str, str]:
 
 def page_of(
     store: Store,
-    found: Sequence[Run],
+    runs: Sequence[Run],
     *,
     grouped: bool,
     sort: str,
@@ -93,9 +93,9 @@ def page_of(
     `opened` are the configurations whose runs stand under them.
     """
     groups: dict[str, list[Run]] = defaultdict(list)
-    for run in found:
+    for run in runs:
         groups[run.configuration_id].append(run)
-    rows = list(groups.values()) if grouped else [[run] for run in found]
+    rows = list(groups.values()) if grouped else [[run] for run in runs]
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
     number = min(max(1, number), pages)
@@ -112,7 +112,7 @@ def page_of(
         if not grouped or key in opened:
             ordered = sorted(group, key=lambda run: (run.config.seed, -run.id))
             lines += [_line([run], [run], names[key], scores, run=run) for run in ordered]
-    return Page(tuple(lines), number, pages, len(groups), len(found), _shared(list(configs.values())))
+    return Page(tuple(lines), number, pages, len(groups), len(runs), _shared(list(configs.values())))
 
 
 def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:

@@ -131,13 +131,13 @@ def study_encoders(name: str) -> list[tuple[str, str]]:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[str, str]]:
     """Read anew only when runs were added or deleted."""
-    own = {(base_name(setting.base["encoder"]), "full") for setting in load_study(name).settings}
-    found = {
+    studied = {(base_name(setting.base["encoder"]), "full") for setting in load_study(name).settings}
+    trained = {
         (base_name(run.config.encoder), run.config.encoder_training)
         for run in _open(url).runs(archived=None)
         if run.sweep is not None and run.sweep.startswith(sweep_of(name)) and run.config_problem is None
     }
-    return sorted(found - own)
+    return sorted(trained - studied)
 
 
 def learned(run: Run, key: SnapshotKey) -> Relations:
@@ -161,45 +161,44 @@ class SeriesCache:
 
     def __init__(self, most_bytes: int = 400_000_000) -> None:
         self._most_bytes = most_bytes
-        self._series: OrderedDict[_Name, MetricSeries | None] = OrderedDict()
-        self._final: set[_Name] = set()
+        # With each curve whether it is whole; None for a curve that the run does not have.
+        self._curves: OrderedDict[_Name, tuple[MetricSeries | None, bool]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, laboratory: Store, runs: Sequence[Run], keys: Sequence[MetricKey]) -> list[MetricSeries]:
         """The curves that these runs have, by key, then run."""
+        names = {(run.id, key): (run.id, run.attempt, key) for key in keys for run in runs}
+        ended = {run.id for run in runs if run.state not in ACTIVE}
         with self._lock:
-            wanted = {(run.id, key): (run.id, run.attempt, key) for key in keys for run in runs}
-            last_steps = {}
-            for curve, name in wanted.items():
-                if name not in self._final:
-                    known = self._series.get(name)
-                    last_steps[curve] = -1 if known is None else int(known.step[-1])
-            for new in laboratory.metrics_since(last_steps) if last_steps else ():
-                name = wanted[new.run_id, new.key]
-                known = self._series.get(name)
-                self._series[name] = new if known is None else _joined(known, new)
-            ended = {run.id for run in runs if run.state not in ACTIVE}
-            for name in wanted.values():
-                self._series.setdefault(name, None)
-                self._series.move_to_end(name)
-                if name[0] in ended:
-                    self._final.add(name)
+            known = {curve: self._curves.get(name, (None, False)) for curve, name in names.items()}
+            last_steps = {
+                curve: -1 if series is None else int(series.step[-1])
+                for curve, (series, is_whole) in known.items()
+                if not is_whole
+            }
+            read = laboratory.metrics_since(last_steps) if last_steps else ()
+            new = {(series.run_id, series.key): series for series in read}
+            for curve, name in names.items():
+                series, is_whole = known[curve]
+                self._curves[name] = _joined(series, new.get(curve)), is_whole or name[0] in ended
+                self._curves.move_to_end(name)
+            curves = [series for name in names.values() if (series := self._curves[name][0]) is not None]
             self._drop_oldest()
-            return [series for name in wanted.values() if (series := self._series.get(name)) is not None]
+            return curves
 
     def _drop_oldest(self) -> None:
-        size = sum(map(_bytes, self._series.values()))
-        while size > self._most_bytes and len(self._series) > 1:
-            name, series = self._series.popitem(last=False)
-            self._final.discard(name)
-            size -= _bytes(series)
+        size = sum(_bytes(series) for series, _ in self._curves.values())
+        while size > self._most_bytes and len(self._curves) > 1:
+            size -= _bytes(self._curves.popitem(last=False)[1][0])
 
 
 def _bytes(series: MetricSeries | None) -> int:
     return 0 if series is None else 4 * series.value.nbytes
 
 
-def _joined(old: MetricSeries, new: MetricSeries) -> MetricSeries:
+def _joined(old: MetricSeries | None, new: MetricSeries | None) -> MetricSeries | None:
+    if old is None or new is None:
+        return new or old
     arrays = ("step", "epoch", "seconds", "value")
     joined = (np.concatenate([getattr(old, name), getattr(new, name)]) for name in arrays)
     return MetricSeries(new.run_id, new.key, *joined)

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.store.records import RunState
-from dashboard.theme import STATES
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
 
@@ -82,17 +80,6 @@ def test_a_store_that_goes_away_meanwhile_is_a_sentence(
     app.run()
     assert not app.exception
     assert "is not a store of MRN Lab" in words(app)
-
-
-def test_states_are_words_and_icons() -> None:
-    """No state is told by its colour alone, and no two look the same without it."""
-    assert set(STATES) == set(RunState)
-    for look in STATES.values():
-        assert look.word
-        assert look.icon.startswith(":material/")
-        assert look.mark
-    for told in ("word", "icon", "mark"):
-        assert len({getattr(look, told) for look in STATES.values()}) == len(STATES)
 
 
 @pytest.mark.parametrize(
