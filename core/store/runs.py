@@ -18,6 +18,7 @@ from sqlalchemy import (
     Connection,
     Row,
     bindparam,
+    case,
     cast,
     delete,
     func,
@@ -286,14 +287,12 @@ def _heads(states: Collection[RunState] | None) -> Any:
 
 def _fact(connection: Connection, name: str) -> ColumnElement[str]:
     """One text among a run's facts, extracted by the database, for facts may be megabytes."""
-    # SQLite keeps JSON as text; a cast would make a number of it.
-    text = (
-        cast(facts.c.facts, JSON)
-        if connection.dialect.name == "postgresql"
-        else type_coerce(facts.c.facts, JSON)
-    )
-    extracted: ColumnElement[str] = text[name].as_string()
-    return extracted
+    if connection.dialect.name == "postgresql":
+        text: ColumnElement[str] = cast(facts.c.facts, JSON)[name].as_string()
+        return text
+    # SQLite keeps JSON as text; a cast would make a number of it. A NaN in it would fail the statement.
+    extracted = type_coerce(facts.c.facts, JSON)[name].as_string()
+    return case((func.json_valid(facts.c.facts) == 1, extracted), else_=None)
 
 
 @lru_cache(maxsize=20_000)
