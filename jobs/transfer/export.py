@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from huggingface_hub import EvalResult, ModelCardData
 
-from core.checkpoints.sealed import Damaged, opened, seal
+from core.checkpoints.sealed import MANIFEST, seal
 from core.corpora.catalogue import CATALOGUE
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
@@ -72,13 +72,10 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
         if no_folders_because:
             folders = {}
 
-        def write_checkpoint(target: Path) -> None:
-            ignored = shutil.ignore_patterns("manifest.json")
-            shutil.copytree(checkpoint, target, dirs_exist_ok=True, ignore=ignored)
-            if carries_encoder:
-                save_encoder(tagger, target / "encoder")
-
-        seal(beside / CHECKPOINT, _about(checkpoint), 0, write_checkpoint)
+        # Its own list would lack the encoder; that of the export names all files.
+        shutil.copytree(checkpoint, beside / CHECKPOINT, ignore=shutil.ignore_patterns(MANIFEST))
+        if carries_encoder:
+            save_encoder(tagger, beside / CHECKPOINT / "encoder")
         write_tables(record, beside)
         file = RunFile.of(record, datetime.now(UTC), folders, no_folders_because)
         (beside / "run.json").write_text(file.model_dump_json(indent=1), encoding="utf-8")
@@ -107,23 +104,14 @@ def _checkpoint_of(run: Run) -> Path:
     return checkpoint
 
 
-def _about(folder: Path) -> dict[str, object]:
-    """What the writer of the sealed folder said of it; nothing where it is none, or of an earlier version."""
-    try:
-        return dict(opened(folder).about)
-    except Damaged:
-        return {}
-
-
 def _folder_names(tasks: Iterable[str]) -> dict[str, str]:
     """A folder name for each task that every file system takes, none twice."""
     names: dict[str, str] = {}
     taken = set(_TAKEN)
     for task in tasks:
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", task).strip(".-")[:100] or "task"
-        name, again = plain, 2
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", task).strip(".-")[:100] or "task"
         while name.lower() in taken:
-            name, again = f"{plain}-{again}", again + 1
+            name += "-2"
         taken.add(name.lower())
         names[task] = name
     return names

@@ -90,16 +90,6 @@ def test_damage_is_told(url: str, tmp_path: Path) -> None:
         Store.open(url).runs()
 
 
-def test_a_lock_held_too_long_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0)
-    holder, store = Store.open(url), Store.open(url)
-    with holder.transaction(), pytest.raises(StoreError, match="is busy"):
-        store.add_runs([config()])
-    store.add_runs([config()])
-    holder.close()
-    store.close()
-
-
 def test_relative_paths_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = Store.open("sqlite:///here.db")

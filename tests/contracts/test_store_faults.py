@@ -109,7 +109,7 @@ def test_a_locked_store_holds_up_no_training(
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         slowest = 0.0
-        until = time.monotonic() + 0.8
+        until = time.monotonic() + 1.2
         step = 0
         while time.monotonic() < until:
             step += 1
@@ -118,7 +118,7 @@ def test_a_locked_store_holds_up_no_training(
             slowest = max(slowest, time.perf_counter() - began)
             time.sleep(0.01)
         other.communicate()
-        assert slowest < 0.5, "the training waited for the store"
+        assert slowest < 1, "the training waited for the store"
     assert step > 10
     assert steps(store, run_id) == list(range(1, step + 1))
     store.close()
@@ -198,14 +198,14 @@ def test_what_keeps_a_server_away_is_told(postgres_url: str) -> None:
         store.close()
 
 
-def test_a_change_that_another_holds_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 1)
-    first, second = Store.open(postgres_url), Store.open(postgres_url)
+def test_a_change_that_another_holds_is_told(url: str) -> None:
+    first, second = (Store.open(url, patience_s=0.3) for _ in range(2))
     run_id = claimed(first)
     with first.transaction():
         first.set_progress(run_id, 1, 0.1, 20)
         with pytest.raises(StoreError, match="is busy: another program"):
             second.set_progress(run_id, 2, 0.2, 20)
+    second.set_progress(run_id, 2, 0.2, 20)
     first.close()
     second.close()
 
@@ -213,12 +213,12 @@ def test_a_change_that_another_holds_is_told(postgres_url: str, monkeypatch: pyt
 def test_many_changes_of_the_same_runs_wait_for_one_another(url: str) -> None:
     """In whatever order they name the runs: neither a deadlock nor an error."""
     stores = [Store.open(url) for _ in range(3)]
-    ids = stores[0].add_runs([config(seed=seed) for seed in range(30)])
+    ids = stores[0].add_runs([config(seed=seed) for seed in range(20)])
     failures: list[BaseException] = []
 
     def change(store: Store, order: list[int]) -> None:
         try:
-            for turn in range(8):
+            for turn in range(5):
                 store.set_priority(order, turn)
                 store.add_tags(order, [f"turn-{turn}"])
                 store.set_waiting_for(dict.fromkeys(order, f"turn {turn}"))
@@ -226,13 +226,13 @@ def test_many_changes_of_the_same_runs_wait_for_one_another(url: str) -> None:
         except BaseException as error:  # noqa: BLE001 - handed to the test's own thread below
             failures.append(error)
 
-    orders = [ids, ids[::-1], ids[15:] + ids[:15]]
+    orders = [ids, ids[::-1], ids[10:] + ids[:10]]
     threads = [threading.Thread(target=change, args=pair) for pair in zip(stores, orders, strict=True)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert failures == []
-    assert {run.priority for run in stores[0].runs()} == {7}
+    assert {run.priority for run in stores[0].runs()} == {4}
     for store in stores:
         store.close()

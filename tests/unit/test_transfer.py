@@ -19,7 +19,7 @@ import pytest
 from huggingface_hub import ModelCard
 from transformers import AutoModelForTokenClassification
 
-from core.checkpoints.sealed import digest_of
+from core.checkpoints.sealed import digest_of, seal
 from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
@@ -376,10 +376,7 @@ _FILES: list[tuple[Spoil, str]] = [
     (lambda folder: (folder / "manifest.json").unlink(), "not an export"),
     (lambda folder: (folder / "manifest.json").write_text("[" * 100_000), "is not as it was written"),
     (lambda folder: (folder / "manifest.json").write_text('{"icons": []}'), "is not as it was written"),
-    (
-        lambda folder: shutil.copytree(folder / "checkpoint", folder, dirs_exist_ok=True),
-        "not one of an export",
-    ),
+    (lambda folder: seal(folder, {}, 0, lambda new: (new / "a.json").touch()), "not one of an export"),
     (_flipped("checkpoint/weights.safetensors"), "weights.safetensors is not as it was written"),
     (_flipped("pos/model.safetensors"), "pos/model.safetensors is not as it was written"),
     (lambda folder: (folder / "metrics.parquet").write_bytes(b"PAR1"), "metrics.parquet is not as it was"),
