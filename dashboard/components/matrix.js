@@ -151,16 +151,14 @@ class Player {
     if (since !== null) this.measure(since)
   }
 
-  // How long from the reader's wish to the picture on the screen: a performance measure named relations-step,
-  // the last also as data-step-ms.
+  // How long from the reader's wish to the picture on the screen: a performance measure named relations-step.
   measure(since) {
     requestAnimationFrame(() => {
       const channel = new MessageChannel()
       channel.port1.onmessage = () => {
         this.measured += 1
         if (this.measured % MOST_MEASURES === 0) performance.clearMeasures("relations-step")
-        const taken = performance.measure("relations-step", { start: since, end: performance.now() })
-        this.root.dataset.stepMs = taken.duration.toFixed(1)
+        performance.measure("relations-step", { start: since, end: performance.now() })
       }
       channel.port2.postMessage(null)
     })

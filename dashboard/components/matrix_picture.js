@@ -184,9 +184,11 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   const subtitle = draw(group, "text", { x, y: y + 30, "font-size": 12, fill: theme.muted })
   drawNames(group, frame.rows, room, theme, origin, true)
   drawNames(group, frame.columns, room, theme, origin, false)
-  const edges = frame.edges.map((edge) => edge * room.cell)
-  const lines = edges.map((at) => `M${origin.x + at} ${origin.y}v${height}M${origin.x} ${origin.y + at}h${width}`)
-  draw(group, "path", { d: lines.join(""), stroke: theme.muted, "stroke-width": 1, "stroke-opacity": 0.7 })
+  const lines = (edges) =>
+    edges.map((edge) => edge * room.cell).map((at) => `M${origin.x + at} ${origin.y}v${height}M${origin.x} ${origin.y + at}h${width}`)
+  const inner = room.numbers ? [...frame.rows.names.keys()].slice(1) : []
+  draw(group, "path", { d: lines(inner).join(""), stroke: theme.page, "stroke-width": 2 })
+  draw(group, "path", { d: lines(frame.edges).join(""), stroke: theme.muted, "stroke-width": 1, "stroke-opacity": 0.7 })
   if (panel.impossible.length) {
     const boxes = panel.impossible.map(([top, bottom, left, right]) => {
       const [across, down] = [(right - left) * room.cell, (bottom - top) * room.cell]
@@ -281,7 +283,7 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
 
 // ---- cells
 
-// Every cell of every panel at a step. Small matrices have gaps and numbers, large ones are one image each.
+// Every matrix at a step, as one image each, and the numbers in the cells of small ones.
 function paint(canvas, frame, stacks, parts, room, theme, step) {
   const ratio = window.devicePixelRatio || 1
   const [wide, high] = [Math.round(room.width * ratio), Math.round(room.height * ratio)]
@@ -296,16 +298,11 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
   frame.panels.forEach((panel, index) => {
     const stack = stacks[index]
     const origin = room.origin(index)
-    if (!room.numbers) {
-      const image = pixels(stack, panel, theme, step)
-      context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
-      return
-    }
-    const { table, css } = scaleOf(panel, theme)
+    const image = pixels(stack, panel, theme, step)
+    context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
+    const { table } = scaleOf(panel, theme)
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
-      context.fillStyle = css(colourAt(stack, step, row, column))
-      context.fillRect(origin.x + column * room.cell + 1, origin.y + row * room.cell + 1, room.cell - 2, room.cell - 2)
       const value = valueAt(stack, step, row, column)
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
       text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? "#14181C" : "#FFFFFF")
@@ -339,15 +336,14 @@ function asSVG(svg, frame, stacks, room, theme, step) {
   copy.setAttribute("xmlns", SVG)
   const cells = draw(copy, "g", { "shape-rendering": "crispEdges" })
   draw(cells, "rect", { width: room.width, height: room.height, fill: theme.page })
-  const gap = room.numbers ? 1 : 0
   frame.panels.forEach((panel, index) => {
     const { x, y } = room.origin(index)
     const { css } = scaleOf(panel, theme)
     for (let cell = 0; cell < room.down * room.wide; cell += 1) {
       const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
       draw(cells, "rect", {
-        x: (x + column * room.cell + gap).toFixed(2), y: (y + row * room.cell + gap).toFixed(2),
-        width: (room.cell - 2 * gap).toFixed(2), height: (room.cell - 2 * gap).toFixed(2),
+        x: (x + column * room.cell).toFixed(2), y: (y + row * room.cell).toFixed(2),
+        width: room.cell.toFixed(2), height: room.cell.toFixed(2),
         fill: css(colourAt(stacks[index], step, row, column)),
       })
     }

@@ -65,7 +65,6 @@ function cellNode(lane, cell, token) {
     }
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
-    if (cell.quiet) node.classList.add("quiet")
   } else if (!cell.inside && sure < UNSURE) {
     node.classList.add("unsure")
     node.append(element("span", "share", percent(sure)))

@@ -31,7 +31,6 @@ class Mark:
     `title` says what it is on hover. `shares` are the best labels with their probabilities; the first is the
     one chosen, and says how sure the lane is of it. `differs` outlines the mark, `why` says on hover what is
     amiss, `note` the same in a word or two beside the label. `ghost` draws what is not there and should be.
-    `quiet` writes the text in grey.
     """
 
     text: str
@@ -43,7 +42,6 @@ class Mark:
     why: str = ""
     note: str = ""
     ghost: bool = False
-    quiet: bool = False
     shares: tuple[tuple[str, float], ...] = ()
 
 

@@ -106,20 +106,12 @@ def _belongs(run: Run, group: Sequence[Run]) -> bool:
 
 
 def _system(group: Sequence[Run], several_seeds: bool) -> System:
-    first, numbers = group[0], _numbers(group)
+    first, numbers = group[0], all_of([str(number) for number in sorted(run.id for run in group)])
     seed = f" · seed {first.config.seed}"
     who = f"{PARADIGM_NAMES[first.config.paradigm]} {numbers}{seed if several_seeds else ''}"
     tasks = all_of([run.config.tasks[0] for run in group])
     name = run_name(first) if len(group) == 1 else f"{numbers} · STL {tasks}{seed}"
     return System(tuple(group), name, who)
-
-
-def _numbers(runs: Sequence[Run]) -> str:
-    """`3–5`, `3 and 7`: the numbers of these runs."""
-    numbers = sorted(run.id for run in runs)
-    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"{numbers[0]}–{numbers[-1]}"
-    return all_of([str(number) for number in numbers])
 
 
 def first_choice(runs: Sequence[Run]) -> list[int]:

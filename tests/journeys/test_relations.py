@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import statistics
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,19 +20,6 @@ from tests.supervised import wait_for
 
 pytestmark = pytest.mark.journey
 
-# Moves the slider as a reader's drag does, step by step, and gives the milliseconds until each was painted
-# (printed here; how fast it is on a quiet machine says tests.benchmarks.pages).
-_DRAG = """async (root, steps) => {
-    const range = root.querySelector('input[type=range]')
-    performance.clearMeasures('relations-step')
-    for (let step = 0; step < steps; step += 1) {
-        range.value = step % (Number(range.max) + 1)
-        range.dispatchEvent(new Event('input', { bubbles: true }))
-        await new Promise((resolve) => setTimeout(resolve, 60))
-    }
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    return performance.getEntriesByName('relations-step').map((entry) => entry.duration)
-}"""
 _PIXELS = """(root) => {
     const canvas = root.querySelector('canvas')
     return Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data)
@@ -102,9 +88,8 @@ def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Labor
     expect(root).to_have_attribute("data-step", "32")
     slider.press("End")
     page.wait_for_url(lambda url: "step=" not in url)
-    taken = root.evaluate(_DRAG, 12)
-    print(f"{statistics.median(taken):.0f} ms a step, {max(taken):.0f} at most, over {len(taken)}")
-    assert len(taken) >= 10
+    # How long each step took is measured for tests.benchmarks.pages.
+    assert page.evaluate("() => performance.getEntriesByName('relations-step').length") > 5
 
 
 def _a_cell_shows_its_line(page: Page, root: Locator, correlation: float) -> None:

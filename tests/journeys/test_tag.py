@@ -20,21 +20,6 @@ _RIGHT = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
 _GOLD = _RIGHT.replace("EU N B-ORG", "EU N O").replace(". . O", ". . B-ORG")
 _EVIL = f"<script>window.hacked=1</script> <b> {'x' * 400} \u05e9\u05dc\u05d5\u05dd 我爱北京 👩‍👩‍👧 lamb"
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
-# From the key that asks to the frame that shows the answer.
-_WATCH = """() => {
-    const roots = [...document.querySelectorAll('*')].map((node) => node.shadowRoot?.querySelector('#root'))
-    const root = roots.find((node) => node?.querySelector('.word'))
-    window.painted = new Promise((resolve) => {
-        let began = 0
-        document.addEventListener('keydown', (event) => {
-            if (event.key === 'Enter') began = performance.now()
-        }, { capture: true })
-        new MutationObserver((_, observer) => {
-            observer.disconnect()
-            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)))
-        }).observe(root, { childList: true })
-    })
-}"""
 
 
 @dataclass(frozen=True)
@@ -89,12 +74,8 @@ def test_a_sentence_the_next_one_at_once_and_its_card(lab: Laboratory, page: Pag
     assert "text=German" in page.url
     page.wait_for_timeout(300)
     field.fill("German lamb rejects EU .")
-    page.evaluate(_WATCH)
     field.press("Control+Enter")
-    painted = page.evaluate("() => window.painted")
     expect(_words(page)).to_have_text(["German", "lamb", "rejects", "EU", "."])
-    print(f"next sentence: {painted:.0f} ms from the key to the picture")
-    assert painted < 5000  # a busy machine is slow, but no model is loaded anew
     picture(page, "tag-sentence")
     _card_by_mouse_and_keyboard(page)
 
