@@ -109,16 +109,16 @@ def _sentences(table: ResultTable, a: str, b: str) -> None:
         st.markdown(f"**{headline(own.name, other.name, shown, escape)}**")
     colour = colours(resources.task_order())
     with st.container(gap="xsmall"):
-        for one in shown:
-            dot = f':color[●]{{foreground="{colour.get(one.task, TASK_COLOURS[-1])}"}}'
-            st.markdown(f"{dot} {escape(one.task)}: {escape(one.sentence)}")
+        for delta in shown:
+            dot = f':color[●]{{foreground="{colour.get(delta.task, TASK_COLOURS[-1])}"}}'
+            st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
     if others := escape(", ".join(confounds(own.config, other.config))):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
             if own.config.paradigm != other.config.paradigm
             else f"They differ in {others}."
         )
-    st.caption(_note([one.seeds for one in shown if one.seeds]))
+    st.caption(_note([delta.seeds for delta in shown if delta.seeds]))
 
 
 def _note(seeds: Sequence[int]) -> str:
@@ -266,17 +266,17 @@ def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> lis
 def _table(shown: Sequence[Difference]) -> None:
     frame = pd.DataFrame(
         {
-            "Configuration": one.row.name,
-            "Task": one.task,
-            "Difference": points(one.mean),
-            "from": None if one.paired is None or one.paired.low is None else points(one.paired.low),
-            "to": None if one.paired is None or one.paired.high is None else points(one.paired.high),
-            "Seeds": one.seeds,
-            "p seeds": p_text(one.p_seeds),
-            "p sentences": p_text(one.p_sentences),
-            "Over seeds": one.verdict,
+            "Configuration": delta.row.name,
+            "Task": delta.task,
+            "Difference": points(delta.mean),
+            "from": None if delta.paired is None or delta.paired.low is None else points(delta.paired.low),
+            "to": None if delta.paired is None or delta.paired.high is None else points(delta.paired.high),
+            "Seeds": delta.seeds,
+            "p seeds": p_text(delta.p_seeds),
+            "p sentences": p_text(delta.p_sentences),
+            "Over seeds": delta.verdict,
         }
-        for one in shown
+        for delta in shown
     )
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     st.dataframe(
@@ -306,7 +306,7 @@ def _table(shown: Sequence[Difference]) -> None:
 def _notes(shown: Sequence[Difference]) -> None:
     marks = (
         "Filled marks: the corrected p over seeds is under 0.05; intervals are of one difference each."
-        if any(one.interval for one in shown)
+        if any(delta.interval for delta in shown)
         else "No interval over seeds is drawn, for none of these differences has a spread over seeds."
     )
     st.caption(
@@ -314,9 +314,9 @@ def _notes(shown: Sequence[Difference]) -> None:
         "trained models differ the same way on other text? Both p are corrected for the differences on this "
         f"page, {len(shown):,} to the baseline among them (Holm). {marks}"
     )
-    for reason in dict.fromkeys(one.untested for one in shown if one.untested):
+    for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         st.caption(f":material/info: {_UNTESTED[reason]}")
-    if any(0 < one.seeds < 3 for one in shown):
+    if any(0 < delta.seeds < 3 for delta in shown):
         st.caption(
             ":material/info: Some differences rest on one or two seeds. That is too few to say anything but "
             "their direction; five are usual."

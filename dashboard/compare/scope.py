@@ -114,7 +114,9 @@ def table_of(compared: Scope, split: str, *, cost: bool = False) -> ResultTable:
 
 def predictions_needed(differences: Iterable[Difference]) -> int:
     """How many predictions, of a run on a task, the tests of these differences read."""
-    return len({(run_id, one.task) for one in differences for pair in run_pairs(one) for run_id in pair})
+    return len(
+        {(run_id, delta.task) for delta in differences for pair in run_pairs(delta) for run_id in pair}
+    )
 
 
 def sentence_tests(
@@ -123,10 +125,10 @@ def sentence_tests(
     """The test over sentences of each difference, by row and task."""
     attempts = {run.id: (run.id, run.attempt) for run in runs}
     tests = {}
-    for one in differences:
-        pairs = tuple((attempts[a], attempts[b]) for a, b in run_pairs(one))
-        tests[one.row.key, one.task] = _test(
-            database_url(), table.split, one.task, table.scored_by[one.task], pairs
+    for delta in differences:
+        pairs = tuple((attempts[a], attempts[b]) for a, b in run_pairs(delta))
+        tests[delta.row.key, delta.task] = _test(
+            database_url(), table.split, delta.task, table.scored_by[delta.task], pairs
         )
     return tests
 
@@ -187,4 +189,4 @@ def words(config: RunConfig, split: str, task: str, gold: Labels) -> list[tuple[
 def _annotated(config: str, split: str, task: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     corpus = prepare(RunConfig.from_json(config))
     sentences = corpus.dev if split == "dev" else corpus.test
-    return [(one.tokens, one.labels[task]) for one in sentences if task in one.labels]
+    return [(sentence.tokens, sentence.labels[task]) for sentence in sentences if task in sentence.labels]

@@ -145,7 +145,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     """Settings × families: the mean difference to the reference."""
     lines = {}
     for result in results:
-        means = {one.family.title: one.differences.get(MEAN) for one in result.outcomes}
+        means = {outcome.family.title: outcome.differences.get(MEAN) for outcome in result.outcomes}
         lines[escape(result.setting.name)] = {
             escape(title): _LOOKS[mean.verdict].format(signed_points(mean.paired.mean))
             for title, mean in means.items()
@@ -200,7 +200,9 @@ def _setting(result: Result, study: Study) -> None:
                 alt=f"Differences to {view.reference} with their 95% intervals",
             )
         _table(result)
-        least = min((one.scores[MEAN].n for one in result.outcomes if MEAN in one.scores), default=0)
+        least = min(
+            (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
+        )
         if least < len(study.seeds):
             st.caption(f"Still under way or incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
 
@@ -212,9 +214,10 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 
 def _table(result: Result) -> None:
-    learned = any(one.learned for one in result.outcomes)
+    learned = any(outcome.learned for outcome in result.outcomes)
     lines = {
-        escape(one.family.title): _line(one, targets(result), learned=learned) for one in result.outcomes
+        escape(outcome.family.title): _line(outcome, targets(result), learned=learned)
+        for outcome in result.outcomes
     }
     st.table(
         pd.DataFrame.from_dict(lines, "index"),
@@ -223,17 +226,17 @@ def _table(result: Result) -> None:
     )
 
 
-def _line(one: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, str]:
-    mean = one.differences.get(MEAN)
+def _line(outcome: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, str]:
+    mean = outcome.differences.get(MEAN)
     weight = "**" if mean is not None and mean.verdict == HELPS else ""
     return {
         "Difference": "reference" if mean is None else f"{weight}{_whole(study_points(mean))}{weight}",
         "p": "" if mean is None else _whole(p_text(mean.p_holm)),
         "Verdict": "" if mean is None else _whole(mean.verdict),
-        **{escape(target): score_text(one.scores.get(target)) for target in columns},
-        "Dev": percent(None if one.dev is None else one.dev.mean),
-        "Chosen on dev": escape(one.chosen),
-        **({"Task correlation": _whole(correlation_told(one.learned))} if learned else {}),
+        **{escape(target): score_text(outcome.scores.get(target)) for target in columns},
+        "Dev": percent(None if outcome.dev is None else outcome.dev.mean),
+        "Chosen on dev": escape(outcome.chosen),
+        **({"Task correlation": _whole(correlation_told(outcome.learned))} if learned else {}),
     }
 
 

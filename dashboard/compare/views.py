@@ -128,8 +128,8 @@ def _most_alike(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, R
     firsts, seconds = ([row for row in rows if row.config.paradigm == paradigm] for paradigm in (a, b))
 
     def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int, float]:
-        one, other = pair
-        return -len(confounds(one.config, other.config)), min(one.seeds, other.seeds), one.dev + other.dev
+        own, other = pair
+        return -len(confounds(own.config, other.config)), min(own.seeds, other.seeds), own.dev + other.dev
 
     return max(itertools.product(firsts, seconds), key=likeness, default=None)
 
@@ -153,10 +153,10 @@ def corrected(table: ResultTable, baseline: str) -> dict[Pair, float]:
     rows = [(row, base) for row in table.rows if row.key != baseline]
     rows += _steps(table)
     p_values = {
-        (frozenset((one.row.key, one.base.key)), one.task): one.paired.p
+        (frozenset((delta.row.key, delta.base.key)), delta.task): delta.paired.p
         for a, b in rows
-        for one in _between(table, a, b, {})
-        if one.paired is not None and one.paired.p is not None
+        for delta in _between(table, a, b, {})
+        if delta.paired is not None and delta.paired.p is not None
     }
     return dict(zip(p_values, holm(list(p_values.values())), strict=True))
 
@@ -180,7 +180,7 @@ def differences(table: ResultTable, baseline: str) -> list[Difference]:
     """Of every row to the row of that key, task by task."""
     base, p_values = table.row(baseline), corrected(table, baseline)
     others = [row for row in table.rows if row.key != baseline]
-    return [one for row in others for one in _between(table, row, base, p_values)]
+    return [delta for row in others for delta in _between(table, row, base, p_values)]
 
 
 def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
@@ -188,9 +188,9 @@ def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[st
     if not answers:
         return f"{quoted(a)} and {quoted(b)} share no task."
     by_verdict: dict[str, list[str]] = defaultdict(list)
-    for one in answers:
-        points = f" ({signed_points(one.mean)})" if one.verdict in (ABOVE, BELOW) else ""
-        by_verdict[one.verdict].append(quoted(one.task) + points)
+    for delta in answers:
+        points = f" ({signed_points(delta.mean)})" if delta.verdict in (ABOVE, BELOW) else ""
+        by_verdict[delta.verdict].append(quoted(delta.task) + points)
     parts: list[str] = []
     for verdict in (ABOVE, BELOW):
         if tasks := by_verdict[verdict]:
@@ -327,9 +327,9 @@ def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], refe
 # Tests over sentences, the forest, and the table to copy
 
 
-def run_pairs(one: Difference) -> tuple[tuple[int, int], ...]:
+def run_pairs(delta: Difference) -> tuple[tuple[int, int], ...]:
     """The runs to compare sentence by sentence: for each common seed that of the row and of the baseline."""
-    own, other = one.row.cells[one.task].run_ids, one.base.cells[one.task].run_ids
+    own, other = delta.row.cells[delta.task].run_ids, delta.base.cells[delta.task].run_ids
     return tuple((own[seed], other[seed]) for seed in own if seed in other)
 
 
@@ -337,13 +337,13 @@ def with_sentences(
     differences: Sequence[Difference], tests: Mapping[tuple[str, str], Tested]
 ) -> list[Difference]:
     """The differences with the results of tests, given by row and task."""
-    results = [tests.get((one.row.key, one.task), "") for one in differences]
+    results = [tests.get((delta.row.key, delta.task), "") for delta in differences]
     p_values = iter(holm([test.p for test in results if isinstance(test, Randomised)]))
     return [
-        replace(one, sentences=test, p_sentences=next(p_values))
+        replace(delta, sentences=test, p_sentences=next(p_values))
         if isinstance(test, Randomised)
-        else replace(one, untested=test)
-        for one, test in zip(differences, results, strict=True)
+        else replace(delta, untested=test)
+        for delta, test in zip(differences, results, strict=True)
     ]
 
 
@@ -394,20 +394,20 @@ def difference_records(differences: Sequence[Difference], table: ResultTable) ->
     """A record of DIFFERENCE_COLUMNS per difference, scores in [0, 1]."""
     return [
         {
-            "configuration": one.row.name,
-            "baseline": one.base.name,
-            "task": one.task,
+            "configuration": delta.row.name,
+            "baseline": delta.base.name,
+            "task": delta.task,
             "split": table.split,
-            "difference": one.mean,
-            "low": None if one.paired is None else one.paired.low,
-            "high": None if one.paired is None else one.paired.high,
-            "seeds": one.seeds,
-            "p_seeds_holm": one.p_seeds,
-            "sentences": None if one.sentences is None else one.sentences.sentences,
-            "p_sentences_holm": one.p_sentences,
-            "verdict": one.verdict,
+            "difference": delta.mean,
+            "low": None if delta.paired is None else delta.paired.low,
+            "high": None if delta.paired is None else delta.paired.high,
+            "seeds": delta.seeds,
+            "p_seeds_holm": delta.p_seeds,
+            "sentences": None if delta.sentences is None else delta.sentences.sentences,
+            "p_sentences_holm": delta.p_sentences,
+            "verdict": delta.verdict,
         }
-        for one in differences
+        for delta in differences
     ]
 
 
@@ -416,10 +416,10 @@ def difference_sheet(
 ) -> Sheet:
     """The differences as a table to paste: a line per configuration and task."""
     lines = []
-    for one in differences:
-        points = Entry(signed_points(one.mean), _bracketed(one.interval), one.verdict == ABOVE)
-        p_values = (Entry(p_text(p_value) or "–") for p_value in (one.p_seeds, one.p_sentences))
-        lines.append((one.row.name, (Entry(one.task), points, Entry(str(one.seeds)), *p_values)))
+    for delta in differences:
+        points = Entry(signed_points(delta.mean), _bracketed(delta.interval), delta.verdict == ABOVE)
+        p_values = (Entry(p_text(p_value) or "–") for p_value in (delta.p_seeds, delta.p_sentences))
+        lines.append((delta.row.name, (Entry(delta.task), points, Entry(str(delta.seeds)), *p_values)))
     return Sheet(
         ("Configuration", "Task", "Difference, 95% interval", "Seeds", "p seeds", "p sentences"),
         (Block("", tuple(lines)),),
@@ -435,70 +435,76 @@ def difference_sheet(
 
 def has_scores(result: Result) -> bool:
     """Whether anything is known of this setting yet."""
-    return any(one.scores for one in result.outcomes)
+    return any(outcome.scores for outcome in result.outcomes)
 
 
 def study_answer(result: Result) -> str:
     """The setting's answer in one sentence (plain text)."""
     reference = result.outcome(result.reference).family.title
     compared = sorted(
-        ((one.family.title, one.differences[MEAN]) for one in result.outcomes if MEAN in one.differences),
+        (
+            (outcome.family.title, outcome.differences[MEAN])
+            for outcome in result.outcomes
+            if MEAN in outcome.differences
+        ),
         key=lambda pair: -abs(pair[1].paired.mean),
     )
     if not compared:
         return f"No family can be set against {reference} yet."
     parts = []
     for verdict, verb in ((HELPS, "help"), (HURTS, "hurt")):
-        names = [f"{title} ({study_points(one)})" for title, one in compared if one.verdict == verdict]
+        names = [f"{title} ({study_points(delta)})" for title, delta in compared if delta.verdict == verdict]
         if names:
             parts.append(f"{all_of(names)} {verb}{'s' if len(names) == 1 else ''}")
-    if names := [title for title, one in compared if one.verdict == NOT_SHOWN]:
+    if names := [title for title, delta in compared if delta.verdict == NOT_SHOWN]:
         listed = all_of(names) if len(names) <= 4 else f"{len(names)} others"
         parts.append(f"no difference is shown for {listed}")
-    counts = {one.paired.n for _, one in compared}
+    counts = {delta.paired.n for _, delta in compared}
     least, most = min(counts), max(counts)
     seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
     return f"Over {reference}, {'; '.join(parts)}. {'One seed each, so no interval.' if most == 1 else seeds}"
 
 
-def _study_interval(one: analysis.Difference) -> tuple[float, float] | None:
-    low, high = one.paired.low, one.paired.high
+def _study_interval(delta: analysis.Difference) -> tuple[float, float] | None:
+    low, high = delta.paired.low, delta.paired.high
     return None if low is None or high is None else (low, high)
 
 
-def study_points(one: analysis.Difference) -> str:
+def study_points(delta: analysis.Difference) -> str:
     """The difference and its interval."""
-    return " ".join(filter(None, (signed_points(one.paired.mean), _bracketed(_study_interval(one)))))
+    return " ".join(filter(None, (signed_points(delta.paired.mean), _bracketed(_study_interval(delta)))))
 
 
-def _study_words(one: analysis.Difference) -> str:
-    p_value = f", p {p_text(one.p_holm)}" if one.p_holm is not None else ""
-    return f"{study_points(one)}, {plural(one.paired.n, 'seed')}{p_value}; {one.verdict}"
+def _study_words(delta: analysis.Difference) -> str:
+    p_value = f", p {p_text(delta.p_holm)}" if delta.p_holm is not None else ""
+    return f"{study_points(delta)}, {plural(delta.paired.n, 'seed')}{p_value}; {delta.verdict}"
 
 
 def study_forest(result: Result) -> Forest:
     """The paired differences of every family to the reference, on each target and in the mean."""
-    others = [one for one in result.outcomes if one.family.name != result.reference]
+    others = [outcome for outcome in result.outcomes if outcome.family.name != result.reference]
     marks = []
     for row, outcome in enumerate(others):
         for target in targets(result):
-            if (one := outcome.differences.get(target)) is not None:
-                words = f"{outcome.family.title}, {target}: {_study_words(one)}"
-                shown = one.verdict != NOT_SHOWN
-                marks.append(_mark(row, target, one.paired.mean, _study_interval(one), words, shown=shown))
-    titles = tuple(one.family.title for one in others)
+            if (delta := outcome.differences.get(target)) is not None:
+                words = f"{outcome.family.title}, {target}: {_study_words(delta)}"
+                shown = delta.verdict != NOT_SHOWN
+                marks.append(
+                    _mark(row, target, delta.paired.mean, _study_interval(delta), words, shown=shown)
+                )
+    titles = tuple(outcome.family.title for outcome in others)
     return Forest(titles, targets(result), result.outcome(result.reference).family.title, tuple(marks))
 
 
 def targets(result: Result) -> tuple[str, ...]:
     """The setting's targets, their mean where there are several, the rarer labels where known."""
     mean = (MEAN,) if len(result.setting.targets) > 1 else ()
-    rare = (RARE,) if any(RARE in one.scores for one in result.outcomes) else ()
+    rare = (RARE,) if any(RARE in outcome.scores for outcome in result.outcomes) else ()
     return (*result.setting.targets, *mean, *rare)
 
 
 def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
     """The settings in which runs failed, and how many."""
     for result in results:
-        if count := sum(one.failed for one in result.outcomes):
+        if count := sum(outcome.failed for outcome in result.outcomes):
             yield result.setting.title, count

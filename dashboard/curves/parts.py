@@ -41,7 +41,7 @@ _MOST_IN_A_ROW = 6
 _COUNT = "curve_pictures"
 _MOST_NAMED = 6
 _ZOOM = "curves"
-_MOST_SAID = 4
+_MOST_NOTES = 4
 _IN_A_ROW = 3
 _PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
 
@@ -249,7 +249,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         picture = curve_files(runs, chosen, series)
     _chart(view, view.large, key="curve_large", picture=picture)
     _legend(view, hidden)
-    _said(view, series)
+    _notes(view, series)
     for start in range(0, len(view.small), _IN_A_ROW):
         row = view.small[start : start + _IN_A_ROW]
         for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
@@ -339,18 +339,18 @@ def _at(view: CurvesView, point: Point | None) -> str:
     return f"{number} at {AXES[axis].lower().removesuffix('s')} {place}".replace("-", "−")
 
 
-def _said(view: CurvesView, series: Sequence[MetricSeries]) -> None:
+def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     """What a reader would not see from the lines alone."""
-    said = missing(view.metric, series)
-    if len(said) > _MOST_SAID:
-        said = [*said[:_MOST_SAID], f"{plural(len(said) - _MOST_SAID, 'more curve')} have such gaps."]
+    notes = missing(view.metric, series)
+    if len(notes) > _MOST_NOTES:
+        notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have such gaps."]
     if view.reading.seeds != "lines":
         if view.interpolated:
-            said.append(
+            notes.append(
                 f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated "
                 "between its own points."
             )
         if all(len(line.seeds) < 2 for line in view.legend):
-            said.append("One seed has no spread, so there is no band. Choose more seeds of a configuration.")
-    if said:
-        st.info("  \n".join(escape(sentence) for sentence in said), icon=":material/info:")
+            notes.append("One seed has no spread, so there is no band. Choose more seeds of a configuration.")
+    if notes:
+        st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")

@@ -63,7 +63,7 @@ def player_frame(
     mode, rows, columns = picture.mode, picture.rows, picture.columns
     blocks = blocks and mode == "label"
     edges = [top for top, _ in stretches(rows.rows.owners) if top] if blocks and rows == columns else []
-    owners = {task for one in (rows, columns) for tasks in one.rows.owners for task in tasks}
+    owners = {task for tasks in (*rows.rows.owners, *columns.rows.owners) for task in tasks}
     legend = [{"name": task, "colour": colours[task]} for task in colours if task in owners]
     panels = [
         {

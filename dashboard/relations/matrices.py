@@ -72,7 +72,9 @@ def arrangement(mode: str, shared: SharedRows, last: Sequence[Relations], order:
     """
     if order != "cluster":
         return together(shared.rows)
-    matrices = [one.correlation(mode)[np.ix_(at, at)] for one, at in zip(last, shared.places, strict=True)]
+    matrices = [
+        relations.correlation(mode)[np.ix_(at, at)] for relations, at in zip(last, shared.places, strict=True)
+    ]
     return clustered(np.mean(matrices, axis=0))
 
 
@@ -97,12 +99,12 @@ def picture(
         starts = (min(corner[0], len(order) - size), min(corner[1], len(order) - size))
     rows, columns = (_axis(drawn, start, start + size, most) for start in starts)
     panels = []
-    for one, own, name in zip(trajectories, shared.places, names, strict=True):
+    for trajectory, own, name in zip(trajectories, shared.places, names, strict=True):
         down, across = (own[order][axis.start : axis.stop] for axis in (rows, columns))
-        values = np.stack([_cells(learned, mode, down, across, rows.block) for learned in one.learned])
-        blocks = impossible_blocks(one.run.facts, mode, drawn.owners)
+        values = np.stack([_cells(learned, mode, down, across, rows.block) for learned in trajectory.learned])
+        blocks = impossible_blocks(trajectory.run.facts, mode, drawn.owners)
         panels.append(
-            Panel(name, "correlation", 1.0, values, tuple(blocks), tuple(key.step for key in one.keys))
+            Panel(name, "correlation", 1.0, values, tuple(blocks), tuple(key.step for key in trajectory.keys))
         )
     panels = _combined(panels, view)
     if gold is not None:

@@ -290,7 +290,9 @@ def strongest(
 
     `gold` (C, C) in the first run's order adds the gold correlation and the difference to it.
     """
-    matrices = [one.correlation(mode)[np.ix_(at, at)] for one, at in zip(learned, shared.places, strict=True)]
+    matrices = [
+        of_run.correlation(mode)[np.ix_(at, at)] for of_run, at in zip(learned, shared.places, strict=True)
+    ]
     columns, sizes = _columns([run.id for run in runs], matrices, view)
     if gold is not None:
         counted = gold[np.ix_(shared.places[0], shared.places[0])]
@@ -341,13 +343,13 @@ def pair_lines(
     """One pair of the shared rows over training, a line per run."""
     return tuple(
         PairLine(
-            one.run.id,
-            one.run.config.seed,
-            np.array([key.step for key in one.keys]),
-            one.shares,
-            np.array([_cell(learned, mode, own[first], own[second]) for learned in one.learned]),
+            trajectory.run.id,
+            trajectory.run.config.seed,
+            np.array([key.step for key in trajectory.keys]),
+            trajectory.shares,
+            np.array([_cell(learned, mode, own[first], own[second]) for learned in trajectory.learned]),
         )
-        for one, own in zip(trajectories, places, strict=True)
+        for trajectory, own in zip(trajectories, places, strict=True)
     )
 
 

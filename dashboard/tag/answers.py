@@ -29,7 +29,7 @@ def show_answers(
     """The sentences with a lane per task and system, mistakes or differences in words, scores below."""
     st.caption(_summary(sentences, answers, seconds))
     sentence(blocks(sentences, answers, resources.task_order()), key="tagged")
-    has_gold = any(one.labels for one in sentences)
+    has_gold = any(given.labels for given in sentences)
     parts = [
         "The fainter a bar, the less sure is the run; below 80% the probability stands beside the label. "
         "Point at a label, or reach it with Tab and the arrow keys, for the next choices."
@@ -44,7 +44,7 @@ def show_answers(
 
 
 def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:
-    size = plural(sum(len(one.tokens) for one in sentences), "word")
+    size = plural(sum(len(given.tokens) for given in sentences), "word")
     if len(sentences) > 1:
         size += f", {plural(len(sentences), 'sentence')}"
     text = f"{size}, tagged in {1000 * seconds:.0f} ms."

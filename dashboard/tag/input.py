@@ -90,7 +90,7 @@ def text() -> list[Sentence]:
             ":material/info: Part of this text is in a script without spaces, which is not split into words "
             "here. Put spaces between its words and switch *Already split into words* on."
         )
-    return [Sentence(tuple(one), {}) for one in words]
+    return [Sentence(tuple(tokens), {}) for tokens in words]
 
 
 def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
@@ -154,7 +154,7 @@ def test_sentence(system: System) -> list[Sentence]:
             bind="query-params",
             width=240,
         )
-        matching = [one.sentence for one in tested if _matches(one, which)]
+        matching = [checked.sentence for checked in tested if _matches(checked, which)]
         if not matching:
             st.caption("There is no such sentence in the test split.")
             return []
@@ -169,20 +169,20 @@ def test_sentence(system: System) -> list[Sentence]:
     return [matching[min(int(number), len(matching)) - 1]]
 
 
-def _matches(one: CheckedSentence, which: str) -> bool:
-    special = {"any task": bool(one.wrong), "no task": not one.wrong, "all sentences": True}
-    return special.get(which, which in one.wrong)
+def _matches(checked: CheckedSentence, which: str) -> bool:
+    special = {"any task": bool(checked.wrong), "no task": not checked.wrong, "all sentences": True}
+    return special.get(which, which in checked.wrong)
 
 
 def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     """The first sentences with no more than 600 words in all, and a line on what is left out."""
     kept: list[Sentence] = []
-    room, words = MOST_WORDS, sum(len(one.tokens) for one in sentences)
-    for one in sentences:
+    room, words = MOST_WORDS, sum(len(sentence.tokens) for sentence in sentences)
+    for sentence in sentences:
         if room > 0:
-            labels = {task: own[:room] for task, own in one.labels.items()}
-            kept.append(Sentence(one.tokens[:room], labels))
-            room -= len(one.tokens)
+            labels = {task: own[:room] for task, own in sentence.labels.items()}
+            kept.append(Sentence(sentence.tokens[:room], labels))
+            room -= len(sentence.tokens)
     left_out = words - MOST_WORDS
     if left_out > 0:
         st.caption(
@@ -232,7 +232,7 @@ def tag_file(asked: Sequence[System]) -> None:
     """The upload, what is in it, progress, and the result."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         system = st.selectbox(
-            "Tagged by", asked, format_func=lambda one: one.name, key="tag_file_system", width=460
+            "Tagged by", asked, format_func=lambda system: system.name, key="tag_file_system", width=460
         )
         split = st.toggle(
             "Lines of .txt are already split into words", key="tag_file_split", persist_state="session"
@@ -288,7 +288,7 @@ def _read(content: bytes, name: str, system: System, split: bool) -> tuple[Given
     schemes = schemes_of(answers([system], ())[0])
     columns = () if is_conllu(name) else _columns("tag_file_columns", schemes)
     given = read_given(content, name, schemes, columns=columns, split=split)
-    words = sum(len(one.tokens) for one in given.sentences)
+    words = sum(len(sentence.tokens) for sentence in given.sentences)
     if words > MOST_FILE_WORDS:
         raise CorpusError(
             f"{name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or use "

@@ -108,9 +108,9 @@ def _answers(checkpoints: tuple[tuple[str, ...], ...], sentences: Words) -> tupl
         made.append(
             Answer(
                 who="",
-                schemes={task: scheme for one in own_taggers for task, scheme in one.schemes.items()},
+                schemes={task: scheme for tagger in own_taggers for task, scheme in tagger.schemes.items()},
                 sentences=tuple(joined(parts) for parts in zip(*own_tagged, strict=True)),
-                labels={task: labels for one in own_taggers for task, labels in one.labels.items()},
+                labels={task: labels for tagger in own_taggers for task, labels in tagger.labels.items()},
             )
         )
     return made, seconds
@@ -142,9 +142,11 @@ def _test_split(url: str, runs: tuple[tuple[int, int, str], ...]) -> list[Checke
         schemes |= {task.name: str(task.scheme) for task in corpus.tasks}
         stored |= store().predictions(run_id, "test")
         # The same sentences get the labels of both; other sentences follow.
-        if [one.tokens for one in sentences] == [one.tokens for one in corpus.test]:
+        if [sentence.tokens for sentence in sentences] == [sentence.tokens for sentence in corpus.test]:
             pairs = zip(sentences, corpus.test, strict=True)
-            sentences = [replace(one, labels={**one.labels, **other.labels}) for one, other in pairs]
+            sentences = [
+                replace(sentence, labels={**sentence.labels, **other.labels}) for sentence, other in pairs
+            ]
         else:
             sentences += corpus.test
     return checked(sentences, stored, schemes)

@@ -126,7 +126,7 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
 
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
     """On how many words of a sentence the systems that have the task do not all choose one label."""
-    columns = [_labels(one.sentences[sentence].tags[task]) for one in answers if task in one.schemes]
+    columns = [_labels(answer.sentences[sentence].tags[task]) for answer in answers if task in answer.schemes]
     return sum(len(set(labels)) > 1 for labels in zip(*columns, strict=True))
 
 
@@ -194,14 +194,14 @@ def _outline(
     """Outlines where these labels are not the right ones: those of `who`, or else the gold labels, and then
     the kind of a span's mistake is written beside its label.
     """
-    for one in mistakes(right, _labels(column), scheme):
-        note = "" if who or scheme != "iob2" else _SHORT.get(one.kind, one.kind)
-        start = who or f"{one.kind.capitalize()}; gold"
-        for place in range(one.start, one.end):
+    for mistake in mistakes(right, _labels(column), scheme):
+        note = "" if who or scheme != "iob2" else _SHORT.get(mistake.kind, mistake.kind)
+        start = who or f"{mistake.kind.capitalize()}; gold"
+        for place in range(mistake.start, mistake.end):
             cell = replace(cells[place], differs=True, why=f"{start}: {right[place]}", note=note)
-            if one.kind == MISSED:
-                first, last = place == one.start, place == one.end - 1
-                cell = replace(cell, text=one.gold, inside=True, ghost=True, start=first, end=last)
+            if mistake.kind == MISSED:
+                first, last = place == mistake.start, place == mistake.end - 1
+                cell = replace(cell, text=mistake.gold, inside=True, ghost=True, start=first, end=last)
             cells[place] = cell
 
 
@@ -232,7 +232,7 @@ def marked(
                 if task in sentence.labels:
                     guess = _labels(tagged.tags[task])
                     scheme = answer.schemes[task]
-                    counts.update(one.kind for one in mistakes(sentence.labels[task], guess, scheme))
+                    counts.update(mistake.kind for mistake in mistakes(sentence.labels[task], guess, scheme))
             kinds = {kind: counts[kind] for kind in KINDS if counts[kind]}
             rows.append(Marked(answer.who, task, score.score_name, score.score, score.tokens, kinds))
     return rows
@@ -272,4 +272,4 @@ def checked(
         for place, true, guess in zip(annotated, gold, predicted, strict=True):
             if list(true) != list(guess):
                 wrong[place][task] = len(mistakes(true, guess, schemes[task]))
-    return [CheckedSentence(one, counts) for one, counts in zip(sentences, wrong, strict=True)]
+    return [CheckedSentence(sentence, counts) for sentence, counts in zip(sentences, wrong, strict=True)]

@@ -84,10 +84,10 @@ def live(filled_laboratory: Laboratory) -> Iterator[Live]:
 
 
 def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
-    live.train(1, 2000)
+    live.train(1, 800)
     mrn = 1
     page.goto(f"{live.address}/curves?run={','.join(map(str, [*live.mtl, live.run_id, mrn]))}")
-    _await(page, "(chart) => chart.lines === 5 && chart.bands === 0 && chart.last === 2000")
+    _await(page, "(chart) => chart.lines === 5 && chart.bands === 0 && chart.last === 800")
     assert page.evaluate(_BUTTONS) == ["Zoom", "Pan", "Zoom in", "Zoom out", "Autoscale"]  # none uploads
     picture(page, "curves-lines")
     _zoom_holds_over_updates(page, live)
@@ -116,19 +116,19 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 0.5 * box["width"], top, steps=4)
     page.mouse.up()
-    zoomed = _await(page, "(chart) => chart.range[0] > 700 && chart.range[1] < 1100")
+    zoomed = _await(page, "(chart) => chart.range[0] > 280 && chart.range[1] < 440")
     page.wait_for_url(re.compile("[?&]x="))
     page.wait_for_function(_SAME_RANGES, polling=200)
     page.mouse.move(box["x"] + 0.7 * box["width"], top)
     _await(page, "(chart) => chart.hovers > 0")
-    live.train(2001, 2050)
-    after = _await(page, "(chart) => chart.last === 2050")
+    live.train(801, 850)
+    after = _await(page, "(chart) => chart.last === 850")
     assert after["range"] == zoomed["range"]
     assert after["same"] == "yes"
     _await(page, "(chart) => chart.hovers > 0")
     picture(page, "curves-zoomed")
     page.locator("[data-title='Autoscale']").click()
-    _await(page, "(chart) => chart.range[0] === 0 && chart.range[1] >= 2050")
+    _await(page, "(chart) => chart.range[0] === 0 && chart.range[1] >= 850")
     page.wait_for_url(lambda url: not re.search("[?&]x=", url))
 
 
@@ -137,8 +137,8 @@ def _lines_are_hidden(page: Page, live: Live) -> None:
     page.get_by_role("checkbox", name=name).uncheck()
     _await(page, "(chart) => chart.lines === 4")
     page.wait_for_url(re.compile(f"hide={live.mtl[0]}"))
-    live.train(2051, 2100)
-    _await(page, "(chart) => chart.last === 2100 && chart.lines === 4")
+    live.train(851, 900)
+    _await(page, "(chart) => chart.last === 900 && chart.lines === 4")
     expect(page.get_by_role("checkbox", name=name)).not_to_be_checked()
     page.get_by_role("checkbox", name="Show all lines").check()
     _await(page, "(chart) => chart.lines === 5")
@@ -171,7 +171,7 @@ def _files(page: Page, live: Live) -> None:
     own = table[(table["run"] == live.run_id) & (table["task"] == "ner")]
     (stored,) = live.store.metrics([live.run_id], MetricKey("ner", "train", "loss"))
     assert own["value"].tolist() == stored.value.tolist()
-    assert own["step"].tolist() == list(range(1, 2101))
+    assert own["step"].tolist() == list(range(1, 901))
 
 
 def _shown(live: Live) -> list[str]:
