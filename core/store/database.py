@@ -85,11 +85,6 @@ class Database:
         """The URL without its passwords, for logs and pages."""
         return shown(self._url)
 
-    @property
-    def is_deleted(self) -> bool:
-        """Whether the store's file is gone."""
-        return self.file is not None and not self.file.exists()
-
     def close(self) -> None:
         """Closes all connections."""
         self._engine.dispose()

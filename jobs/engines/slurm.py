@@ -14,7 +14,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -36,32 +36,34 @@ JOB = "slurm job "
 _SAVE_S = 60.0
 
 
+@dataclass
 class SlurmWorker:
     """What submitit calls in the job, and asks for a successor when the job must leave.
 
     It trains run after run until none waits, or Slurm wants its place back.
     """
 
-    def __init__(self, url: str, worker: str, linger_s: float, environment: Mapping[str, str]) -> None:
-        self._arguments = (url, worker, linger_s, dict(environment))
-        self._running: tuple[Any, threading.Event] | None = None  # submitit pickles this object before
+    url: str
+    worker: str
+    linger_s: float
+    environment: Mapping[str, str]
+    running: tuple[Any, threading.Event] | None = None  # submitit pickles this object before
 
     def __call__(self) -> int:
         """Train until no run has waited for `linger_s`; the number of runs it took. Raises StoreError."""
-        url, class_name, linger_s, environment = self._arguments
-        for name, value in environment.items():
+        for name, value in self.environment.items():
             os.environ.setdefault(name, value)
         set_up_logging()
         job = JOB + _job_id()
         result: list[int | Exception] = []
-        with contextlib.closing(Store.open(url)) as store:
+        with contextlib.closing(Store.open(self.url)) as store:
             _take_over(store, job)
-            worker = make_worker(class_name, store, device="auto", job=job)
-            _, ended = self._running = (worker, threading.Event())
+            worker = make_worker(self.worker, store, device="auto", job=job)
+            _, ended = self.running = (worker, threading.Event())
 
             def work() -> None:
                 try:
-                    result.append(worker.work(linger_s))
+                    result.append(worker.work(self.linger_s))
                 except Exception as error:  # noqa: BLE001 - raised again in the main thread
                     result.append(error)
                 finally:
@@ -79,11 +81,11 @@ class SlurmWorker:
 
     def checkpoint(self) -> DelayedSubmission:
         """Called by submitit in a signal handler: hands back what is trained; the job is queued again."""
-        if self._running is not None:
-            worker, ended = self._running
+        if self.running is not None:
+            worker, ended = self.running
             worker.terminate(hand_back=True)
             ended.wait(_SAVE_S)
-        return DelayedSubmission(SlurmWorker(*self._arguments))
+        return DelayedSubmission(replace(self, running=None))
 
 
 def _job_id() -> str:
