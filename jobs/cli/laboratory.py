@@ -13,7 +13,7 @@ from core.errors import MRNLabError
 from core.store import back_up
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
 from jobs.cli.output import comma_list, print_json, say, tell
-from jobs.doctor import Examination, Finding, Severity, examine
+from jobs.doctor import Examination, Finding, Fix, Severity, examine
 from jobs.worker.liveness import hang_limit
 
 
@@ -25,44 +25,40 @@ def doctor(
 ) -> None:
     """Check the installation, the store, the disk and the workers. Exit code 1 where something is wrong."""
     chosen: Chosen = ctx.obj
+    done: dict[Finding, tuple[str, bool]] = {}
     with examine(chosen.url) as examination:
-        done = {finding: _applied(finding) for finding in examination.findings} if fix else {}
+        for finding in examination.findings if fix else ():
+            if finding.fix is not None:
+                done[finding] = _applied(finding.fix)
     if json_:
         print_json(_document(examination, done))
     else:
         _print_facts(examination.facts)
         for finding in examination.findings:
-            _print_finding(finding, done.get(finding))
+            _print_finding(finding, done.get(finding, ("", False))[0])
         if not examination.findings:
             tell("All is well.")
-    if any(
-        finding.severity is Severity.PROBLEM and not (done.get(finding) or ("", False))[1]
-        for finding in examination.findings
-    ):
+    problems = [finding for finding in examination.findings if finding.severity is Severity.PROBLEM]
+    if not all(done.get(finding, ("", False))[1] for finding in problems):
         raise typer.Exit(1)
 
 
-_Done = tuple[str, bool] | None
-"""What a fix says, and whether it was done; None where there is none."""
-
-
-def _applied(finding: Finding) -> _Done:
-    if finding.fix is None:
-        return None
+def _applied(fix: Fix) -> tuple[str, bool]:
+    """What a fix says, and whether it was done."""
     try:
-        return finding.fix.apply(), True
+        return fix.apply(), True
     except (MRNLabError, OSError) as error:
         return f"It could not be done: {error}", False
 
 
-def _document(examination: Examination, done: Mapping[Finding, _Done]) -> dict[str, Any]:
+def _document(examination: Examination, done: Mapping[Finding, tuple[str, bool]]) -> dict[str, Any]:
     findings = [
         {
             "about": finding.about,
             "severity": finding.severity.value,
             "message": finding.message,
             "fix": finding.fix and finding.fix.what,
-            "done": (done.get(finding) or (None, False))[0],
+            "done": done[finding][0] if finding in done else None,
         }
         for finding in examination.findings
     ]
@@ -80,12 +76,10 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
         tell(f"{what.replace('_', ' '):>14}  {text}")
 
 
-def _print_finding(finding: Finding, done: _Done) -> None:
+def _print_finding(finding: Finding, done: str) -> None:
     tell(f"\n{finding.severity.value:>14}  {finding.message}")
-    if done is not None:
-        tell(f"{'fix':>14}  {finding.fix.what if finding.fix else ''} {done[0]}")
-    elif finding.fix is not None:
-        tell(f"{'fix':>14}  {finding.fix.what} (mrnlab doctor --fix)")
+    if finding.fix is not None:
+        tell(f"{'fix':>14}  {finding.fix.what} {done or '(mrnlab doctor --fix)'}")
 
 
 @app.command()
