@@ -8,19 +8,9 @@ from typing import Protocol
 
 from core.corpora.types import Sentence
 from core.evaluation.scores import PlainScore, score_task
-from core.records import TaggedSentence, TaskScore, WordTag
-
-__all__ = [
-    "TaggedSentence",
-    "Tagger",
-    "WordTag",
-    "column_names",
-    "conll_text",
-    "given_scores",
-    "joined",
-    "load_tagger",
-    "tag_in_parts",
-]
+from core.records import TaggedSentence as TaggedSentence
+from core.records import TaskScore
+from core.records import WordTag as WordTag
 
 _PART = 256
 

@@ -1,20 +1,13 @@
 """RunConfig, the one description of a run, with the help texts of its fields and named presets."""
 
-from core.config.fields import CONDITIONS, LEARNABLE
-from core.config.presets import PRESETS, kind_key, kind_values, remarks, trains_heads_alone
-from core.config.run_config import FIELD_HELP, PARADIGMS, FieldHelp, RunConfig, applicable_fields
-
-__all__ = [
-    "CONDITIONS",
-    "FIELD_HELP",
-    "LEARNABLE",
-    "PARADIGMS",
-    "PRESETS",
-    "FieldHelp",
-    "RunConfig",
-    "applicable_fields",
-    "kind_key",
-    "kind_values",
-    "remarks",
-    "trains_heads_alone",
-]
+from core.config.fields import CONDITIONS as CONDITIONS
+from core.config.fields import LEARNABLE as LEARNABLE
+from core.config.presets import PRESETS as PRESETS
+from core.config.presets import kind_key as kind_key
+from core.config.presets import kind_values as kind_values
+from core.config.presets import remarks as remarks
+from core.config.presets import trains_heads_alone as trains_heads_alone
+from core.config.run_config import FIELD_HELP as FIELD_HELP
+from core.config.run_config import PARADIGMS as PARADIGMS
+from core.config.run_config import RunConfig as RunConfig
+from core.config.run_config import applicable_fields as applicable_fields

@@ -1,26 +1,12 @@
 """Annotated text: the corpora known by name, readers of files, and what a run trains on. Needs no torch."""
 
-from core.corpora.catalogue import CATALOGUE, CorpusSpec
-from core.corpora.folder import ColumnProposal, detect_columns
-from core.corpora.loading import CorpusSummary, SplitSize, load, summarise
-from core.corpora.preparation import prepare
-from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
-from core.corpora.uploads import save_upload
-
-__all__ = [
-    "CATALOGUE",
-    "ColumnProposal",
-    "Corpus",
-    "CorpusSpec",
-    "CorpusSummary",
-    "Scheme",
-    "Sentence",
-    "Split",
-    "SplitSize",
-    "Task",
-    "detect_columns",
-    "load",
-    "prepare",
-    "save_upload",
-    "summarise",
-]
+from core.corpora.catalogue import CATALOGUE as CATALOGUE
+from core.corpora.folder import detect_columns as detect_columns
+from core.corpora.loading import CorpusSummary as CorpusSummary
+from core.corpora.loading import load as load
+from core.corpora.loading import summarise as summarise
+from core.corpora.preparation import prepare as prepare
+from core.corpora.types import Corpus as Corpus
+from core.corpora.types import Sentence as Sentence
+from core.corpora.types import Task as Task
+from core.corpora.uploads import save_upload as save_upload

@@ -23,14 +23,11 @@ from tests.trained import toy_config, train_runs
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def test_the_import_brings_nothing_along() -> None:
+def test_the_import_brings_nothing_along_and_every_name_is_there() -> None:
     script = "import core, sys; print(sorted(name for name in sys.modules if name.startswith('core')))"
     script += "; print([name for name in ('pydantic', 'numpy', 'pandas', 'torch') if name in sys.modules])"
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert printed.stdout.split("\n")[:2] == ["['core']", "[]"]
-
-
-def test_every_name_is_there() -> None:
     for name in core.__all__:
         assert getattr(core, name) is not None
         assert name in dir(core)
@@ -117,12 +114,8 @@ def test_a_run_in_a_laboratory_is_like_a_workers(
     own, other = (lab.store.run(number) for number in (ours.id, theirs))
     assert own.checkpoint == str(laboratory / "checkpoints" / "1")
     assert sorted(path.name for path in (laboratory / "checkpoints").iterdir()) == ["1", "2"]
-    assert (own.state, own.step, own.epoch, own.best_epoch) == (
-        other.state,
-        other.step,
-        other.epoch,
-        other.best_epoch,
-    )
+    for name in ("state", "step", "epoch", "best_epoch"):
+        assert getattr(own, name) == getattr(other, name)
     assert ours.tag("EU rejects lamb .").equals(lab.run(theirs).tag("EU rejects lamb ."))
 
     runs = lab.runs()
