@@ -34,27 +34,27 @@ def _claim_all(url: str, number: int, taken: multiprocessing.Queue[tuple[int, li
 
 
 def test_processes_race_on_a_new_store_and_lose_no_row(url: str) -> None:
-    together(_open, [(url,)] * 4)
+    together(_open, [(url,)] * 3)
     store = Store.open(url)
     assert store.runs() == []
-    ids = [claimed(store) for _ in range(4)]
+    ids = [claimed(store) for _ in range(3)]
     together(_write, [(url, run_id, 5, 20) for run_id in ids])
-    assert store.rows()["metrics"] == 4 * 5 * 20 * 4
+    assert store.rows()["metrics"] == 3 * 5 * 20 * 4
     for series in store.metrics(ids, MetricKey("", "train", "loss")):
         assert series.step.tolist() == list(range(100))
         assert set(series.value.tolist()) == {float(series.run_id)}
     store.close()
 
 
-def test_six_processes_claim_every_run_exactly_once(url: str) -> None:
+def test_four_processes_claim_every_run_exactly_once(url: str) -> None:
     store = Store.open(url)
-    ids = store.add_runs([config(seed=seed) for seed in range(120)])
-    urgent = ids[60:80]
+    ids = store.add_runs([config(seed=seed) for seed in range(80)])
+    urgent = ids[40:55]
     store.set_priority(urgent, 5)
     taken = PROCESSES.Queue()
     claims: dict[int, list[int]] = {}
-    with started(_claim_all, [(url, number, taken) for number in range(6)]):
-        for _ in range(6):  # before they are waited for: a full queue holds its process back
+    with started(_claim_all, [(url, number, taken) for number in range(4)]):
+        for _ in range(4):  # before they are waited for: a full queue holds its process back
             number, mine = taken.get(timeout=PATIENCE_S)
             claims[number] = mine
     counted = Counter(run_id for mine in claims.values() for run_id in mine)
@@ -67,8 +67,8 @@ def test_six_processes_claim_every_run_exactly_once(url: str) -> None:
     }
     last_urgent = max(run.started_at for run in runs if run.id in urgent and run.started_at is not None)
     before = [run for run in runs if run.started_at is not None and run.started_at < last_urgent]
-    assert len(before) <= len(urgent) + 6, "runs of lower priority were claimed first"
-    assert store.counts()[RunState.RUNNING] == 120
+    assert len(before) <= len(urgent) + 4, "runs of lower priority were claimed first"
+    assert store.counts()[RunState.RUNNING] == 80
     store.close()
 
 
