@@ -239,6 +239,6 @@ class StoredRun:
             raise MRNLabError(f"Run {self.id} is {run.state} and has no finished model to tag with.")
         return load_tagger(own_checkpoint(run.checkpoint) if self._models is None else run.checkpoint)
 
-    def _check_recorded(self, found: Collection[object], what: str) -> None:
-        if not found:
+    def _check_recorded(self, records: Collection[object], what: str) -> None:
+        if not records:
             raise MRNLabError(f"Run {self.id} has no {what}; it is {self.record.state}.")

@@ -31,12 +31,12 @@ def assemble(
 
     Raises CorpusError where no label was read, or a split's labels are spans and another's are not.
     """
-    names = list(dict.fromkeys(task for part in splits.values() for one in part for task in one.labels))
+    names = list(dict.fromkeys(task for sentence in chain(*splits.values()) for task in sentence.labels))
     if not names:
         raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
     notes = list(notes)
     tasks = []
-    converted = {split: [dict(one.labels) for one in sentences] for split, sentences in splits.items()}
+    converted = {split: [dict(s.labels) for s in sentences] for split, sentences in splits.items()}
     for task in names:
         columns: dict[Split, list[tuple[str, ...]]] = {}
         for split, rows in converted.items():
@@ -53,7 +53,8 @@ def assemble(
         )
     made = {
         split: tuple(
-            replace(one, labels=labels) for one, labels in zip(sentences, converted[split], strict=True)
+            replace(sentence, labels=labels)
+            for sentence, labels in zip(sentences, converted[split], strict=True)
         )
         for split, sentences in splits.items()
     }
@@ -87,8 +88,7 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
 
 def _described(corpus: Corpus, task: Task) -> Task:
     columns = {
-        split: [one.labels[task.name] for one in corpus.split(split) if task.name in one.labels]
-        for split in SPLITS
+        split: [s.labels[task.name] for s in corpus.split(split) if task.name in s.labels] for split in SPLITS
     }
     labels = {split: set(chain.from_iterable(column)) for split, column in columns.items()}
     is_spans = task.scheme == "iob2"

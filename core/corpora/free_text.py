@@ -73,11 +73,11 @@ def split_words(text: str) -> list[str]:
     words: list[str] = []
     text = _INVISIBLE.sub("", text).strip()
     place = 0
-    for found in _word().finditer(text):
-        word = found[0]
-        if found.start() < place:
+    for match in _word().finditer(text):
+        word = match[0]
+        if match.start() < place:
             continue  # the point that an abbreviation before has taken
-        place = found.end()
+        place = match.end()
         # A lone letter before the very last point is a word (vitamin C.), before any other an initial.
         last = place + 1 >= len(text)
         if text[place : place + 1] == "." and text[place : place + 2] != ".." and _abbreviates(word, last):

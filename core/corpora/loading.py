@@ -134,12 +134,12 @@ def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overl
         shared = sum(number for label, number in inside.items() if label in labels[other])
         return shared / sum(inside.values()) if inside else 0.0
 
-    found = []
+    pairs = []
     for a, b in combinations(tasks, 2):
         fewer = min(words[a,], words[b,])
         share = words[a, b] / fewer if fewer else 0.0
-        found.append(Overlap((a, b), share, min(share_of_names(a, b), share_of_names(b, a))))
-    return tuple(found)
+        pairs.append(Overlap((a, b), share, min(share_of_names(a, b), share_of_names(b, a))))
+    return tuple(pairs)
 
 
 _SAMPLES = 3
@@ -204,6 +204,6 @@ def _label_counts(corpus: Corpus, task: str) -> dict[Split, Counter[str]]:
 
 def _samples(corpus: Corpus) -> tuple[Sentence, ...]:
     """Three training sentences of a readable length, spread over the split so that each part shows."""
-    readable = [one for one in corpus.train if len(one.tokens) in _SAMPLE_WORDS] or list(corpus.train)
+    readable = [s for s in corpus.train if len(s.tokens) in _SAMPLE_WORDS] or list(corpus.train)
     number = min(_SAMPLES, len(readable))
     return tuple(readable[place * len(readable) // number] for place in range(number))

@@ -22,10 +22,10 @@ def stream(seed: int, purpose: str, part: str) -> np.random.Generator:
 
 def parts(sentences: Sequence[Sentence]) -> list[tuple[str, list[Sentence]]]:
     """The sentences by the corpus they came from, in order."""
-    found: dict[str, list[Sentence]] = {}
+    by_part: dict[str, list[Sentence]] = {}
     for sentence in sentences:
-        found.setdefault(sentence.part, []).append(sentence)
-    return list(found.items())
+        by_part.setdefault(sentence.part, []).append(sentence)
+    return list(by_part.items())
 
 
 def draw(
@@ -35,7 +35,7 @@ def draw(
     drawn = np.zeros(len(sentences), dtype=bool)
     drawn[numbers.choice(len(sentences), size=number, replace=False)] = True
     pairs = list(zip(sentences, drawn, strict=True))
-    return [one for one, taken in pairs if taken], [one for one, taken in pairs if not taken]
+    return [s for s, is_drawn in pairs if is_drawn], [s for s, is_drawn in pairs if not is_drawn]
 
 
 def shuffled(sentences: Sequence[Sentence], numbers: np.random.Generator) -> list[Sentence]:

@@ -104,7 +104,7 @@ def encode(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_
     pieces = tokenizer.split(list(chain.from_iterable(sentences)))
     ends = offsets(pieces.counts)  # of words, in subwords without frames
     words = offsets(np.fromiter(map(len, sentences), np.int64, len(sentences)))
-    own, start, stop = _windows(words, pieces, ends, budget).T
+    owned, start, stop = _windows(words, pieces, ends, budget).T
     lengths = np.minimum(stop - start, budget)  # a word longer than a window loses its end
     begins = offsets(lengths + tokenizer.frame)
     body = places(begins[:-1] + len(tokenizer.prefix), lengths)
@@ -115,8 +115,8 @@ def encode(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_
     return EncodedText(
         ids=ids,
         offsets=begins,
-        firsts=(ends[:-1] - np.repeat(start, own) + len(tokenizer.prefix)).astype(np.int32),
-        words=offsets(own),
+        firsts=(ends[:-1] - np.repeat(start, owned) + len(tokenizer.prefix)).astype(np.int32),
+        words=offsets(owned),
         sentences=words,
     )
 
@@ -137,8 +137,8 @@ def _windows(
         count, first = sentences[long, 0], sentences[long, 3]
         windows = cut(pieces.counts[first : first + count].tolist(), budget)
         cuts = [(w.own_stop - w.own_start, first + w.start, first + w.stop) for w in windows]
-        own, start, stop = np.asarray(cuts).T
-        parts += [sentences[done:long, :3], np.stack([own, ends[start], ends[stop]], axis=1)]
+        owned, start, stop = np.asarray(cuts).T
+        parts += [sentences[done:long, :3], np.stack([owned, ends[start], ends[stop]], axis=1)]
         done = long + 1
     return np.concatenate([*parts, sentences[done:, :3]])
 

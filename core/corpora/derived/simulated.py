@@ -112,9 +112,9 @@ class Simulated(Kind):
             )
         names = self._artificial
         alphas = list(islice(cycle(self.alpha), len(names)))
-        own, others = self._drawn(corpus, real.name, seed)
+        real_sentences, others = self._drawn(corpus, real.name, seed)
         # Every drawn sentence with the tasks that it is annotated for.
-        drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in own]
+        drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in real_sentences]
         drawn += [(sentence, (name,)) for name, sentences in others.items() for sentence in sentences]
 
         number = {label: place for place, label in enumerate(real.labels)}
@@ -127,8 +127,8 @@ class Simulated(Kind):
         related = np.round(relatedness(list(columns.values())), 4)
         shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
         note = (
-            f"{real.name} has {words_of(own):,} training words; {plural(len(names), 'artificial task')} on "
-            f"{_extent(others)}, their labels drawn with seed {seed} at α = {shown}."
+            f"{real.name} has {words_of(real_sentences):,} training words; "
+            f"{plural(len(names), 'artificial task')} on {_extent(others)}, their labels drawn with seed {seed} at α = {shown}."
         )
         return replace(
             corpus,
@@ -167,8 +167,8 @@ class Simulated(Kind):
         for name, budget in budgets.items():
             others[name] = until(reversed(order), budget)
             del order[len(order) - len(others[name]) :]
-        own = order if self.tokens is None else until(order, self.tokens)
-        if words_of(own) < (self.tokens or 1) or any(
+        real_sentences = order if self.tokens is None else until(order, self.tokens)
+        if words_of(real_sentences) < (self.tokens or 1) or any(
             words_of(others[name]) < budgets[name] for name in others
         ):
             wanted = [f"{self.tokens:,} for {real}"] if self.tokens else []
@@ -178,7 +178,7 @@ class Simulated(Kind):
                 f"{corpus.name}: {words:,} training words are annotated for {real}, and more were asked for "
                 f"in whole sentences ({' and '.join(wanted)}); ask for fewer."
             )
-        return own, others
+        return real_sentences, others
 
 
 def _annotated(
