@@ -128,7 +128,8 @@ class Simulated(Kind):
         shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
         note = (
             f"{real.name} has {words_of(real_sentences):,} training words; "
-            f"{plural(len(names), 'artificial task')} on {_extent(others)}, their labels drawn with seed {seed} at α = {shown}."
+            f"{plural(len(names), 'artificial task')} on {_extent(others)}, "
+            f"their labels drawn with seed {seed} at α = {shown}."
         )
         return replace(
             corpus,
