@@ -103,7 +103,7 @@ def _launch(page: Page, address: str, home: Path, store: Store) -> int:
         "max_length": 32, "lr_encoder": 0.01, "lr_heads": 0.05,
     }  # fmt: skip
     page.goto(f"{address}/launch?{urlencode(form)}")
-    _see(page, "Runs you launch wait until it is resumed.")
+    _see(page, "No run starts until it is resumed.")
     _press(page, re.compile("^Launch 1 run"))
     _see(page, "1 run queued")
     return store.runs(limit=1)[0].id

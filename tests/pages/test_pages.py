@@ -116,38 +116,26 @@ def test_launch_looks_inside_a_joined_corpus_whose_folders_are_here(
     assert "6 train and 6 test sentences, 12 words" in words(app)
 
 
-def test_launch_takes_a_folder(open_page: Open, tmp_path: Any) -> None:
+def test_launch_takes_a_folder_or_a_derived_corpus(open_page: Open, tmp_path: Any) -> None:
     folder = tmp_path / "<b>mine *x*"
     folder.mkdir()
-    line = "Anna B-PER\nsings O\n\n"
     for split in ("train", "test"):
-        (folder / f"{split}.conll").write_text(line * 3, encoding="utf-8")
+        (folder / f"{split}.conll").write_text("Anna B-PER\nsings O\n\n" * 3, encoding="utf-8")
     app = open_page("launch")
     app.selectbox(key="launch_corpus").select("Your own data").run()
     app.session_state["launch_own_how"] = "A folder on this machine"
     app.run()
-    app.text_input(key="launch_own_folder").set_value(str(folder)).run()
-    assert not app.exception
-    shown = words(app)
-    assert "3 train" in shown
-    app.text_input(key="launch_own_folder").set_value(str(tmp_path / "nowhere")).run()
-    assert not app.exception
-    assert "nowhere" in words(app)
-
-
-def test_launch_takes_a_derived_corpus(open_page: Open) -> None:
-    app = open_page("launch")
-    app.selectbox(key="launch_corpus").select("Your own data").run()
-    app.session_state["launch_own_how"] = "A folder on this machine"
-    app.run()
-    name = "simulated:demo?tasks=2&samples=500&tokens=100"
-    app.text_input(key="launch_own_folder").set_value(name).run()
-    assert not app.exception
-    assert "2 artificial tasks on" in words(app)
-    assert app.pills(key=f"launch_tasks_{name}").value == ["ner", "sim-1", "sim-2"]
-    app.text_input(key="launch_own_folder").set_value("simulated:demo?tasks=none").run()
-    assert not app.exception
-    assert "tasks must be a whole number from 1 to 50" in words(app)
+    derived = "simulated:demo?tasks=2&samples=500&tokens=100"
+    for name, sentence in (
+        (str(folder), "3 train"),
+        (str(tmp_path / "nowhere"), "nowhere"),
+        ("simulated:demo?tasks=none", "tasks must be a whole number from 1 to 50"),
+        (derived, "2 artificial tasks on"),
+    ):
+        app.text_input(key="launch_own_folder").set_value(name).run()
+        assert not app.exception
+        assert sentence in words(app)
+    assert app.pills(key=f"launch_tasks_{derived}").value == ["ner", "sim-1", "sim-2"]
 
 
 def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
