@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from core.config import RunConfig, kind_values
+from core.config import RunConfig, comparison_values
 from core.evaluation.costs import Cost
 from core.evaluation.statistics import MeanSD
 from core.registry import parse_alignment
@@ -30,7 +30,7 @@ def corpus_name(config: RunConfig) -> str:
     return PurePath(config.corpus).name or config.corpus
 
 
-def kind_name(config: RunConfig) -> str:
+def short_name(config: RunConfig) -> str:
     """`MRN λ 0.01`, `MTL`, `STL ner`."""
     name = config.paradigm.upper()
     if config.paradigm == "mrn":
@@ -40,7 +40,7 @@ def kind_name(config: RunConfig) -> str:
 
 def run_name(run: Run) -> str:
     """`12 · MRN λ 0.01 · demo · seed 3`."""
-    return f"{run.id} · {kind_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}"
+    return f"{run.id} · {short_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}"
 
 
 def field_text(field: str, value: Any) -> str:
@@ -63,7 +63,7 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
 
     Only what differs within a paradigm, or between paradigms that share the field, is named.
     """
-    all_values = [kind_values(config) for config in configs]
+    all_values = [comparison_values(config) for config in configs]
     shown = [field for field in _fields(all_values) if _differs(field, configs, all_values)]
     names = []
     for config, values in zip(configs, all_values, strict=True):
@@ -79,7 +79,7 @@ def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
     """The fields, in words, in which two configurations differ although both have them: what else than the
     paradigm may cause a difference of their scores.
     """
-    values, other_values = kind_values(a), kind_values(b)
+    values, other_values = comparison_values(a), comparison_values(b)
     return tuple(
         field.replace("_", " ")
         for field in values

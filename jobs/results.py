@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from core.config import RunConfig, kind_key
+from core.config import RunConfig, comparison_key
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.store import Conditions, Run, RunState, StoredScore
@@ -233,7 +233,7 @@ def tabulate(
     groups: dict[str, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.id):
         if run.id in by_run:
-            groups[kind_key(run.config)].append(run)
+            groups[comparison_key(run.config)].append(run)
     parts: dict[str, list[Run]] = {}
     resolved: dict[str, str] = {}
     for key, same in groups.items():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
-from core.config import RunConfig, remarks
+from core.config import RunConfig, config_warnings
 from core.corpora import prepare
 from core.corpora.loading import corpus_overlaps, read
 from core.corpora.preparation import check_scored
@@ -51,7 +51,7 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         for tasks in dict.fromkeys(config.tasks for config in configs if _share(config) == share):
             check_scored(corpus, tasks)
     for config in configs:
-        notes |= dict.fromkeys(remarks(config))
+        notes |= dict.fromkeys(config_warnings(config))
     mappings = [
         (_share(config), file, config.tasks)
         for config in configs

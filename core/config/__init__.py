@@ -3,9 +3,9 @@
 from core.config.fields import CONDITIONS as CONDITIONS
 from core.config.fields import LEARNABLE as LEARNABLE
 from core.config.presets import PRESETS as PRESETS
-from core.config.presets import kind_key as kind_key
-from core.config.presets import kind_values as kind_values
-from core.config.presets import remarks as remarks
+from core.config.presets import comparison_key as comparison_key
+from core.config.presets import comparison_values as comparison_values
+from core.config.presets import config_warnings as config_warnings
 from core.config.presets import trains_heads_alone as trains_heads_alone
 from core.config.run_config import FIELD_HELP as FIELD_HELP
 from core.config.run_config import PARADIGMS as PARADIGMS

@@ -1,4 +1,4 @@
-"""Named starting points, and what follows from a description: its comparison key and its remarks."""
+"""Named starting points, and what follows from a description: its comparison key and its warnings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def trains_heads_alone(config: RunConfig) -> bool:
     return config.encoder_training == "frozen" and config.bilstm_hidden is None
 
 
-def kind_values(config: RunConfig) -> dict[str, Any]:
+def comparison_values(config: RunConfig) -> dict[str, Any]:
     """The fields that the runs of one row of a comparison share: all but the seed.
 
     The STL runs of all tasks are one row, as in the dissertation's tables, so theirs lack the tasks too.
@@ -58,9 +58,9 @@ def kind_values(config: RunConfig) -> dict[str, Any]:
     return values
 
 
-def kind_key(config: RunConfig) -> str:
+def comparison_key(config: RunConfig) -> str:
     """The same for all runs that stand in one row of a comparison."""
-    return json.dumps(kind_values(config), sort_keys=True)
+    return json.dumps(comparison_values(config), sort_keys=True)
 
 
 _OVER_FROZEN = {
@@ -71,7 +71,7 @@ _OVER_FROZEN = {
 }
 
 
-def remarks(config: RunConfig) -> tuple[str, ...]:
+def config_warnings(config: RunConfig) -> tuple[str, ...]:
     """Sentences about what is legal but may surprise: shown before launch and kept with the run."""
-    remark = _OVER_FROZEN.get(config.paradigm) if trains_heads_alone(config) else None
-    return () if remark is None else (remark,)
+    warning = _OVER_FROZEN.get(config.paradigm) if trains_heads_alone(config) else None
+    return () if warning is None else (warning,)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from core import __version__
-from core.config import RunConfig, remarks, trains_heads_alone
+from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.loading import overlaps
 from core.corpora.types import Corpus, Sentence, Split
 from core.encoding.batches import IGNORED, Batch, Batches, EpochOrder
@@ -256,7 +256,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         text_hash=corpus.text_hash,
         parameters=frozen_weights + trained_weights,
         trained_parameters=trained_weights,
-        notes=(*corpus.notes, *source, *remarks(config), *alignment_notes),
+        notes=(*corpus.notes, *source, *config_warnings(config), *alignment_notes),
         **alignment_facts,
     )
     return TrainingRun(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.config import RunConfig, kind_key
+from core.config import RunConfig, comparison_key
 from core.corpora import prepare
 from core.evaluation.confusion import Confusion, confusion
 from core.paths import database_url
@@ -79,7 +79,7 @@ def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
     rows: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: -run.id):
         if run.configuration_id not in keys:
-            keys[run.configuration_id] = kind_key(run.config)
+            keys[run.configuration_id] = comparison_key(run.config)
         rows.setdefault(keys[run.configuration_id], []).append(run)
     kept = list(rows.values())[:_MOST_ROWS]
     return [run for own in kept for run in own], len(rows) - len(kept)

@@ -23,7 +23,7 @@ from dashboard.shared.queue import counts_text
 from dashboard.shared.states import problem, state_text
 from dashboard.text import escape
 from jobs.estimates import Cost, Disk, cost, disk
-from jobs.naming import field_text, kind_name
+from jobs.naming import field_text, short_name
 from jobs.submit import check, same_runs
 
 _HOUR_S = 3600
@@ -258,7 +258,7 @@ def planned_table(
     estimates = map(duration, seconds)
     frame = pd.DataFrame(
         {
-            "Run": kind_name(config),
+            "Run": short_name(config),
             **{field_label(name): _text(config, name) for name in fields},
             "Seed": config.seed,
             "Time": "" if run is not None else next(estimates, ""),

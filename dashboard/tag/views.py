@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.config import kind_key
+from core.config import comparison_key
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.evaluation.confusion import (
@@ -100,7 +100,7 @@ def _belongs(run: Run, group: Sequence[Run]) -> bool:
         and run.sweep is not None
         and run.sweep == first.sweep
         and run.config.seed == first.config.seed
-        and kind_key(run.config) == kind_key(first.config)
+        and comparison_key(run.config) == comparison_key(first.config)
         and run.config.tasks[0] not in {other.config.tasks[0] for other in group}
     )
 

@@ -21,7 +21,7 @@ from core.registry import ENCODERS, base_name
 from core.store import Run, RunState, Store
 from core.store.transfer import RunRecord
 from core.wording import duration, first_of, percent
-from jobs.naming import corpus_name, description_lines, kind_name
+from jobs.naming import corpus_name, description_lines, short_name
 from jobs.transfer.format import CHECKPOINT, FORMAT, RunFile, write_tables
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
@@ -173,7 +173,7 @@ def _without_folder(name: str) -> str:
 
 
 def _title(run: Run) -> str:
-    return f"{', '.join(run.config.tasks)} on {corpus_name(run.config)} ({kind_name(run.config)})"
+    return f"{', '.join(run.config.tasks)} on {corpus_name(run.config)} ({short_name(run.config)})"
 
 
 def _scores(record: RunRecord) -> list[dict[str, Any]]:

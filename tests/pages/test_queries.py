@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.config import RunConfig, kind_key
+from core.config import RunConfig, comparison_key
 from core.store import Store
 from dashboard.shared import run_views
 from jobs.naming import confounds, differing
@@ -18,8 +18,10 @@ def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
 
 
 def test_stl_runs_of_all_tasks_are_one_row() -> None:
-    assert kind_key(config("stl", tasks=("ner",))) == kind_key(config("stl", tasks=("pos",), seed=4))
-    assert kind_key(config("mtl")) != kind_key(config("mtl", epochs=7))
+    assert comparison_key(config("stl", tasks=("ner",))) == comparison_key(
+        config("stl", tasks=("pos",), seed=4)
+    )
+    assert comparison_key(config("mtl")) != comparison_key(config("mtl", epochs=7))
 
 
 def test_differing_names_what_differs_and_nothing_else() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, remarks
+from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, config_warnings
 from core.errors import ConfigError
 from core.mrn.relations import MODES
 from core.registry import ALIGNMENTS, PRIORS
@@ -136,10 +136,10 @@ def test_every_field_has_a_description_and_a_unit() -> None:
 
 def test_sharing_nothing_is_remarked_on() -> None:
     frozen = RunConfig.build(**BASE, paradigm="mtl", encoder_training="frozen")
-    assert "MTL shares no trained weights" in remarks(frozen)[0]
-    assert "comes from the prior" in remarks(frozen.with_(paradigm="mrn"))[0]
-    assert remarks(frozen.with_(encoder="minilm+bilstm")) == ()
-    assert remarks(RunConfig.build(**BASE)) == ()
+    assert "MTL shares no trained weights" in config_warnings(frozen)[0]
+    assert "comes from the prior" in config_warnings(frozen.with_(paradigm="mrn"))[0]
+    assert config_warnings(frozen.with_(encoder="minilm+bilstm")) == ()
+    assert config_warnings(RunConfig.build(**BASE)) == ()
 
 
 def test_registries_have_a_line_each_and_a_class() -> None:
