@@ -1,4 +1,4 @@
-"""A hostile store, made once; and the pages' fixtures, which serve here too."""
+"""A hostile store, made once."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.conftest import open_page, workers
 from tests.pages.filled_store import Filled
 from tests.security.hostile import fill_hostile
-
-__all__ = ["open_page", "workers"]
 
 
 @pytest.fixture(scope="session")
 def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Filled]:
-    """A laboratory whose store is full of hostile text, for those who only look."""
+    """A laboratory whose store is full of hostile text; no test changes it."""
     home = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
-        return home, fill_hostile(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2))
+        return home, fill_hostile(f"sqlite:///{home / 'runs.db'}", seeds=(1,))
 
 
 @pytest.fixture

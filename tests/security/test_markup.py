@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Dialog, Page, Request
+from playwright.sync_api import Dialog, Page
 
 from tests.journeys.browser import browser_page, browser_path, running_app
-from tests.pages.conftest import Open
 from tests.pages.filled_store import Filled
-from tests.security.hostile import MARKUP, TAG
-
-_PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
 # What must not have come of it. A page of ours has none of these, nor has Streamlit.
 _TRACES = """() => ({
@@ -29,16 +24,7 @@ _TRACES = """() => ({
   coloured: [...document.querySelectorAll('span.stMarkdownColoredText')]
     .filter((s) => s.textContent === 'red').length,
 })"""
-_UNESCAPED = re.compile(r"(?<!\\)<img|\]\(https|(?<!\\)\$x")
 _NOTHING = {"owned": 0, "images": 0, "links": 0, "bold": 0, "formulas": 0, "coloured": 0}
-
-
-@pytest.fixture(scope="module")
-def hostile(hostile_home: tuple[Path, Filled]) -> Iterator[tuple[str, Filled]]:
-    browser_path()  # skips where there is none
-    home, filled = hostile_home
-    with running_app(home) as address:
-        yield address, filled
 
 
 def _links(filled: Filled) -> Iterator[tuple[str, str]]:
@@ -54,18 +40,20 @@ def _links(filled: Filled) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.journey
-def test_no_page_reads_a_name_as_markup(hostile: tuple[str, Filled]) -> None:
-    address, filled = hostile
-    asked: list[str] = []
-    seen = {}
+def test_no_page_reads_a_name_as_markup(request: pytest.FixtureRequest) -> None:
+    browser_path()  # skips where there is none, before a store is filled
+    home: Path
+    home, filled = request.getfixturevalue("hostile_home")
+    paths: list[str] = []
+    traces = {}
 
     def refuse(dialog: Dialog) -> None:
         dialog.dismiss()
         pytest.fail("a page opened a dialog")
 
-    with browser_page() as (page, elsewhere, errors):
+    with running_app(home) as address, browser_page() as (page, elsewhere, errors):
         page.on("dialog", refuse)
-        page.on("request", lambda request: asked.append(_path(request)))
+        page.on("request", lambda request: paths.append(urlsplit(request.url).path))
         for name, query in _links(filled):
             page.goto(f"{address}/{name}?{query}")
             page.get_by_role("heading", level=1).wait_for()
@@ -74,15 +62,11 @@ def test_no_page_reads_a_name_as_markup(hostile: tuple[str, Filled]) -> None:
             if name not in ("tag", "launch"):
                 page.get_by_text("script>", exact=False).first.wait_for(state="attached")
             _hover(page)
-            seen[f"{name}?{query}"] = page.evaluate(_TRACES)
-        assert seen == dict.fromkeys(seen, _NOTHING)
-        assert not errors
-        assert not elsewhere
-        assert "/x" not in asked
-
-
-def _path(request: Request) -> str:
-    return urlsplit(request.url).path
+            traces[f"{name}?{query}"] = page.evaluate(_TRACES)
+    assert traces == dict.fromkeys(traces, _NOTHING)
+    assert not errors
+    assert not elsewhere
+    assert "/x" not in paths
 
 
 def _settled(page: Page) -> None:
@@ -99,17 +83,3 @@ def _hover(page: Page) -> None:
         if box is not None:
             page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
             page.mouse.move(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3)
-
-
-@pytest.mark.usefixtures("workers")
-@pytest.mark.parametrize("page", _PAGES)
-def test_no_page_stumbles_over_hostile_text(page: str, hostile_store: Filled, open_page: Open) -> None:
-    """Without a browser too: each page draws, and says no user's text as Markdown."""
-    app = open_page(page, run=",".join(map(str, hostile_store.finished[:6])))
-    drawn = [
-        str(getattr(one, "value", ""))
-        for kind in (app.markdown, app.caption, app.warning, app.info)
-        for one in kind
-    ]
-    assert not [text for text in drawn if _UNESCAPED.search(text)]
-    assert not [text for text in drawn if TAG in text or MARKUP in text]

@@ -1,24 +1,29 @@
-"""Who is answered: a real server, asked by its own pages, by foreign ones and under foreign names."""
+"""Who is answered, and with what: a real server, asked by its own pages, by others and under other names."""
 
 from __future__ import annotations
 
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
+import psutil
 import pytest
+from plotly.offline import get_plotlyjs_version
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from jobs.doctor import is_local, reachable_dashboards
-from tests.serving import Server, running_server
+from tests.serving import ROOT, Server, running_server
 
 _STREAM = "/_stcore/stream"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("alone")) as running:
+    with running_server(tmp_path_factory.mktemp("elsewhere")) as running:
         yield running
 
 
@@ -79,11 +84,44 @@ def test_other_sites_cannot_read_the_answers(server: Server) -> None:
         assert headers.get("Access-Control-Allow-Origin") in (None, f"http://localhost:{server.port}")
 
 
-def test_other_sites_cannot_frame_the_pages(server: Server) -> None:
+def test_other_sites_cannot_frame_the_pages_and_pages_load_nothing_from_elsewhere(server: Server) -> None:
     _, _, headers = server.ask("/runs")
-    assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
+    policy = headers["Content-Security-Policy"]
+    for rule in ("frame-ancestors 'self'", "default-src 'self'", "connect-src 'self'"):
+        assert rule in policy
+    assert not re.search(r"https?:|\*", policy)
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_the_chart_library_is_asked_for_early_and_kept(server: Server) -> None:
+    _, _, headers = server.ask("/tag")
+    (named,) = re.findall(r"<(.+)>; rel=prefetch", headers["Link"])
+    _, script, headers = server.ask(f"/{named}")
+    assert "immutable" in headers["Cache-Control"]
+    version = re.search(r"plotly\.js \(cartesian - minified\) v([\d.]+)", script)
+    assert version is not None
+    assert version[1] in named
+    # Figures are made by the Python package, and drawn by this script.
+    assert version[1].split(".")[0] == get_plotlyjs_version().split(".")[0]
+
+
+def test_only_this_machine_can_reach_it_and_it_gathers_no_statistics(server: Server) -> None:
+    """Streamlit's script in the browser sends statistics unless it is told not to."""
+    process = server.process
+    connections = process.net_connections("tcp")
+    assert [one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN] == ["127.0.0.1"]
+    assert "ANYBODY" not in server.printed
+    assert process.pid not in reachable_dashboards()
+    script = (
+        "import sys; from streamlit import config; config._main_script_path = sys.argv[1];"
+        "print(config.get_option('browser.gatherUsageStats'), config.get_option('server.address'))"
+    )
+    command = [sys.executable, "-c", script, str(ROOT / "dashboard" / "app.py")]
+    settings = subprocess.run(
+        command, cwd=process.cwd(), env=process.environ(), capture_output=True, text=True, check=True
+    )
+    assert settings.stdout.split() == ["False", "127.0.0.1"]
 
 
 def test_no_page_can_be_driven_over_http(server: Server) -> None:
@@ -103,11 +141,6 @@ def test_a_server_on_the_network_without_login_says_so_loudly(
         # Even then it answers only to names that it was told.
         assert server.ask("/", {"Host": "lab.example.org"})[0] == 200
         assert server.ask("/", {"Host": "other.example.org"})[0] == 421
-
-
-def test_a_server_for_this_machine_alone_warns_of_nothing(server: Server) -> None:
-    assert "ANYBODY" not in server.printed
-    assert server.process.pid not in reachable_dashboards()
 
 
 @pytest.mark.parametrize(

@@ -166,5 +166,15 @@ def test_every_document_that_a_docstring_or_comment_names_exists() -> None:
     assert missing == []
 
 
+def test_each_claim_of_security_md_has_its_test() -> None:
+    text = (DOCS / "security.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+\.py)::(\w+)`", text)
+    assert len(named) > 30
+    assert text.count("::test_") == len(named)
+    for file, test in named:
+        tests = (_ROOT / "tests" / "security" / file).read_text(encoding="utf-8")
+        assert f"\ndef {test}(" in tests, f"{file} has no {test}"
+
+
 if __name__ == "__main__":
     sys.stdout.write("\n".join(_run_description()) + "\n")
