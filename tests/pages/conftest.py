@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
@@ -60,14 +61,24 @@ def doubled_values(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@functools.cache
+def _pages() -> dict[str, Any]:
+    return AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()._registered_pages
+
+
+def app_at(page: str) -> AppTest:
+    """The app at a page, not yet run. By itself an AppTest learns of the pages by running the first."""
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app._registered_pages = _pages()
+    return app.switch_page(f"{page}/page.py")
+
+
 @pytest.fixture
 def open_page(laboratory: Path, workers: list[str]) -> Open:
     """Opens a page of the app, `curves` say, with query parameters, as a link would."""
 
     def open_(page: str, **query: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-        app.run()
-        app.switch_page(f"{page}/page.py")
+        app = app_at(page)
         for name, value in query.items():
             app.query_params[name] = value
         app.run()
@@ -121,6 +132,12 @@ def labels(app: AppTest, kind: str) -> list[str]:
     """The labels of all elements of that kind, such as page_link."""
     elements: Any = app.get(kind)
     return [element.label for element in elements]
+
+
+def sent(app: AppTest, part: str) -> dict[str, Any]:
+    """What the page sends to the component whose data has this field; {} where there is none."""
+    data = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    return next((fields for fields in data if part in fields), {})
 
 
 def words(app: AppTest) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,35 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora import summarise
 from core.mrn.alignments.mapping import template
-from core.records import Snapshot
 from core.registry import parse_alignment
 from core.store import Store
 from jobs.naming import field_text
-from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
-from tests.pages.matrices import shown
-
-
-def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) -> None:
-    plain = run_facts().tasks
-    facts = run_facts(
-        alignment="exact",
-        tasks=(*plain, dataclasses.replace(plain[0], name="chunk")),
-        meet=((True, False, True), (False, True, False), (True, False, True)),
-    )
-    store = Store.open()
-    run_id = claimed(store, alignment="exact", tasks=("pos", "ner", "chunk"))
-    store.set_facts(run_id, facts)
-    store.add_snapshot(run_id, Snapshot(1, 0.1, relations(tasks=3)))
-    store.close()
-    app = open_page("relations", run=str(run_id))
-    (told,) = [one.value for one in app.info]
-    assert "the rows of these groups of tasks (pos, chunk; ner) never meet" in told
-    assert "relations of tasks between groups stay at zero" in told
-    # ner with pos and with chunk, on both sides of the diagonal.
-    (panel,) = shown(app).frame["panels"]
-    assert len(panel["impossible"]) == 4
-
 
 CSV = b"task,label,general,weight\nchunk,B-NP,NP,0.5\nchunk,I-NP,NP,0.5\nner,B-PER,NP,1\n"
 

@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import re
 from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from core.mrn.relations import Relations
-from core.records import Snapshot
-from core.store import RunState, Store
-from tests.making import claimed, run_facts
+from core.corpora.types import Planted
+from core.mrn.relations import Relations, covariance_statistics
+from core.records import RunFacts, Snapshot, relation_metrics
+from core.store import SnapshotKey, Store
+from dashboard.relations.views import in_numbers, number_keys, planted
+from dashboard.relations.views import relations as view_of
+from tests.making import claimed, relations, run_facts, step_metrics
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
 from tests.pages.matrices import shown
+from tests.pages.test_pages import table
 
 ROWS = sum(map(len, LABELS.values()))
+ALPHAS = {"pos": 1.0, "sim-1": 0.9, "sim-2": 0.5, "sim-3": 0.1}
+AMI = (1.0, 0.8, 0.3, 0.02)
 
 
-def table(app: AppTest, column: str) -> Any:
-    return next(one.value for one in app.dataframe if column in one.value.columns)
-
-
-def seeds_of(run_id: int) -> list[int]:
+def learned_run(learned: Relations, facts: RunFacts | None = None, **values: Any) -> int:
+    """A running run with one snapshot."""
     store = Store.open()
-    kind = store.run(run_id).configuration_id
-    return sorted(run.id for run in store.runs() if run.configuration_id == kind)
+    run_id = claimed(store, **values)
+    store.set_facts(run_id, facts or run_facts())
+    store.add_snapshot(run_id, Snapshot(10, 1.0, learned))
+    store.close()
+    return run_id
 
 
-@pytest.mark.parametrize(("mode", "rows"), [("Tasks", 3), ("Labels", ROWS), ("Features", FEATURES // 2)])
-def test_each_mode_sends_all_steps_at_once(mode: str, rows: int, open_page: Open, finished: Filled) -> None:
+def of_tasks(task: np.ndarray, diagonal: float = 1.0) -> Relations:
+    """These relations of tasks; nothing else is related."""
+    return Relations(task, np.eye(4), np.zeros((16, 0)), diagonal)
+
+
+def simulated(correlations: tuple[float, ...]) -> tuple[int, Relations]:
+    """A run of pos and three simulated tasks, with these learned correlations with pos."""
+    pos = run_facts().tasks[0]
+    tasks = tuple(dataclasses.replace(pos, name=name, auxiliary=name != "pos") for name in ALPHAS)
+    ami, task = np.eye(4), np.eye(4)
+    ami[0] = ami[:, 0] = AMI
+    task[0, 1:] = task[1:, 0] = correlations
+    facts = Planted(tuple(ALPHAS), tuple(ALPHAS.values()), tuple(map(tuple, ami.tolist())))
+    learned = dataclasses.replace(relations(), task=task)
+    return learned_run(learned, run_facts(tasks=tasks, planted=facts), tasks=tuple(ALPHAS)), learned
+
+
+# A run's matrix, and its numbers
+
+
+@pytest.mark.parametrize(
+    ("mode", "rows", "size"),
+    [("Tasks", 3, 3), ("Labels", ROWS, ROWS), ("Features", FEATURES // 2, FEATURES)],
+)
+def test_each_mode_sends_all_steps_at_once_and_is_told_in_numbers(
+    mode: str, rows: int, size: int, open_page: Open, finished: Filled
+) -> None:
     app = open_page("relations", run=str(finished.mrn[0]), mode=mode)
     seen = shown(app)
     store = Store.open()
@@ -42,7 +74,14 @@ def test_each_mode_sends_all_steps_at_once(mode: str, rows: int, open_page: Open
     if rows < 100:
         learned = store.relations(finished.mrn[0], steps[4])[1].correlation(seen.frame["mode"])
         np.testing.assert_allclose(matrices[4], learned, atol=2e-5)
-    assert not app.exception
+    numbers = table(app, "At this step").set_index("Number")["At this step"]
+    titles = ["Effective rank", "Trace", "Condition", "Strongest pair", "Penalty", "Objective J"]
+    assert list(numbers.index) == titles
+    assert numbers["Effective rank"].endswith(f" of {size}")
+    best = table(app, "r").iloc[0]
+    assert f"({best['First']}, {best['Second']})" in numbers["Strongest pair"]
+    assert f"from 1 to {size}" in words(app)
+    assert not app.warning
 
 
 def test_a_link_to_a_step_shows_that_step(open_page: Open, finished: Filled) -> None:
@@ -63,69 +102,6 @@ def test_a_link_to_a_step_shows_that_step(open_page: Open, finished: Filled) -> 
     assert abs(table(newest, "r")["r"][0]) > strongest
 
 
-def test_two_runs_side_by_side_and_their_difference(open_page: Open, finished: Filled) -> None:
-    a, b = finished.mrn[:2]
-    app = open_page("relations", run=f"{b},{a}", view="Side by side")
-    seen = shown(app)
-    assert [title.split(" · ")[0] for title in seen.titles] == [f"A: {b}", f"B: {a}", "A − B"]
-    np.testing.assert_allclose(seen.panels[2], seen.panels[0] - seen.panels[1], atol=1e-4)
-    assert list(table(app, "A − B").columns) == ["First", "Second", f"Run {b}", f"Run {a}", "A − B"]
-    assert list(table(app, "Number").columns) == ["Number", f"Run {b}", f"Run {a}"]
-    three = shown(open_page("relations", run=",".join(map(str, finished.mrn[:3])), view="Side by side"))
-    assert len(three.panels) == 3
-    assert not [title for title in three.titles if "−" in title]
-
-
-def test_one_of_several_runs_is_shown(open_page: Open, finished: Filled) -> None:
-    a, b, c = finished.mrn[:3]
-    alone = open_page("relations", run=f"{a},{b},{c}", a=str(b))
-    assert f"run-{b}" in shown(alone).frame["filename"]
-    single = open_page("relations", run=str(a), view="Side by side")
-    assert "One run is chosen" in words(single)
-    assert len(shown(single).panels) == 1
-
-
-def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Filled) -> None:
-    seeds = seeds_of(finished.mrn[0])
-    app = open_page("relations", run=str(finished.mrn[0]), view="Mean over seeds")
-    seen = shown(app)
-    assert seen.titles == ["Mean over 3 seeds", "SD over 3 seeds"]
-    values = [Store.open().relations(run_id)[1].correlation("task")[0, 1] for run_id in seeds]
-    assert seen.panels[0][-1, 0, 1] == pytest.approx(np.mean(values), abs=1e-4)
-    assert seen.panels[1][-1, 0, 1] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
-    assert seen.frame["interval"] == pytest.approx(4.302653 / np.sqrt(3))
-    assert f"Seeds of run {finished.mrn[0]}'s configuration: runs {', '.join(map(str, seeds))}." in words(app)
-    assert list(table(app, "SD").columns) == ["First", "Second", "Mean", "SD"]
-
-
-def test_a_seed_that_still_waits_does_not_cut_the_mean_short(open_page: Open, filled: Filled) -> None:
-    store = Store.open()
-    twin = store.run(filled.mrn[0]).config.model_copy(update={"seed": 77})
-    (waiting,) = store.add_runs([twin])
-    store.close()
-    app = open_page("relations", run=str(filled.mrn[0]), view="Mean over seeds")
-    assert shown(app).titles[0] == "Mean over 2 seeds"
-    assert str(waiting) not in shown(app).frame["filename"].split("-")
-
-
-def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.mrn[0]), mode="Labels", gold="true")
-    seen = shown(app)
-    assert seen.titles == ["Learned", "Gold labels", "Learned − gold"]
-    np.testing.assert_allclose(seen.panels[2][-1], seen.panels[0][-1] - seen.panels[1][0], atol=2e-4)
-    assert re.search(r"learned and gold: \*\*−?0\.\d\d\*\* over [\d,]+ pairs of labels; ", words(app))
-    assert list(table(app, "Gold").columns) == ["First", "Second", "r", "Gold", "Beyond"]
-
-
-def test_what_is_impossible_is_hatched_and_said(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.disjoint[0]))
-    assert any("stay at zero whatever the data say" in one.value for one in app.info)
-    assert len(shown(app).frame["panels"][0]["impossible"]) == 6
-    assert "No pair can be related here." in words(app)
-    both = open_page("relations", run=f"{finished.mrn[0]},{finished.disjoint[0]}", view="Side by side")
-    assert [len(panel["impossible"]) for panel in shown(both).frame["panels"]] == [0, 6, 6]
-
-
 def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
     app = open_page("relations", run=str(finished.mrn[0]), mode="Features", zoom="10,200")
     seen = shown(app)
@@ -135,64 +111,13 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
     assert seen.frame["rows"]["names"][0] == "feature 10"
 
 
-def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
-    """A share of the data, drawn anew by each seed, need not have every label."""
-    store = Store.open()
-    ids = []
-    for seed, names in (
-        (1, ("pos:NN", "pos:VB", "ner:O", "ner:B-PER")),
-        (2, ("pos:NN", "ner:O", "ner:B-PER")),
-    ):
-        run_id = claimed(store, seed=seed, learn=("task", "label"))
-        gold = np.eye(len(names)) * 0.6 + 0.1 * np.arange(len(names))
-        owners = tuple((name.split(":")[0],) for name in names)
-        facts = run_facts(
-            label_names=names, label_owners=owners, cooccurrence=tuple(map(tuple, gold.tolist()))
-        )
-        store.set_facts(run_id, facts)
-        label = np.asarray(np.corrcoef(np.random.default_rng(seed).normal(size=(len(names), 9))))
-        store.add_snapshot(run_id, Snapshot(10, 1.0, Relations(np.eye(2), label, np.zeros((6, 0)), 1.0)))
-        ids.append(run_id)
-    store.close()
-    app = open_page(
-        "relations", run=",".join(map(str, ids)), view="Mean over seeds", mode="Labels", gold="true"
-    )
+def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), mode="Labels", gold="true")
     seen = shown(app)
-    assert seen.titles == ["Mean over 2 seeds", "SD over 2 seeds", "Gold labels", "Learned − gold"]
-    assert seen.frame["rows"]["names"] == ["pos:NN", "ner:O", "ner:B-PER"]
-    assert f"Of run {ids[0]} 1 are left out: pos:VB." in words(app)
-    assert "over 3 pairs of labels" in words(app)
-
-
-def test_saturated_relations_carry_a_warning(open_page: Open, finished: Filled) -> None:
-    store = Store.open()
-    run_id = claimed(store)
-    store.set_facts(run_id, run_facts())
-    task = np.array([[1, 0.999], [0.999, 1]])
-    store.add_snapshot(run_id, Snapshot(10, 1.0, Relations(task, np.eye(4), np.zeros((6, 0)), 1.0)))
-    store.close()
-    app = open_page("relations", run=str(run_id))
-    assert any("100% of the correlations are all but ±1" in one.value for one in app.warning)
-    assert not open_page("relations", run=str(finished.mrn[0])).warning
-
-
-def test_a_failed_run_shows_what_it_had_learned(open_page: Open, filled: Filled) -> None:
-    app = open_page("relations", run=str(filled.failed[0]))
-    assert "failed. Shown is what it learned up to step 140." in words(app)
-    assert shown(app).panels
-    both = open_page("relations", run=f"{filled.mrn[0]},{filled.failed[0]}", view="Side by side")
-    assert "Shown up to step 127: not all of these runs have got further." in words(both)
-    assert shown(both).frame["steps"][-1] == 127
-
-
-def test_a_run_that_ended_before_its_first_snapshot(open_page: Open, finished: Filled) -> None:
-    store = Store.open()
-    run_id = claimed(store, RunState.FAILED)
-    store.close()
-    assert "ended before its first snapshot" in words(open_page("relations", run=str(run_id)))
-    both = open_page("relations", run=f"{finished.mrn[0]},{run_id}", view="Side by side")
-    assert "has no relations yet and is left out" in words(both)
-    assert len(shown(both).panels) == 1
+    assert seen.titles == ["Learned", "Gold labels", "Learned − gold"]
+    np.testing.assert_allclose(seen.panels[2][-1], seen.panels[0][-1] - seen.panels[1][0], atol=2e-4)
+    assert re.search(r"learned and gold: \*\*−?0\.\d\d\*\* over [\d,]+ pairs of labels; ", words(app))
+    assert list(table(app, "Gold").columns) == ["First", "Second", "r", "Gold", "Beyond"]
 
 
 def test_a_live_run_gains_a_step(open_page: Open, filled: Filled) -> None:
@@ -208,12 +133,184 @@ def test_a_live_run_gains_a_step(open_page: Open, filled: Filled) -> None:
     assert after.frame["id"] != before.frame["id"]
 
 
-def test_the_fold_has_the_equation_of_the_view(open_page: Open, finished: Filled) -> None:
-    def equation(**query: str) -> str:
-        app = open_page("relations", run=str(finished.mrn[0]), **query)
-        app.session_state["how_to_read"] = True
-        (found,) = app.run().latex
-        return str(found.value)
+# Runs beside each other, and their mean
 
-    assert r"\Omega_\text{task}" in equation()
-    assert r"\bar R_{ij}" in equation(mode="Features", view="Mean over seeds")
+
+def test_runs_side_by_side_and_the_difference_of_two(open_page: Open, finished: Filled) -> None:
+    a, b = finished.mrn[:2]
+    app = open_page("relations", run=f"{b},{a}", view="Side by side")
+    seen = shown(app)
+    assert [title.split(" · ")[0] for title in seen.titles] == [f"A: {b}", f"B: {a}", "A − B"]
+    np.testing.assert_allclose(seen.panels[2], seen.panels[0] - seen.panels[1], atol=1e-4)
+    assert list(table(app, "A − B").columns) == ["First", "Second", f"Run {b}", f"Run {a}", "A − B"]
+    assert list(table(app, "Number").columns) == ["Number", f"Run {b}", f"Run {a}"]
+    three = shown(open_page("relations", run=",".join(map(str, finished.mrn[:3])), view="Side by side"))
+    assert len(three.panels) == 3
+    assert not [title for title in three.titles if "−" in title]
+    alone = open_page("relations", run=f"{a},{b}", a=str(b))
+    assert f"run-{b}" in shown(alone).frame["filename"]
+    single = open_page("relations", run=str(a), view="Side by side")
+    assert "One run is chosen" in words(single)
+    assert len(shown(single).panels) == 1
+
+
+def test_a_run_that_ended_early_cuts_the_others_short_or_is_left_out(open_page: Open, filled: Filled) -> None:
+    both = open_page("relations", run=f"{filled.mrn[0]},{filled.failed[0]}", view="Side by side")
+    assert "Shown up to step 127: not all of these runs have got further." in words(both)
+    assert shown(both).frame["steps"][-1] == 127
+    store = Store.open()
+    (without_snapshot,) = store.add_runs([store.run(filled.mrn[0]).config.model_copy(update={"seed": 77})])
+    store.request_stop(without_snapshot)
+    store.close()
+    assert "ended before its first snapshot" in words(open_page("relations", run=str(without_snapshot)))
+    both = open_page("relations", run=f"{filled.mrn[0]},{without_snapshot}", view="Side by side")
+    assert "has no relations yet and is left out" in words(both)
+    assert len(shown(both).panels) == 1
+
+
+def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Filled) -> None:
+    store = Store.open()
+    first = store.run(finished.mrn[0])
+    seeds = sorted(run.id for run in store.runs() if run.configuration_id == first.configuration_id)
+    store.add_runs([first.config.model_copy(update={"seed": 77})])  # it waits, and counts for nothing
+    app = open_page("relations", run=str(first.id), view="Mean over seeds")
+    seen = shown(app)
+    assert seen.titles == ["Mean over 3 seeds", "SD over 3 seeds"]
+    values = [store.relations(run_id)[1].correlation("task")[0, 1] for run_id in seeds]
+    assert seen.panels[0][-1, 0, 1] == pytest.approx(np.mean(values), abs=1e-4)
+    assert seen.panels[1][-1, 0, 1] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
+    assert seen.frame["interval"] == pytest.approx(4.302653 / np.sqrt(3))
+    assert f"Seeds of run {first.id}'s configuration: runs {', '.join(map(str, seeds))}." in words(app)
+    assert list(table(app, "SD").columns) == ["First", "Second", "Mean", "SD"]
+    app.session_state["how_to_read"] = True
+    (equation,) = app.run().latex
+    assert r"\bar R_{ij}" in equation.value
+
+
+def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
+    """A share of the data, drawn anew by each seed, need not have every label."""
+    ids = []
+    for seed, names in (
+        (1, ("pos:NN", "pos:VB", "ner:O", "ner:B-PER")),
+        (2, ("pos:NN", "ner:O", "ner:B-PER")),
+    ):
+        gold = np.eye(len(names)) * 0.6 + 0.1 * np.arange(len(names))
+        facts = run_facts(
+            label_names=names,
+            label_owners=tuple((name.split(":")[0],) for name in names),
+            cooccurrence=tuple(map(tuple, gold.tolist())),
+        )
+        label = np.asarray(np.corrcoef(np.random.default_rng(seed).normal(size=(len(names), 9))))
+        learned = Relations(np.eye(2), label, np.zeros((6, 0)), 1.0)
+        ids.append(learned_run(learned, facts, seed=seed, learn=("task", "label")))
+    chosen = ",".join(map(str, ids))
+    app = open_page("relations", run=chosen, view="Mean over seeds", mode="Labels", gold="true")
+    seen = shown(app)
+    assert seen.titles == ["Mean over 2 seeds", "SD over 2 seeds", "Gold labels", "Learned − gold"]
+    assert seen.frame["rows"]["names"] == ["pos:NN", "ner:O", "ner:B-PER"]
+    assert f"Of run {ids[0]} 1 are left out: pos:VB." in words(app)
+    assert "over 3 pairs of labels" in words(app)
+
+
+# What cannot be related, or is not
+
+
+def test_what_is_impossible_is_hatched_and_said(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.disjoint[0]))
+    assert any("stay at zero whatever the data say" in info.value for info in app.info)
+    assert len(shown(app).frame["panels"][0]["impossible"]) == 6
+    assert "No pair can be related here." in words(app)
+    both = open_page("relations", run=f"{finished.mrn[0]},{finished.disjoint[0]}", view="Side by side")
+    assert [len(panel["impossible"]) for panel in shown(both).frame["panels"]] == [0, 6, 6]
+
+
+def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) -> None:
+    plain = run_facts().tasks
+    facts = run_facts(
+        alignment="exact",
+        tasks=(*plain, dataclasses.replace(plain[0], name="chunk")),
+        meet=((True, False, True), (False, True, False), (True, False, True)),
+    )
+    run_id = learned_run(relations(tasks=3), facts, alignment="exact", tasks=("pos", "ner", "chunk"))
+    app = open_page("relations", run=str(run_id))
+    (info,) = app.info
+    assert "the rows of these groups of tasks (pos, chunk; ner) never meet" in info.value
+    assert "relations of tasks between groups stay at zero" in info.value
+    # ner with pos and with chunk, on both sides of the diagonal.
+    (panel,) = shown(app).frame["panels"]
+    assert len(panel["impossible"]) == 4
+
+
+def test_what_was_not_learned_is_said_in_every_mode(open_page: Open) -> None:
+    run_id = learned_run(of_tasks(relations().task), learn=("task",))
+    for mode in ("Labels", "Features"):
+        app = open_page("relations", run=str(run_id), mode=mode)
+        assert any("was not learned in this run" in info.value for info in app.info)
+        assert "No pair can be related here." in words(app)
+        assert table(app, "At this step").set_index("Number").loc["Strongest pair", "At this step"] == "none"
+    assert not open_page("relations", run=str(run_id)).info
+
+
+def test_before_anything_is_related(open_page: Open) -> None:
+    run_id = learned_run(of_tasks(np.eye(2), math.nan))
+    assert "No pair is related at this step." in words(open_page("relations", run=str(run_id)))
+    features = table(open_page("relations", run=str(run_id), mode="Features"), "At this step")
+    assert list(features["At this step"])[:3] == ["not a number"] * 3
+
+
+def test_saturated_relations_carry_a_warning(open_page: Open) -> None:
+    run_id = learned_run(of_tasks(np.array([[1, 0.999], [0.999, 1]])))
+    (warning,) = open_page("relations", run=str(run_id)).warning
+    assert "100% of the correlations are all but ±1" in warning.value
+
+
+# Numbers
+
+
+def test_a_run_that_logged_no_numbers_is_measured(open_page: Open) -> None:
+    learned = relations()
+    run_id = learned_run(learned)
+    Store.open().add_metrics(run_id, [step_metrics(1)])
+    numbers = table(open_page("relations", run=str(run_id)), "At this step").set_index("Number")
+    assert list(numbers.index) == ["Effective rank", "Trace", "Condition", "Strongest pair"]
+    assert numbers.loc["Trace", "At this step"] == f"{covariance_statistics(learned, 'task').trace:.4g}"
+
+
+def test_infinite_missing_and_negative_values_are_written_not_drawn() -> None:
+    run_id, learned = simulated((0.5, 0.2, 0.1))
+    store = Store.open()
+    singular = dataclasses.replace(learned, task=np.ones((4, 4)))
+    logged = [relation_metrics(5, 0.5, 1.0, learned), relation_metrics(10, 1.0, 2.0, singular)]
+    store.add_metrics(run_id, [*logged, step_metrics(10)])
+    series = [curve for key in number_keys("task") for curve in store.metrics([run_id], key)]
+    numbers = in_numbers(view_of(store.run(run_id), "task", SnapshotKey(10, 1.0), singular), singular, series)
+    assert (numbers["Condition"], numbers["Strongest pair"]) == ("∞", "1.000 (pos, sim-1)")
+    assert "Penalty" not in numbers
+    run_id, learned = simulated((-0.5, 0.2, 0.1))
+    view = view_of(store.run(run_id), "task", SnapshotKey(10, 1.0), learned)
+    assert in_numbers(view, learned, [])["Strongest pair"] == "−0.500 (pos, sim-1)"
+
+
+def test_planted_beside_learned(open_page: Open) -> None:
+    run_id, _ = simulated((0.7, 0.3, -0.1))
+    app = open_page("relations", run=str(run_id))
+    beside = table(app, "Planted AMI")
+    assert list(beside["Task"]) == ["sim-1", "sim-2", "sim-3"]
+    assert list(beside["α"]) == [0.9, 0.5, 0.1]
+    assert list(beside["Planted AMI"]) == list(AMI[1:])
+    assert list(beside["Learned"]) == pytest.approx([0.7, 0.3, -0.1], abs=1e-3)
+    assert "each simulated task and pos" in words(app)
+    assert "Rank correlation of planted and learned: **1.00** over 3 tasks" in words(app)
+    assert "Planted and learned" not in words(open_page("relations", run=str(run_id), mode="Labels"))
+
+
+@pytest.mark.parametrize(
+    ("correlations", "agreement"),
+    [((0.1, 0.3, 0.7), -1.0), ((0.2, 0.2, 0.2), None), ((0.3, 0.7, 0.1), 0.5)],
+)
+def test_agreement_is_of_ranks(correlations: tuple[float, ...], agreement: float | None) -> None:
+    run_id, learned = simulated(correlations)
+    run = Store.open().run(run_id)
+    beside = planted(run, view_of(run, "task", SnapshotKey(10, 1.0), learned))
+    assert beside is not None
+    assert beside[2] == (agreement if agreement is None else pytest.approx(agreement))

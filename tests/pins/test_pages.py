@@ -10,12 +10,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.patience import PATIENCE_S
+from tests.pages.conftest import app_at
 from tests.pins.recorded import masked, pinned
 
-MAIN = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 PAGES = ("Launch", "Runs", "Curves", "Compare", "Relations", "Tag")
 EMPTY: list[tuple[str, dict[str, str]]] = [(page, {}) for page in PAGES]
 FILLED: list[tuple[str, dict[str, str]]] = [
@@ -62,9 +60,7 @@ def _chart(data: dict[str, Any]) -> Iterator[str]:
 
 def _page(page: str, query: dict[str, str], home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("MRNLAB_HOME", str(home))
-    app = AppTest.from_file(str(MAIN), default_timeout=PATIENCE_S)
-    app.run()
-    app.switch_page(f"{page.lower()}/page.py")
+    app = app_at(page.lower())
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
