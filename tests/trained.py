@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
+from filelock import FileLock
 
 from core.config import RunConfig
 from core.store import RunState, Store
@@ -16,7 +19,7 @@ from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.tiny import tiny_bert
 
-__all__ = ["LEARNED", "UNTAUGHT", "toy_config", "toy_corpus", "train_runs"]
+__all__ = ["LEARNED", "UNTAUGHT", "copy_taggers", "toy_config", "toy_corpus", "train_runs"]
 
 _WORDS = {
     "EU": ("N", "B-ORG"),
@@ -78,3 +81,21 @@ def train_runs(store: Store, configs: Sequence[RunConfig], sweep: str = "toy") -
     for run in store.runs(ids):
         assert run.state is RunState.SUCCEEDED, run.error
     return ids
+
+
+def copy_taggers(shared_folder: Path, laboratory: Path) -> None:
+    """Copies four runs, which the testing process that comes first trains.
+
+    Run 1 has learned its corpus, run 2 has not; 3 and 4 are the STL runs of one launch.
+    """
+    home = shared_folder / "taggers"
+    with FileLock(home.with_suffix(".lock")), pytest.MonkeyPatch.context() as patch:
+        if not (home / "trained").exists():
+            patch.setenv("MRNLAB_HOME", str(home))
+            patch.delenv("MRNLAB_DB", raising=False)
+            home.mkdir()
+            single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
+            with contextlib.closing(Store.open()) as store:
+                train_runs(store, [toy_config(home), toy_config(home, **UNTAUGHT), *single])
+            (home / "trained").touch()
+    shutil.copytree(home, laboratory, dirs_exist_ok=True)

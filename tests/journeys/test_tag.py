@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from core.store import Store
 from tests.journeys.browser import browser_page, browser_path, picture, running_app
-from tests.trained import UNTAUGHT, toy_config, train_runs
+from tests.trained import copy_taggers
 
 pytestmark = pytest.mark.journey
 
@@ -34,16 +33,10 @@ class Laboratory:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+def lab(tmp_path_factory: pytest.TempPathFactory, shared_folder: Path) -> Iterator[Laboratory]:
     browser_path()  # skips where there is none
     home = tmp_path_factory.mktemp("tagging")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(home))
-        patch.delenv("MRNLAB_DB", raising=False)
-        store = Store.open()
-        single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
-        train_runs(store, [toy_config(home), toy_config(home, **UNTAUGHT), *single])
-        store.close()
+    copy_taggers(shared_folder, home)
     with running_app(home) as address:
         yield Laboratory(address, home)
 

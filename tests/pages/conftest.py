@@ -89,13 +89,11 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
 
 
 @pytest.fixture(scope="session")
-def templates(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[..., tuple[Path, Filled]]:
+def templates(shared_folder: Path) -> Callable[..., tuple[Path, Filled]]:
     """Filled stores, made once by the testing process that comes first, and copied for every test."""
-    own = tmp_path_factory.getbasetemp()
-    everybodys = own if worker_id == "master" else own.parent
 
     def template(seeds: tuple[int, ...], going_on: bool) -> tuple[Path, Filled]:
-        home = everybodys / f"template-{len(seeds)}-{going_on}"
+        home = shared_folder / f"template-{len(seeds)}-{going_on}"
         made = home / "filled.pickle"
         with FileLock(home.with_suffix(".lock")):
             if not made.exists():

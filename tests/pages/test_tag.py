@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,40 +11,24 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
 from tests.making import OWNER, claimed
-from tests.pages.conftest import Open, words
-from tests.trained import UNTAUGHT, toy_config, train_runs
+from tests.pages.conftest import Open, sent, words
+from tests.pages.test_pages import table
+from tests.trained import copy_taggers, toy_config
 
 SENTENCE = "German lamb rejects EU ."
 GOLD = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
 
 
-@pytest.fixture(scope="session")
-def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run 1 has learned, run 2 has not; 3 and 4 are the STL runs of one launch."""
-    home = tmp_path_factory.mktemp("trained")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(home))
-        patch.delenv("MRNLAB_DB", raising=False)
-        store = Store.open()
-        try:
-            single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
-            train_runs(store, [toy_config(home), toy_config(home, **UNTAUGHT), *single])
-        finally:
-            store.close()
-    return home
-
-
 @pytest.fixture
-def trained(trained_home: Path, laboratory: Path) -> Path:
-    """This test's laboratory with those runs."""
-    shutil.copytree(trained_home, laboratory, dirs_exist_ok=True)
+def trained(shared_folder: Path, laboratory: Path) -> Path:
+    """This test's laboratory with the runs of `copy_taggers`."""
+    copy_taggers(shared_folder, laboratory)
     return laboratory
 
 
 def drawn(app: AppTest) -> list[dict[str, Any]]:
     """The sentences on the page."""
-    data = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
-    blocks: list[dict[str, Any]] = next((one["blocks"] for one in data if "blocks" in one), [])
+    blocks: list[dict[str, Any]] = sent(app, "blocks")["blocks"]
     return blocks
 
 
@@ -83,19 +66,22 @@ def test_typing_and_splitting(open_page: Open, trained: Path) -> None:
     app.toggle(key="tag_split").set_value(True).run()
     assert drawn(app)[0]["tokens"] == ["EU's", "lamb."]
     assert "yes" in app.query_params["split"]
+    app.text_area(key="tag_text").set_value("EU rejects lamb. " * 201).run()
+    assert sum(len(block["tokens"]) for block in drawn(app)) == 600
+    assert "The first 600 words are tagged; 3 words more are left out" in words(app)
 
 
 def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Path) -> None:
     app = open_page("tag", run="1,2", text=SENTENCE)
     (block,) = drawn(app)
-    one, other = lanes(block, "pos")
-    assert (one["who"], other["who"]) == ("MTL 1", "MTL 2")
-    differing = [place for place in range(5) if texts(one)[place] != texts(other)[place]]
+    first, second = lanes(block, "pos")
+    assert (first["who"], second["who"]) == ("MTL 1", "MTL 2")
+    differing = [place for place in range(5) if texts(first)[place] != texts(second)[place]]
     assert differing
-    assert [place for place in range(5) if other["cells"][place].get("differs")] == differing
-    assert not any(cell.get("differs") for cell in one["cells"])
-    assert one["about"] == f"{len(differing)} of 5 differ"
-    assert other["cells"][differing[0]]["why"] == f"MTL 1: {texts(one)[differing[0]]}"
+    assert [place for place in range(5) if second["cells"][place].get("differs")] == differing
+    assert not any(cell.get("differs") for cell in first["cells"])
+    assert first["about"] == f"{len(differing)} of 5 differ"
+    assert second["cells"][differing[0]]["why"] == f"MTL 1: {texts(first)[differing[0]]}"
     assert f"They differ on words: {len(differing)} in pos" in words(app)
 
 
@@ -107,33 +93,27 @@ def test_gold_labels_show_mistakes_by_kind(open_page: Open, trained: Path) -> No
     (true, guess) = lanes(block, "ner")
     assert true["who"] == "gold"
     assert texts(true) == ["MISC", "", "ORG", "", ""]
-    assert [cell.get("note", "") for cell in guess["cells"]] == [
-        "boundary",
-        "boundary",
-        "missed",
-        "invented",
-        "",
-    ]
+    notes = [cell.get("note", "") for cell in guess["cells"]]
+    assert notes == ["boundary", "boundary", "missed", "invented", ""]
     assert guess["cells"][2]["ghost"]
     assert guess["cells"][3]["why"] == "Invented; gold: O"
     (_, pos) = lanes(block, "pos")
     assert [place for place in range(5) if pos["cells"][place].get("differs")] == [2]
-    table = next(one.value for one in app.dataframe if "Mistakes" in one.value.columns)
-    assert list(table["Mistakes"]) == ["1 wrong label", "1 wrong boundary, 1 missed and 1 invented"]
-    assert list(table["Score"]) == ["80.00", "0.00"]
+    counts = table(app, "Mistakes")
+    assert list(counts["Mistakes"]) == ["1 wrong label", "1 wrong boundary, 1 missed and 1 invented"]
+    assert list(counts["Score"]) == ["80.00", "0.00"]
 
 
-def test_a_mistake_in_pasted_columns_is_one_sentence(open_page: Open, trained: Path) -> None:
+def test_pasted_columns_can_be_named_and_a_mistake_in_them_is_one_sentence(
+    open_page: Open, trained: Path
+) -> None:
     app = open_page("tag", run="1", gold="German J B-MISC\nlamb N\n")
-    assert [one.value.replace("\\", "") for one in app.warning] == [
+    assert [warning.value.replace("\\", "") for warning in app.warning] == [
         "Pasted text, line 2: expected 3 columns as on line 1 set apart by spaces, but found 2."
     ]
-
-
-def test_columns_can_be_named(open_page: Open, trained: Path) -> None:
     app = open_page("tag", run="1", gold="German JJ X X\nlamb NN X X\n")
     assert "Pasted text has 4 columns, which need names" in words(app)
-    (columns,) = [one for one in app.text_input if one.label.startswith("Columns")]
+    (columns,) = [field for field in app.text_input if field.label.startswith("Columns")]
     columns.set_value("tokens, _, _, _").run()
     assert "nothing can be compared" in words(app)
     columns.set_value("tokens, pos, _, _").run()
@@ -170,13 +150,6 @@ def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
     (warning,) = app.warning
     assert f"Run {broken}: The checkpoint damaged is damaged" in warning.value.replace("\\", "")
     assert len(lanes(drawn(app)[0], "pos")) == 1  # the run that can be asked still answers
-
-
-def test_long_texts_are_bounded_with_a_sentence(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="1")
-    app.text_area(key="tag_text").set_value("EU rejects lamb. " * 200).run()
-    assert sum(len(block["tokens"]) for block in drawn(app)) == 600
-    assert "The first 600 words are tagged; 200 words more are left out" in words(app)
 
 
 def test_the_address_says_what_is_shown(open_page: Open, trained: Path) -> None:

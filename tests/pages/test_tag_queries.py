@@ -1,18 +1,21 @@
-"""Who is asked, where they differ, and which test sentences were wrong."""
+"""Who is asked, where they differ, which test sentences were wrong, and a file tagged part by part."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from core.config import RunConfig
+from core.corpora.free_text import GivenText
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store import RunState
 from core.store.records import Run
 from core.tagging import TaggedSentence, WordTag
+from dashboard.tag.models import tagged_file
 from dashboard.tag.views import (
     Answer,
     checked,
@@ -36,16 +39,13 @@ def stl(number: int, task: str, **values: Any) -> Run:
 
 
 def test_stl_runs_of_a_launch_and_seed_are_one_system() -> None:
-    made = systems(
-        [stl(3, "pos"), run(1), stl(4, "ner"), stl(5, "pos", seed=2), stl(6, "ner", sweep="other")]
-    )
-    assert [[one.id for one in system.runs] for system in made] == [[3, 4], [1], [5], [6]]
-    assert made[0].who == "STL 3 and 4 · seed 1"
-    assert made[0].name == "3 and 4 · STL pos and ner · seed 1"
-    assert made[2].who == "STL 5 · seed 2"
-
-
-def test_the_same_task_twice_is_two_systems_and_no_launch_is_no_group() -> None:
+    runs = [stl(3, "pos"), run(1), stl(4, "ner"), stl(5, "pos", seed=2), stl(6, "ner", sweep="other")]
+    groups = systems(runs)
+    assert [[member.id for member in system.runs] for system in groups] == [[3, 4], [1], [5], [6]]
+    assert groups[0].who == "STL 3 and 4 · seed 1"
+    assert groups[0].name == "3 and 4 · STL pos and ner · seed 1"
+    assert groups[2].who == "STL 5 · seed 2"
+    # The same task twice is two systems, and runs of no launch are no group.
     assert len(systems([stl(1, "pos"), stl(2, "pos")])) == 2
     assert len(systems([stl(1, "pos", sweep=None), stl(2, "ner", sweep=None)])) == 2
 
@@ -61,9 +61,8 @@ def test_words_on_which_answers_differ_are_counted() -> None:
 
 
 def test_why_a_run_cannot_be_asked() -> None:
-    assert "not finished" in why_not(run(1, RunState.RUNNING))
+    # What is said of other states stands in test_states.
     assert "not finished" in why_not(run(1, RunState.QUEUED))
-    assert "Retry" in why_not(run(1, RunState.FAILED))
     assert "no checkpoint" in why_not(run(1))
 
 
@@ -90,7 +89,38 @@ def test_a_corpus_that_has_changed_is_one_sentence() -> None:
 
 def test_kinds_in_words() -> None:
     assert kinds_in_words({}) == "all right"
-    told = {"wrong label": 2, "wrong boundary": 2, "wrong boundary and label": 1, "missed": 1, "invented": 3}
-    assert kinds_in_words(told) == (
+    kinds = {"wrong label": 2, "wrong boundary": 2, "wrong boundary and label": 1, "missed": 1, "invented": 3}
+    assert kinds_in_words(kinds) == (
         "2 wrong labels, 2 wrong boundaries, 1 wrong boundary and label, 1 missed and 3 invented"
     )
+
+
+class Capitals:
+    """Tags words in capitals as X."""
+
+    schemes: Mapping[str, str] = {"case": "plain"}
+    labels: Mapping[str, Sequence[str]] = {"case": ("X", "y")}
+
+    def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
+        answers = []
+        for words in sentences:
+            labels = ["X" if word.isupper() else "y" for word in words]
+            tags = tuple(WordTag(label, 0.5, ((label, 0.5),)[:top]) for label in labels)
+            answers.append(TaggedSentence(tuple(words), {"case": tags}))
+        return answers
+
+
+def test_every_sentence_of_a_file_is_tagged_and_scored() -> None:
+    given = GivenText(tuple(Sentence(("EU", "calls"), {"case": ("X", "X")}) for _ in range(600)))
+    done: list[int] = []
+    tagged = tagged_file(given, [Capitals()], "accuracy", done.append)
+    assert len(done) == 3
+    assert done[-1] == 600
+    assert tagged.texts[0].decode().splitlines()[:3] == ["EU\tX\tX", "calls\tX\ty", ""]
+    assert tagged.texts[1].decode().splitlines()[0] == "EU\tX\tX\t0.5000"
+    assert tagged.columns == (
+        ("tokens", "case_gold", "case"),
+        ("tokens", "case_gold", "case", "case_confidence"),
+    )
+    (score,) = tagged.scores
+    assert (score.score, score.tokens) == (0.5, 1200)
