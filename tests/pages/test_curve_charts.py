@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from typing import Any
 
 import numpy as np
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.records import TOTAL, StepMetrics
-from core.store import RunState, Store
+from core.store import Store
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.numbers import METRICS
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.theme import DASHES, ramp
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, sent, words
 from tests.pages.filled_store import TASKS, Filled
 from tests.pages.test_pages import figures
 
@@ -66,41 +66,30 @@ def test_a_mean_is_thick_and_its_band_ends_where_one_seed_is_left() -> None:
     assert list(thick.customdata) == [" ± 0.50 (n = 3)", " ± 0.50 (n = 2)", " (n = 1)", " (n = 1)"]
     interval = drawn(mean, seeds="interval").data[1]
     assert interval.customdata[0] == ", 95% from 0.50 to 1.50 (n = 3)"
-
-
-def test_the_kept_epoch_has_its_mark() -> None:
+    # The epoch that was kept has its mark.
     marker = drawn(line("1", "mrn", kept=(2.0, 3.0))).data[1]
     assert (marker.x, marker.y, marker.marker.symbol) == ((2.0,), (3.0,), "diamond")
 
 
 def test_arrays_travel_as_the_smallest_typed_arrays() -> None:
-    (sent,) = json.loads(drawn(line("1", "mrn")).to_json())["data"]
-    assert (sent["x"]["dtype"], sent["y"]["dtype"]) == ("u2", "f4")
-    assert numbers(sent["y"]) == [1, 2, 3, 4]
+    (trace,) = json.loads(drawn(line("1", "mrn")).to_json())["data"]
+    assert (trace["x"]["dtype"], trace["y"]["dtype"]) == ("u2", "f4")
+    assert numbers(trace["y"]) == [1, 2, 3, 4]
     x = np.array([0.25, 1, 70_000, 80_000])
     assert drawn(line("1", "mrn", x=x)).data[0].x.dtype == np.float32
     assert drawn(line("1", "mrn", x=x.round())).data[0].x.dtype == np.int32
 
 
-def test_user_text_in_a_chart_is_text() -> None:
+def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
     (trace,) = drawn(line("1", "mrn", name="<b>x</b> %{y}")).data
     assert "<b>" not in trace.name
     assert "%{y}" not in trace.name
-
-
-def test_all_lines_hidden_is_said() -> None:
-    chart = drawn()
-    assert not chart.data
-    assert "Every line is hidden" in chart.layout.annotations[0].text
+    hidden = drawn()
+    assert not hidden.data
+    assert "Every line is hidden" in hidden.layout.annotations[0].text
 
 
 # The page
-
-
-def component(app: AppTest, part: str) -> dict[str, Any]:
-    """What the page sends to the component whose data has this field."""
-    sent = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
-    return next(one for one in sent if part in one)
 
 
 def small(app: AppTest) -> list[str]:
@@ -113,7 +102,7 @@ def test_total_is_large_and_tasks_are_small(open_page: Open, filled: Filled) -> 
     live, done, failed = filled.live[0], filled.mrn[0], filled.failed[0]
     app = open_page("curves", run=f"{live},{done},{failed}")
     assert small(app) == list(TASKS)
-    legend = component(app, "rows")
+    legend = sent(app, "rows")
     assert legend["columns"] == ["Run", "State", "Last", "Best"]
     assert [row["key"] for row in legend["rows"]] == [str(live), str(done), str(failed)]
     assert [row["cells"][0] for row in legend["rows"]] == ["▶ Running", "✓ Succeeded", "✕ Failed"]
@@ -126,68 +115,52 @@ def test_total_is_large_and_tasks_are_small(open_page: Open, filled: Filled) -> 
 def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
     first, second, third = finished.mrn[:3]
     app = open_page("curves", run=f"{first},{second},{third}", hide=str(second), x="100_200")
-    assert [row["hidden"] for row in component(app, "rows")["rows"]] == [False, True, False]
+    assert [row["hidden"] for row in sent(app, "rows")["rows"]] == [False, True, False]
     (large,) = figures(app, "curve_large")
     names = [trace["name"].split(" ")[0] for trace in large["data"] if "name" in trace]
     assert names == [str(first), str(third)]
-    assert component(app, "window")["window"] == [100, 200]
+    assert sent(app, "window")["window"] == [100, 200]
     odd = open_page("curves", run=str(first), hide="x,,7", x="nan_3")
-    assert component(odd, "window")["window"] is None
+    assert sent(odd, "window")["window"] is None
 
 
-@pytest.mark.parametrize("seeds", ["Mean ± SD", "Mean, 95% interval"])
-def test_seeds_as_a_mean_with_a_band(open_page: Open, finished: Filled, seeds: str) -> None:
+def test_seeds_as_a_mean_with_a_band(open_page: Open, finished: Filled) -> None:
     mtl = [run.id for run in Store.open().runs() if run.config.paradigm == "mtl"]
     app = open_page("curves", run=",".join(map(str, mtl)))
-    app.segmented_control(key="seeds").set_value({"Mean ± SD": "sd"}.get(seeds, "interval")).run()
-    (large,) = figures(app, "curve_large")
-    band, mean = large["data"]
-    assert (band["fill"], "name" in band) == ("toself", False)
-    assert len(mean["customdata"]) == len(numbers(mean["x"]))
-    assert ("±" in mean["customdata"][0]) is (seeds == "Mean ± SD")
-    (row,) = component(app, "rows")["rows"]
-    assert row["cells"][0] == "1, 2, 3 (n = 3)"
+    for seeds, label in (("sd", " ± "), ("interval", ", 95% from ")):
+        app.segmented_control(key="seeds").set_value(seeds).run()
+        (large,) = figures(app, "curve_large")
+        band, mean = large["data"]
+        assert (band["fill"], "name" in band) == ("toself", False)
+        assert len(mean["customdata"]) == len(numbers(mean["x"]))
+        assert mean["customdata"][0].startswith(label)
+        (row,) = sent(app, "rows")["rows"]
+        assert row["cells"][0] == "1, 2, 3 (n = 3)"
 
 
-def test_one_seed_has_no_band_and_the_page_says_so(open_page: Open, finished: Filled) -> None:
+def test_pictures_are_asked_for_once_and_one_seed_has_no_band(open_page: Open, finished: Filled) -> None:
     app = open_page("curves", run=str(finished.mrn[0]))
+    app.button(key="curve_svg").click().run()
+    picture = sent(app, "save")["save"]
+    assert (picture["format"], picture["name"]) == ("svg", f"training-loss-total-runs-{finished.mrn[0]}")
     app.segmented_control(key="seeds").set_value("sd").run()
+    assert sent(app, "save")["save"] is None
     assert "One seed has no spread" in words(app)
 
 
-def test_a_diverged_loss_is_told(open_page: Open, filled: Filled) -> None:
+def test_a_diverged_loss_is_told_and_an_unknown_curve_is_offered(open_page: Open, filled: Filled) -> None:
     run_id = filled.live[0]
-    rows = [StepMetrics(step, step / 75, 9.0, {("ner", "loss"): float("nan")}) for step in (261, 262)]
-    Store.open().add_metrics(run_id, rows)
+    losses = [{("ner", "loss"): math.nan, (TOTAL, "grad_norm"): 1.5 * step} for step in (1, 2)]
+    Store.open().add_metrics(run_id, [StepMetrics(261 + i, 3.5, 9.0, losses[i]) for i in (0, 1)])
     app = open_page("curves", run=str(run_id))
-    assert f"Run {run_id} has no number as its training loss of ner at 2 steps" in words(app) or (
-        f"Run {run_id} has no number as its training loss of ner from step 261 on" in words(app)
-    )
-
-
-def test_a_curve_that_nobody_knows_is_offered_by_its_name(open_page: Open, filled: Filled) -> None:
-    run_id = filled.live[0]
-    rows = [StepMetrics(step, step / 75, 9.0, {(TOTAL, "grad_norm"): 1.5 * step}) for step in (1, 2, 3)]
-    Store.open().add_metrics(run_id, rows)
-    app = open_page("curves", run=str(run_id))
+    assert f"Run {run_id} has no number as its training loss of ner from step 261 on" in words(app)
     app.segmented_control(key="metric").set_value("others").run()
     assert app.selectbox(key="number").options == ["grad_norm"]
     (large,) = figures(app, "curve_large")
-    assert numbers(large["data"][0]["y"]) == [1.5, 3.0, 4.5]
-
-
-def test_pictures_are_asked_for_once(open_page: Open, finished: Filled) -> None:
-    app = open_page("curves", run=str(finished.mrn[0]))
-    app.button(key="curve_svg").click().run()
-    asked = component(app, "save")["save"]
-    assert (asked["format"], asked["name"]) == ("svg", f"training-loss-total-runs-{finished.mrn[0]}")
-    app.run()
-    assert component(app, "save")["save"] is None
+    assert numbers(large["data"][0]["y"]) == [1.5, 3.0]
 
 
 def test_an_ended_run_without_a_curve_says_what_to_do(open_page: Open, filled: Filled) -> None:
-    store = Store.open()
-    (queued,) = filled.queued[:1]
-    store.request_stop(queued)
-    assert store.run(queued).state is RunState.CANCELLED
+    queued = filled.queued[0]
+    Store.open().request_stop(queued)
     assert "These runs ended before they had this curve" in words(open_page("curves", run=str(queued)))

@@ -41,8 +41,7 @@ def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: Any) -
 
 
 def chosen(*ids: int) -> list[Run]:
-    found = {run.id: run for run in Store.open().runs(ids=ids)}
-    return [found[run_id] for run_id in ids]
+    return [Store.open().run(run_id) for run_id in ids]
 
 
 def of_kind(paradigm: str, task: str | None = None) -> list[Run]:
@@ -63,12 +62,12 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     assert line.raw is None
     assert stl.best_epoch is not None
     assert line.kept == pytest.approx((stl.best_epoch, line.y[stl.best_epoch - 1]))
-
-
-def test_a_task_can_be_large(finished: Filled) -> None:
-    view = read(chosen(finished.mrn[0]), Reading(), large="chunk")
-    assert view.large.task == "chunk"
-    assert [panel.task for panel in view.small] == [TOTAL, "pos", "ner"]
+    large = read(mrn, Reading(), large="chunk")
+    assert (large.large.task, [panel.task for panel in large.small]) == ("chunk", [TOTAL, "pos", "ner"])
+    # Small charts of tasks share their range.
+    total, *tasks = large.small
+    assert len({panel.y_range for panel in tasks}) == 1
+    assert total.y_range not in {panel.y_range for panel in tasks}
 
 
 def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
@@ -76,18 +75,19 @@ def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
     view = read(runs, Reading("epoch", "interval"), "dev-score")
     (line,) = view.large.lines
     store = Store.open()
-    values = [100 * one.value for one in store.metrics([r.id for r in runs], MetricKey("", "dev", "score"))]
+    stored = store.metrics([run.id for run in runs], MetricKey("", "dev", "score"))
+    values = [100 * curve.value for curve in stored]
     assert line.low is not None
     assert line.high is not None
     assert line.n is not None
     for place in range(8):
-        expected = summary(one[place] for one in values)
+        expected = summary(curve[place] for curve in values)
         assert (line.y[place], line.low[place], line.high[place], line.n[place]) == pytest.approx(
             (expected.mean, expected.low, expected.high, 3)
         )
     sd = read(runs, Reading("epoch", "sd"), "dev-score").large.lines[0]
     assert sd.high is not None
-    assert sd.high[-1] - sd.y[-1] == pytest.approx(summary(one[-1] for one in values).sd)
+    assert sd.high[-1] - sd.y[-1] == pytest.approx(summary(curve[-1] for curve in values).sd)
     assert view.legend[0].seeds == (1, 2, 3)
     assert view.legend[0].last == pytest.approx((8, line.y[-1]))
 
@@ -103,13 +103,13 @@ def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> Non
     runs = of_kind("mtl")
     again = dataclasses.replace(runs[0], id=max(run.id for run in store.runs()) + 1)
     series = series_of(store, runs, "dev-score")
-    series += [dataclasses.replace(one, run_id=again.id) for one in series if one.run_id == runs[0].id]
+    series += [dataclasses.replace(curve, run_id=again.id) for curve in series if curve.run_id == runs[0].id]
     for seeds in ("sd", "interval"):
-        (line,) = curves(SCORE, Reading("epoch", seeds), [*runs, again], series, TASKS).large.lines
+        view = curves(SCORE, Reading("epoch", seeds), [*runs, again], series, TASKS)
+        (line,) = view.large.lines
         assert line.n is not None
         assert set(line.n) == {3}
-    view = curves(SCORE, Reading("epoch", "sd"), [*runs, again], series, TASKS)
-    assert view.legend[0].seeds == (1, 2, 3)
+        assert view.legend[0].seeds == (1, 2, 3)
 
 
 def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
@@ -128,7 +128,7 @@ def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
 def test_minutes_of_seeds_differ(filled: Filled) -> None:
     runs = chosen(filled.mrn[0], filled.mrn[2])
     series = series_of(Store.open(), runs)
-    slower = [dataclasses.replace(one, seconds=one.seconds * one.run_id) for one in series]
+    slower = [dataclasses.replace(curve, seconds=curve.seconds * curve.run_id) for curve in series]
     view = curves(LOSS, Reading("minutes", "sd"), runs, slower, TASKS)
     assert view.interpolated
     assert not curves(LOSS, Reading("step", "sd"), runs, slower, TASKS).interpolated
@@ -147,22 +147,15 @@ def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
 def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
     (run,) = chosen(finished.mrn[0])
     (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
-    (line,) = read([run], Reading(smoothing=0.9)).legend
+    smoothed = read([run], Reading(smoothing=0.9))
+    (line,) = smoothed.legend
     assert line.last == pytest.approx((600, series.value[-1]))
     assert line.best == pytest.approx((series.step[series.value.argmin()], series.value.min()))
     assert read([run], Reading(), "lr").legend[0].best is None
-
-
-def test_a_smoothed_line_brings_its_raw_one(finished: Filled) -> None:
-    (line,) = read(chosen(finished.mrn[0]), Reading(smoothing=0.9)).large.lines
+    # The smoothed line brings its raw one.
+    (line,) = smoothed.large.lines
     assert line.raw is not None
     assert np.abs(np.diff(line.y)).mean() < np.abs(np.diff(line.raw)).mean()
-
-
-def test_small_charts_of_tasks_share_their_range(finished: Filled) -> None:
-    total, *shared = read(chosen(finished.mrn[0]), Reading(), large="chunk").small
-    assert len({panel.y_range for panel in shared}) == 1
-    assert total.y_range not in {panel.y_range for panel in shared}
 
 
 def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
@@ -182,12 +175,12 @@ def test_calm_ranges_leave_out_the_first_steps(finished: Filled) -> None:
     run = chosen(1)[0]
     steps = np.arange(1, 1001)
     y = np.where(steps <= 5, 500.0, 1.0) + 0.1 * np.sin(steps)
-    one = MetricSeries(run.id, MetricKey(TOTAL, "train", "loss"), steps, steps / 9, steps / 9, y)
+    loss = MetricSeries(run.id, MetricKey(TOTAL, "train", "loss"), steps, steps / 9, steps / 9, y)
 
     def y_range(reading: Reading) -> tuple[float, float]:
-        found = curves(LOSS, reading, [run], [one], TASKS).large.y_range
-        assert found is not None
-        return found
+        ends = curves(LOSS, reading, [run], [loss], TASKS).large.y_range
+        assert ends is not None
+        return ends
 
     assert y_range(Reading())[1] > 500
     low, high = y_range(Reading(calm=True))
@@ -200,31 +193,26 @@ def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
     steps, y = np.arange(1, 11), np.arange(1.0, 11.0)
     y[3:] = np.nan
     key = MetricKey("ner", "train", "loss")
-    one = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
-    assert missing(LOSS, [one]) == ["Run 1 has no number as its training loss of ner from step 4 on."]
+    loss = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
+    assert missing(LOSS, [loss]) == ["Run 1 has no number as its training loss of ner from step 4 on."]
     y = np.arange(1.0, 11.0)
     y[[3, 6]] = math.inf, math.nan
-    one = dataclasses.replace(one, key=dataclasses.replace(key, task=TOTAL), value=y)
-    assert missing(LOSS, [one]) == [
+    loss = dataclasses.replace(loss, key=dataclasses.replace(key, task=TOTAL), value=y)
+    assert missing(LOSS, [loss]) == [
         "Run 1 has no number as its training loss at 2 steps, the first of them 4."
     ]
-    (line,) = curves(LOSS, Reading(), [run], [one], TASKS).large.lines
+    (line,) = curves(LOSS, Reading(), [run], [loss], TASKS).large.lines
     assert np.isnan(line.y[[3, 6]]).all()
-    assert not missing(LOSS, [dataclasses.replace(one, value=steps.astype(float))])
+    assert not missing(LOSS, [dataclasses.replace(loss, value=steps.astype(float))])
 
 
 def test_every_stored_curve_is_offered() -> None:
-    keys = [
-        MetricKey(*parts)
-        for parts in (("", "train", "loss"), ("ner", "train", "loss"), ("", "dev", "grad_norm"))
-    ]
-    keys += [MetricKey("", "train", "grad_norm"), MetricKey("pos", "train", "entropy")]
+    names = [("", "train", "loss"), ("ner", "train", "loss"), ("", "dev", "grad_norm")]
+    names += [("", "train", "grad_norm"), ("pos", "train", "entropy")]
+    keys = [MetricKey(*parts) for parts in names]
     assert choices(keys) == ["loss"]
-    assert [metric.title for metric in others(keys).values()] == [
-        "grad_norm on dev",
-        "entropy",
-        "grad_norm on train",
-    ]
+    titles = [metric.title for metric in others(keys).values()]
+    assert titles == ["grad_norm on dev", "entropy", "grad_norm on train"]
     assert tasks_of(LOSS, keys, ["pos", "ner"]) == [TOTAL, "ner"]
 
 
@@ -232,25 +220,13 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     runs = chosen(finished.mrn[0], of_kind("stl", "ner")[0].id)
     series = series_of(Store.open(), runs, "dev-score")
     table = point_table(runs, series)
-    assert list(table) == [
-        "run",
-        "configuration",
-        "seed",
-        "task",
-        "metric",
-        "step",
-        "epoch",
-        "minutes",
-        "value",
-    ]
-    assert len(table) == sum(len(one.value) for one in series)
-    one = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
-    assert one["value"].tolist() == series_of_key(runs[0], "ner").value.tolist()
+    fields = ["run", "configuration", "seed", "task", "metric", "step", "epoch", "minutes", "value"]
+    assert list(table) == fields
+    assert len(table) == sum(len(curve.value) for curve in series)
+    of_ner = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
+    (stored,) = Store.open().metrics([runs[0].id], MetricKey("ner", "dev", "score"))
+    assert of_ner["value"].tolist() == stored.value.tolist()
     assert set(table["configuration"]) == {"MRN λ 0.01", "STL ner"}
-
-
-def series_of_key(run: Run, task: str) -> MetricSeries:
-    return Store.open().metrics([run.id], MetricKey(task, "dev", "score"))[0]
 
 
 def test_nothing_to_show() -> None:
@@ -258,50 +234,50 @@ def test_nothing_to_show() -> None:
     assert point_table([], []).empty
 
 
+# What is kept of curves that were read
+
+TRAIN_LOSS = MetricKey(TOTAL, "train", "loss")
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, int]]:
+    """Each time curves are read from a store, the runs, each with the step after which."""
+    noted: list[dict[int, int]] = []
+    since = Store.metrics_since
+
+    def note(store: Store, steps: Mapping[tuple[int, MetricKey], int]) -> list[MetricSeries]:
+        noted.append({run_id: step for (run_id, _), step in steps.items()})
+        return since(store, steps)
+
+    monkeypatch.setattr(Store, "metrics_since", note)
+    return noted
+
+
 def test_a_live_curve_is_read_on_and_an_ended_one_never_again(
-    filled: Filled, monkeypatch: pytest.MonkeyPatch
+    filled: Filled, reads: list[dict[int, int]]
 ) -> None:
-    store = Store.open()
-    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
+    store, cache = Store.open(), SeriesCache()
     live, done = filled.live[0], filled.finished[0]
     runs = store.runs(ids=[live, done])
-    assert {one.run_id: len(one.step) for one in cache.get(store, runs, [key])} == {live: 260, done: 600}
+    lengths = {curve.run_id: len(curve.step) for curve in cache.get(store, runs, [TRAIN_LOSS])}
+    assert lengths == {live: 260, done: 600}
     store.add_metrics(live, [StepMetrics(261, 3.5, 9.0, {(TOTAL, "loss"): 1.25})])
-    asked: list[dict[tuple[int, MetricKey], int]] = []
-    since = store.metrics_since
-
-    def noted(steps: dict[tuple[int, MetricKey], int]) -> list[MetricSeries]:
-        asked.append(steps)
-        return since(steps)
-
-    monkeypatch.setattr(store, "metrics_since", noted)
-    again = {one.run_id: one for one in cache.get(store, runs, [key])}
-    assert asked == [{(live, key): 260}]
+    again = {curve.run_id: curve for curve in cache.get(store, runs, [TRAIN_LOSS])}
+    assert reads[1:] == [{live: 260}]
     assert again[live].value[-1] == 1.25
     assert np.array_equal(again[live].step, np.arange(1, 262))
 
 
 def test_a_second_attempt_is_another_curve(filled: Filled) -> None:
-    store = Store.open()
-    cache, key = SeriesCache(), MetricKey(TOTAL, "train", "loss")
-    failed = filled.failed[0]
-    assert len(cache.get(store, store.runs(ids=[failed]), [key])[0].step) == 140
+    store, cache, failed = Store.open(), SeriesCache(), filled.failed[0]
+    assert len(cache.get(store, store.runs(ids=[failed]), [TRAIN_LOSS])[0].step) == 140
     store.requeue(failed)
-    assert cache.get(store, store.runs(ids=[failed]), [key]) == []
+    assert cache.get(store, store.runs(ids=[failed]), [TRAIN_LOSS]) == []
 
 
-def test_what_is_longest_unused_is_read_again(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store.open()
-    cache, key = SeriesCache(most_bytes=600 * 8 * 4), MetricKey(TOTAL, "train", "loss")
-    asked: list[int] = []
-    since = store.metrics_since
-
-    def noted(steps: Mapping[tuple[int, MetricKey], int]) -> list[MetricSeries]:
-        asked.extend(run_id for run_id, _ in steps)
-        return since(steps)
-
-    monkeypatch.setattr(store, "metrics_since", noted)
+def test_what_is_longest_unused_is_read_again(filled: Filled, reads: list[dict[int, int]]) -> None:
+    store, cache = Store.open(), SeriesCache(most_bytes=600 * 8 * 4)
     first, second = filled.finished[:2]
     for run_id in (first, first, second, first):
-        assert len(cache.get(store, store.runs(ids=[run_id]), [key])[0].step) == 600
-    assert asked == [first, second, first]
+        assert len(cache.get(store, store.runs(ids=[run_id]), [TRAIN_LOSS])[0].step) == 600
+    assert [list(runs) for runs in reads if runs] == [[first], [second], [first]]
