@@ -48,11 +48,9 @@ def nothing(made: Study) -> Result:
 
 class TestViews:
     def test_the_answer_names_who_helps_and_who_does_not(self) -> None:
-        said = study_answer(result(toy()))
-        assert said.startswith("Over MTL, MRN (+5.20 [")
-        assert said.endswith("]) helps; no difference is shown for STL. 3 seeds.")
-
-    def test_one_seed_and_no_seed(self) -> None:
+        answer = study_answer(result(toy()))
+        assert answer.startswith("Over MTL, MRN (+5.20 [")
+        assert answer.endswith("]) helps; no difference is shown for STL. 3 seeds.")
         assert "One seed each, so no interval." in study_answer(result(toy().with_seeds(1)))
         assert study_answer(nothing(toy())) == "No family can be set against MTL yet."
         assert has_scores(result(toy()))
@@ -74,16 +72,12 @@ class TestViews:
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
         assert mean.told.endswith("; helps")
-        # Of one target there is no mean beside.
-        assert study_forest(result(toy(), 1)).targets == ("ner",)
 
     def test_failures_are_counted(self) -> None:
         made = toy()
         lost = next(iter(lay_out(made, made.settings[0]).arms["mtl"][0].of([1])))
         assert list(failures([result(made), result(made, left_out=frozenset({lost}))])) == [("Whole", 1)]
 
-
-class TestCharts:
     def test_a_task_has_its_colour_and_what_holds_is_filled(self) -> None:
         look = colours(["pos", "chunk", "ner"])
         chart = forest_chart(study_forest(result(toy())), look)
@@ -134,9 +128,8 @@ def test_an_empty_store_tells_the_command(page: Open) -> None:
 class TestPage:
     def test_answers_charts_and_tables(self, page: Open) -> None:
         app = page()
-        said = words(app)
-        assert "Does it work?" in said
-        assert said.count("Over MTL, MRN (+5.20 [") == 2
+        assert "Does it work?" in words(app)
+        assert words(app).count("Over MTL, MRN (+5.20 [") == 2
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
         overview, whole, half = (table.value for table in app.table)
@@ -148,18 +141,14 @@ class TestPage:
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
 
-    def test_a_link_opens_a_setting_and_another_part_is_empty(self, page: Open) -> None:
+    def test_a_link_opens_a_setting_and_other_parts_and_the_runs_are_one_click_away(self, page: Open) -> None:
         app = page(setting="half")
         assert app.multiselect(key="setting").value == ["half"]
         assert len(app.table) == 2
         app.segmented_control(key="part").set_value("fine-tuned").run()
-        assert not app.exception
         assert "Not run yet" in words(app)
         app.segmented_control(key="part").set_value("one").run()
         assert len(app.table) >= 1
-
-    def test_the_runs_are_one_click_away(self, page: Open) -> None:
-        app = page()
         app.segmented_control(key="what").set_value("runs").run()
         assert not app.exception
         assert "A closer look" in words(app)
@@ -174,55 +163,41 @@ def plain_table(app: AppTest, number: int = 0) -> Any:
     return app.table[number].value.map(plain).rename(index=plain, columns=plain)
 
 
-class TestPaper:
+def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     """The study of the dissertation's tables, some of its runs finished with given scores."""
-
-    @pytest.fixture(autouse=True)
-    def runs(self, laboratory: Path) -> None:
-        store = Store.open()
-        for encoder in (None, "minilm"):
-            made = over(encoder)
-            (layout,) = laid_out(made, made.settings[:1])
-            usage = Usage(60.0, 2**31, "gpu")
-            facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
-            for run in layout.arms["mtl"][0].of([1, 2]):
-                run_id = finished(store, run, sweep_name(layout), lambda *_: 0.9140)
-                store.set_facts(run_id, facts)
-
-    def test_published_figures_stand_beside_with_a_verdict(self, open_page: Open) -> None:
-        app = open_page("compare", what="Studies", study="Dissertation")
-        assert not app.exception
-        table = plain_table(app)
-        assert list(table.index)[:3] == [":gray[BiLSTM-CRF]", ":gray[BERT]", "BERT (STL)"]
-        assert table.loc[":gray[BiLSTM-CRF]", "ner, published"] == ":gray[90.10]"
-        mtl = table.loc["BERT (MTL)"]
-        assert mtl["chunk"].startswith("91.40 ± 0.00")
-        assert "91.40 ± 0.08" in mtl["chunk, published"]
-        assert mtl["chunk, published"].endswith("within")
-        assert mtl["ner, published"].endswith("above")  # 91.40 beside 90.76 ± 0.14
-        assert mtl["pos, published"].endswith("below")  # 91.40 beside 92.90 ± 0.17
-        assert not str(table.loc["BERT (STL)", "ner, published"]).endswith(("within", "above", "below"))
-        assert table.loc["BERT (MRN)", "Chosen on dev"] == "open"
-        said = words(app)
-        assert "Within its standard deviation: 1, above: 1, below: 1." in said
-        assert "hold out a tenth" in said
-        cost = plain_table(app, 1)
-        assert cost.loc["BERT (MTL)", "Parameters"] == "108.0M"
-
-    def test_another_encoder_is_chosen_and_never_held_against_the_paper(self, open_page: Open) -> None:
-        app = open_page("compare", what="Studies", study="Dissertation")
-        assert app.selectbox(key="over").options == ["As the study has it", "minilm"]
-        app.selectbox(key="over").select("minilm").run()
-        assert not app.exception
-        table = plain_table(app)
-        assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
-        assert table.loc["minilm (MTL)", "chunk, published"] == ""
-        assert "No figure of ours stands beside a published one yet." in words(app)
-
-    def test_a_part_that_was_not_run_shows_the_published_table(self, open_page: Open) -> None:
-        app = open_page("compare", what="Studies", study="Dissertation")
-        app.segmented_control(key="part").set_value("table 2").run()
-        assert not app.exception
-        assert "Not run yet" in words(app)
-        assert app.code[0].value.splitlines()[1] == "mrnlab study dissertation --part 'table 2'"
-        assert plain_table(app).loc[":gray[GCDT with BERT]", "chunk, published"] == ":gray[96.81]"
+    store = Store.open()
+    for encoder in (None, "minilm"):
+        dissertation = over(encoder)
+        (layout,) = laid_out(dissertation, dissertation.settings[:1])
+        usage = Usage(60.0, 2**31, "gpu")
+        facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
+        for run in layout.arms["mtl"][0].of([1, 2]):
+            store.set_facts(finished(store, run, sweep_name(layout), lambda *_: 0.9140), facts)
+    app = open_page("compare", what="Studies", study="Dissertation")
+    table = plain_table(app)
+    assert list(table.index)[:3] == [":gray[BiLSTM-CRF]", ":gray[BERT]", "BERT (STL)"]
+    assert table.loc[":gray[BiLSTM-CRF]", "ner, published"] == ":gray[90.10]"
+    mtl = table.loc["BERT (MTL)"]
+    assert mtl["chunk"].startswith("91.40 ± 0.00")
+    assert "91.40 ± 0.08" in mtl["chunk, published"]
+    assert mtl["chunk, published"].endswith("within")
+    assert mtl["ner, published"].endswith("above")  # 91.40 beside 90.76 ± 0.14
+    assert mtl["pos, published"].endswith("below")  # 91.40 beside 92.90 ± 0.17
+    assert not str(table.loc["BERT (STL)", "ner, published"]).endswith(("within", "above", "below"))
+    assert table.loc["BERT (MRN)", "Chosen on dev"] == "open"
+    assert "Within its standard deviation: 1, above: 1, below: 1." in words(app)
+    assert "hold out a tenth" in words(app)
+    assert plain_table(app, 1).loc["BERT (MTL)", "Parameters"] == "108.0M"
+    # Another encoder is never held against the paper.
+    assert app.selectbox(key="over").options == ["As the study has it", "minilm"]
+    app.selectbox(key="over").select("minilm").run()
+    table = plain_table(app)
+    assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
+    assert table.loc["minilm (MTL)", "chunk, published"] == ""
+    assert "No figure of ours stands beside a published one yet." in words(app)
+    # A part that was not run shows the published table.
+    app.selectbox(key="over").select("As the study has it")
+    app.segmented_control(key="part").set_value("table 2").run()
+    assert "Not run yet" in words(app)
+    assert app.code[0].value.splitlines()[1] == "mrnlab study dissertation --part 'table 2'"
+    assert plain_table(app).loc[":gray[GCDT with BERT]", "chunk, published"] == ":gray[96.81]"

@@ -1,0 +1,128 @@
+"""What pages share: names of configurations, runs in words, and the runs chosen as chips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from core.config import RunConfig, comparison_key
+from core.store import Store
+from dashboard.shared import run_views
+from jobs.naming import confounds, differing
+from tests.pages.conftest import words
+from tests.pages.filled_store import TASKS, Filled
+from tests.patience import PATIENCE_S
+
+
+def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
+    tasks = more.pop("tasks", ("pos",) if paradigm == "stl" else TASKS)
+    return RunConfig.build(corpus="demo", paradigm=paradigm, seed=seed, tasks=tasks, **more)
+
+
+# Names
+
+
+def test_stl_runs_of_all_tasks_are_one_row() -> None:
+    assert comparison_key(config("stl", tasks=("ner",))) == comparison_key(
+        config("stl", tasks=("pos",), seed=4)
+    )
+    assert comparison_key(config("mtl")) != comparison_key(config("mtl", epochs=7))
+
+
+def test_differing_names_what_differs_and_nothing_else() -> None:
+    weak, strong = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
+    assert differing([weak, config("mtl")]) == ["MRN λ 0.01", "MTL"]
+    assert differing([weak, strong]) == ["MRN · λ 0.01", "MRN · λ 0.1"]
+    shares = differing([config("mtl"), config("mtl", fraction=0.05)])
+    assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
+    plain, budget = config("mtl"), config("mtl", batch_tokens=512)
+    assert differing([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
+    assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch tokens",)
+    assert confounds(config("mrn"), plain) == ()
+
+
+# Runs
+
+
+def test_progress(filled: Filled) -> None:
+    store = Store.open()
+    live, waiting = store.run(filled.live[0]), store.run(filled.queued[1])
+    # 340 steps at 0.035 s
+    assert run_views.progress_text(store, live) == "Step 260 of 600, epoch 4 of 8, 12 s left"
+    store.pause_queue()
+    paused = "The queue is paused: it starts when the queue is resumed."
+    assert run_views.progress_text(store, waiting) == paused
+
+
+def test_tasks_keep_their_colour_as_runs_are_added(finished: Filled) -> None:
+    store = Store.open()
+    before = run_views.tasks_in_order(store.runs())
+    store.add_runs([config("stl", tasks=("upos",)), config("mtl", tasks=("ner", "upos"))])
+    after = run_views.tasks_in_order(store.runs())
+    assert before == list(TASKS)
+    assert after[: len(before)] == before
+
+
+def test_log_tail_is_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(f"line {i}\n" for i in range(5000)), encoding="utf-8")
+    tail = run_views.log_tail(str(path))
+    assert tail.endswith("line 4999\n")
+    assert tail.startswith("line ")
+    assert len(tail) <= 16_384
+    assert run_views.log_tail(None) == run_views.log_tail(str(tmp_path / "none")) == ""
+
+
+# The runs chosen, as chips
+
+
+def _page() -> None:
+    import streamlit as st
+
+    from dashboard.shared.run_picker import pick_runs
+
+    picked = pick_runs(key="x", suitable=lambda run: run.config.paradigm == "mrn")
+    st.markdown("nothing" if picked is None else f"picked {[run.id for run in picked]}")
+
+
+def _open(**query: str) -> AppTest:
+    app = AppTest.from_function(_page, default_timeout=PATIENCE_S)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def test_without_a_suitable_run_nothing_is_drawn(laboratory: Path) -> None:
+    app = _open()
+    assert words(app) == "nothing"
+    assert not app.multiselect
+
+
+def test_the_links_runs_are_picked_and_unsuitable_ones_left_out(finished: Filled) -> None:
+    stl = next(run for run in finished.finished if run not in finished.mrn)
+    first, second = finished.mrn[:2]
+    app = _open(run=f"{second},{stl},{first}")
+    assert words(app) == f"picked {[second, first]}"
+
+
+def test_a_link_to_runs_that_are_gone_says_so_and_shows_no_others(finished: Filled) -> None:
+    first, second = finished.mrn[:2]
+    Store.open().delete_runs([first])
+    app = _open(run=str(first))
+    assert [warning.value for warning in app.warning] == [f"Run {first} was deleted."]
+    assert "picked []" in words(app)
+    app = _open(run=f"{first},99999,{second}")
+    assert [warning.value for warning in app.warning] == [
+        f"Run {first} was deleted. There is no run 99999 in this store."
+    ]
+    assert f"picked [{second}]" in words(app)
+    app.multiselect(key="x").set_value([second, finished.mrn[2]]).run()
+    assert not app.warning
+
+
+def test_an_archived_run_is_offered_to_nobody_but_a_link_to_it_is_good(finished: Filled) -> None:
+    run = finished.mrn[0]
+    Store.open().archive([run])
+    assert run not in _open(run=str(finished.mrn[1])).multiselect[0].value
+    assert words(_open(run=str(run))) == f"picked {[run]}"
