@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,8 @@ from core.evaluation.confusion import (
     MISSED,
     NOTHING,
     OTHER_WORDS,
+    Confusion,
+    Mistake,
     confusion,
     mistakes,
     summed,
@@ -29,66 +33,72 @@ def columns(pairs: list[list[tuple[str, str]]]) -> tuple[list[list[str]], list[l
     return [[gold for gold, _ in row] for row in pairs], [[guess for _, guess in row] for row in pairs]
 
 
-@settings(max_examples=40)
-@given(rows)
-def test_words(pairs: list[list[tuple[str, str]]]) -> None:
+def cells(matrix: Confusion) -> dict[tuple[str, str], int]:
+    return {
+        (true, guess): int(matrix.counts[row, column])
+        for row, true in enumerate(matrix.gold)
+        for column, guess in enumerate(matrix.predicted)
+    }
+
+
+@settings(max_examples=60)
+@given(rows, rows)
+def test_counts_are_those_of_words_and_of_the_scorer_s_spans(
+    pairs: list[list[tuple[str, str]]], more: list[list[tuple[str, str]]]
+) -> None:
     gold, predicted = columns(pairs)
-    found = confusion("plain", gold, predicted)
+    words = confusion("plain", gold, predicted)
     flat = [pair for row in pairs for pair in row]
-    for row, true in enumerate(found.gold):
-        for column, guess in enumerate(found.predicted):
-            assert found.counts[row, column] == flat.count((true, guess))
-    assert found.counts.sum() == len(flat)
+    for row, true in enumerate(words.gold):
+        for column, guess in enumerate(words.predicted):
+            assert words.counts[row, column] == flat.count((true, guess))
+    assert words.counts.sum() == len(flat)
 
-
-@settings(max_examples=40)
-@given(rows)
-def test_spans(pairs: list[list[tuple[str, str]]]) -> None:
-    gold, predicted = columns(pairs)
-    found = confusion("iob2", gold, predicted)
-    assert (found.gold[-1], found.predicted[-2:]) == (NOTHING, (OTHER_WORDS, NOTHING))
+    by_span = confusion("iob2", gold, predicted)
+    assert (by_span.gold[-1], by_span.predicted[-2:]) == (NOTHING, (OTHER_WORDS, NOTHING))
     types, *spans = span_pair(*numbered(gold, predicted))
-    assert found.gold[:-1] == types
-    for row, (annotated, guessed, both) in enumerate(span_counts(types, *spans)):
-        assert found.counts[row].sum() == annotated
-        assert found.counts[row, row] == both
-        assert found.counts[:, row].sum() <= guessed
-    assert found.counts[-1, -2:].sum() == 0
+    assert by_span.gold[:-1] == types
+    counts = span_counts(types, *spans)
+    for row, (annotated, guessed, both) in enumerate(counts):
+        assert by_span.counts[row].sum() == annotated
+        assert by_span.counts[row, row] == both
+        assert by_span.counts[:, row].sum() <= guessed
+    assert by_span.counts[-1, -2:].sum() == 0
+
+    # Every predicted span that the F1 counts as wrong is told exactly once; missed ones are untouched.
+    wrong = 0
+    for true_labels, guesses in zip(gold, predicted, strict=True):
+        for mistake in mistakes(true_labels, guesses, "iob2"):
+            wrong += mistake.kind != MISSED
+            if mistake.kind == MISSED:
+                assert set(guesses[mistake.start : mistake.end]) == {"O"}
+            assert bool(mistake.gold) == (mistake.kind != INVENTED)
+    assert wrong == (counts[:, 1] - counts[:, 2]).sum()
+
+    for part in (words, by_span):
+        other = confusion("plain" if part is words else "iob2", *columns(more))
+        whole = summed([part, other])
+        expected = Counter(cells(part)) + Counter(cells(other))
+        assert Counter(cells(whole)) == expected
+        annotated_words = whole.counts.sum(axis=1)[: len(whole.gold) - (part is by_span)]
+        assert np.all(np.diff(annotated_words) <= 0)
 
 
 def test_each_way_to_be_wrong_has_its_place() -> None:
     gold = [["B-PER", "I-PER", "O", "B-LOC", "O", "B-LOC", "O", "B-PER"]]
     guess = [["B-PER", "O", "O", "B-PER", "O", "O", "B-LOC", "B-PER"]]
-    found = confusion("iob2", gold, guess)
-    assert found.gold == ("LOC", "PER", NOTHING)
-    assert found.predicted == ("LOC", "PER", OTHER_WORDS, NOTHING)
-    assert found.counts.tolist() == [[0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]]
+    matrix = confusion("iob2", gold, guess)
+    assert matrix.gold == ("LOC", "PER", NOTHING)
+    assert matrix.predicted == ("LOC", "PER", OTHER_WORDS, NOTHING)
+    assert matrix.counts.tolist() == [[0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]]
 
 
-@settings(max_examples=40)
-@given(rows, rows)
-def test_sums_keep_every_count(one: list[list[tuple[str, str]]], other: list[list[tuple[str, str]]]) -> None:
-    for scheme in ("plain", "iob2"):
-        parts = [confusion(scheme, *columns(pairs)) for pairs in (one, other)]
-        whole = summed(parts)
-        assert whole.counts.sum() == sum(part.counts.sum() for part in parts)
-        for true in whole.gold:
-            for guess in whole.predicted:
-                expected = sum(
-                    part.counts[part.gold.index(true), part.predicted.index(guess)]
-                    for part in parts
-                    if true in part.gold and guess in part.predicted
-                )
-                assert whole.counts[whole.gold.index(true), whole.predicted.index(guess)] == expected
-        annotated = whole.counts.sum(axis=1)[: len(whole.gold) - (scheme == "iob2")]
-        assert np.all(np.diff(annotated) <= 0)
-
-
-_PAIRS = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=9)
+def as_tuple(mistake: Mistake) -> tuple[str, int, int, str, str]:
+    return mistake.kind, mistake.start, mistake.end, mistake.predicted, mistake.gold
 
 
 @pytest.mark.parametrize(
-    ("gold", "predicted", "told"),
+    ("gold", "predicted", "expected"),
     [
         ("B-A I-A O", "B-A I-A O", []),
         ("B-A I-A O", "B-B I-B O", [(LABEL, 0, 2, "B", "A")]),
@@ -101,27 +111,12 @@ _PAIRS = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), m
         ("B-A O B-B", "O B-A B-B", [(MISSED, 0, 1, "", "A"), (INVENTED, 1, 2, "A", "")]),
     ],
 )
-def test_wrong_spans(gold: str, predicted: str, told: list[tuple[str, int, int, str, str]]) -> None:
-    found = mistakes(gold.split(), predicted.split(), "iob2")
-    assert [(one.kind, one.start, one.end, one.predicted, one.gold) for one in found] == told
+def test_wrong_spans(gold: str, predicted: str, expected: list[tuple[str, int, int, str, str]]) -> None:
+    assert [as_tuple(span) for span in mistakes(gold.split(), predicted.split(), "iob2")] == expected
 
 
 def test_plain_labels_are_wrong_word_by_word() -> None:
-    (only,) = mistakes(["NN", "VB"], ["NN", "NN"], "plain")
-    assert (only.kind, only.start, only.end, only.predicted, only.gold) == (LABEL, 1, 2, "NN", "VB")
+    (mistake,) = mistakes(["NN", "VB"], ["NN", "NN"], "plain")
+    assert as_tuple(mistake) == (LABEL, 1, 2, "NN", "VB")
     with pytest.raises(ValueError, match="2 gold labels and 1"):
         mistakes(["NN", "VB"], ["NN"], "plain")
-
-
-@given(_PAIRS)
-def test_as_many_as_the_scorer_counts(pairs: list[tuple[str, str]]) -> None:
-    """Every predicted span that the F1 counts as wrong is told exactly once; missed ones are untouched."""
-    gold, predicted = [one for one, _ in pairs], [two for _, two in pairs]
-    counts = span_counts(*span_pair(*numbered([gold], [predicted])))
-    wrong = int((counts[:, 1] - counts[:, 2]).sum())
-    found = mistakes(gold, predicted, "iob2")
-    assert sum(one.kind != MISSED for one in found) == wrong
-    for one in found:
-        if one.kind == MISSED:
-            assert set(predicted[one.start : one.end]) == {"O"}
-        assert bool(one.gold) == (one.kind != INVENTED)

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -22,10 +21,8 @@ sentences = st.lists(
 )
 
 
-@pytest.mark.parametrize("apart", [" ", "  ", "\t"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@given(rows=sentences)
-@settings(max_examples=50)
+@given(rows=sentences, apart=st.sampled_from([" ", "  ", "\t"]), line_end=st.sampled_from(["\n", "\r\n"]))
+@settings(max_examples=100)
 def test_columns_are_read_back(apart: str, line_end: str, rows: list[list[tuple[str, str, str]]]) -> None:
     columns = ("tokens", "a", "b")
     text = (line_end * 2).join(line_end.join(apart.join(row) for row in sentence) for sentence in rows)
@@ -41,22 +38,8 @@ def test_columns_are_read_back(apart: str, line_end: str, rows: list[list[tuple[
 
 
 _PIECES = [
-    *(
-        "a",
-        "b\u00a0",
-        "x-DOCSTART-",
-        "-DOCSTART-",
-        " ",
-        "  ",
-        "\t",
-        "\n",
-        "\n",
-        "\n\n",
-        "\r\n",
-        "\u2028",
-        "\0",
-    ),
-]
+    "a", "b\u00a0", "x-DOCSTART-", "-DOCSTART-", " ", "  ", "\t", "\n", "\n", "\n\n", "\r\n", "\u2028", "\0",
+]  # fmt: skip
 
 
 @given(
@@ -74,8 +57,8 @@ def test_a_file_is_read_as_its_lines_say(text: str, columns: tuple[str, ...] | N
             table = read_table(path, columns)
             read = [list(zip(*sentence, strict=True)) for sentence in table.sentences]
         except CorpusError as error:
-            told = re.search(r", line (\d+):", str(error))
-            assert _by_line(text, columns) == (int(told[1]) if told else "nothing")
+            line = re.search(r", line (\d+):", str(error))
+            assert _by_line(text, columns) == (int(line[1]) if line else "nothing")
         else:
             assert read == _by_line(text, columns)
 

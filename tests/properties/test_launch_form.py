@@ -88,15 +88,33 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
 
 
 @settings(max_examples=80)
-@given(sweeps())
-@example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),))
-def test_a_sweep_comes_back_from_its_runs(runs: tuple[RunConfig, ...]) -> None:
+@given(sweeps(), st.booleans(), _PRIORITY, _RETRIES)
+@example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),), False, 0, 0)
+@example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
+def test_a_clone_a_link_and_the_command_make_the_same_runs(
+    runs: tuple[RunConfig, ...], reuse: bool, priority: int, retries: int
+) -> None:
     draft, sentences = cloned(runs)
-    assert set(plan(draft).configs) == set(runs), plan(draft).error
+    configs = plan(draft).configs
+    assert set(configs) == set(runs), plan(draft).error
     assert sentences == ()
 
+    draft = replace(draft, priority=priority, retries=retries)
+    linked, sentences = draft_of(query_of(draft))
+    assert set(plan(linked).configs) == set(runs), plan(linked).error
+    assert sentences == ()
+    assert query_of(linked) == query_of(draft)
+    assert (linked.priority, linked.retries) == (priority, retries)
 
-@settings(max_examples=60)
+    line = command(draft, configs, configs, reuse=reuse)
+    program, verb, *arguments = shlex.split(line.replace("\\\n", " "))
+    assert (program, verb) == ("mrnlab", "launch")
+    options = _LAUNCH.make_context("launch", arguments).params
+    assert set(described(options)) == set(runs)
+    assert (options["reuse"], options["priority"], options["retries"]) == (reuse, priority, retries)
+
+
+@settings(max_examples=40)
 @given(st.data())
 def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject) -> None:
     runs = [run for _ in range(2) for run in data.draw(sweeps())]
@@ -105,41 +123,13 @@ def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject
     assert (set(plan(draft).configs) == set(some)) == (sentences == ())
 
 
-@settings(max_examples=80)
-@given(sweeps(), _PRIORITY, _RETRIES)
-def test_a_link_makes_the_same_runs(runs: tuple[RunConfig, ...], priority: int, retries: int) -> None:
-    draft = replace(cloned(runs)[0], priority=priority, retries=retries)
-    again, sentences = draft_of(query_of(draft))
-    assert set(plan(again).configs) == set(runs), plan(again).error
-    assert sentences == ()
-    assert query_of(again) == query_of(draft)
-    assert (again.priority, again.retries) == (priority, retries)
-
-
-@settings(max_examples=80)
-@given(sweeps(), st.booleans(), _PRIORITY, _RETRIES)
-@example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
-def test_the_command_makes_the_same_runs(
-    runs: tuple[RunConfig, ...], reuse: bool, priority: int, retries: int
-) -> None:
-    draft = replace(cloned(runs)[0], priority=priority, retries=retries)
-    made = plan(draft).configs
-    told = command(draft, made, made, reuse=reuse)
-    program, verb, *arguments = shlex.split(told.replace("\\\n", " "))
-    assert (program, verb) == ("mrnlab", "launch")
-    options = _LAUNCH.make_context("launch", arguments).params
-    assert set(described(options)) == set(runs)
-    assert (options["reuse"], options["priority"], options["retries"]) == (reuse, priority, retries)
-
-
 def test_the_command_names_places_in_full(tmp_path: Any, monkeypatch: Any) -> None:
     folder = tmp_path / "my corpus"
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
     draft = cloned([RunConfig.build(corpus="my corpus", tasks="pos,ner")])[0]
     runs = plan(draft).configs
-    told = command(draft, runs, [placed(run) for run in runs], reuse=False)
-    assert f"--corpus '{folder}'" in told
+    assert f"--corpus '{folder}'" in command(draft, runs, [placed(run) for run in runs], reuse=False)
 
 
 def test_runs_that_the_form_cannot_make() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from functools import partial
@@ -25,6 +26,7 @@ from core.mrn.relations import MODES, correlation
 CPU = torch.device("cpu")
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
 LEARNING = ("relational", "map")
+PRIORS = (*LEARNING, "paper")
 STRENGTH, WORDS, SHRINKAGE = 0.7, 50.0, 1.5
 
 
@@ -44,8 +46,9 @@ def make(name: str, alignment: Alignment, features: int, learn: tuple[str, ...] 
     return make_prior(name, alignment, PriorSettings(features, STRENGTH, WORDS, learn, SHRINKAGE), CPU)
 
 
-def dense_weights(alignment: Alignment, heads: Tensor) -> Tensor:
-    return torch.from_numpy(alignment.matrix) @ heads
+def as_trained(name: str, heads: Tensor) -> Tensor:
+    """The published procedure computes in single precision."""
+    return heads.float() if name == "paper" else heads.clone()
 
 
 def objective_of(prior: Prior, heads: Tensor) -> float:
@@ -62,6 +65,12 @@ def covariances(prior: Prior) -> dict[str, Tensor]:
     return {"task": state["task"], "label": state["label"], "feature": feature}
 
 
+def shown(prior: Prior) -> list[Tensor]:
+    relations = prior.relations()
+    assert relations is not None
+    return [torch.from_numpy(np.asarray(relations.covariance(mode), dtype=np.float32)) for mode in MODES]
+
+
 def kron3(parts: dict[str, Tensor]) -> Tensor:
     return torch.kron(torch.kron(parts["task"], parts["label"]), parts["feature"])
 
@@ -76,17 +85,17 @@ def means(name: str, features: int) -> tuple[dict[str, float], float]:
     }, 1.0 if name == "map" else tau
 
 
-def dense_quadratic(alignment: Alignment, heads: Tensor, parts: dict[str, Tensor]) -> Tensor:
-    vector = dense_weights(alignment, heads).flatten()
+def dense_quadratic(weights: Tensor, parts: dict[str, Tensor]) -> Tensor:
+    vector = weights.flatten()
     quadratic: Tensor = vector @ torch.linalg.solve(kron3(parts), vector)
     return quadratic
 
 
-def dense_objective(name: str, alignment: Alignment, heads: Tensor, parts: dict[str, Tensor]) -> Tensor:
+def dense_objective(name: str, weights: Tensor, parts: dict[str, Tensor]) -> Tensor:
     """J as docs/mathematics.md prints it, from dense matrices."""
-    tau, scale = means(name, heads.shape[1])
-    total = math.prod(len(part) for part in parts.values())
-    value = dense_quadratic(alignment, heads, parts) / scale
+    tau, scale = means(name, weights.shape[2])
+    total = weights.numel()
+    value = dense_quadratic(weights, parts) / scale
     for mode, covariance in parts.items():
         size = len(covariance)
         pseudo = SHRINKAGE * size
@@ -116,25 +125,6 @@ problems = st.tuples(
 Case = tuple[int, tuple[int, ...], int, str]
 
 
-@settings(max_examples=30)
-@given(problems, st.sampled_from(LEARNING))
-def test_penalty_is_the_printed_formula_over_dense_matrices(case: Case, name: str) -> None:
-    alignment, heads = problem(*case)
-    prior = make(name, alignment, heads.shape[1])
-    for _ in range(3):
-        prior.update(heads)
-    expected = printed_penalty(
-        name,
-        dense_quadratic(alignment, heads, covariances(prior)),
-        λ=STRENGTH,
-        r=len(heads),
-        N=WORDS,
-        B_squared=float((alignment.matrix**2).sum()),
-        s=means(name, heads.shape[1])[1],
-    )
-    torch.testing.assert_close(prior.penalty(heads), expected, rtol=1e-8, atol=1e-10)
-
-
 @settings(max_examples=10)
 @given(problems)
 def test_penalty_of_the_published_procedure_is_the_printed_formula(case: Case) -> None:
@@ -143,21 +133,9 @@ def test_penalty_of_the_published_procedure_is_the_printed_formula(case: Case) -
     prior = make("paper", alignment, heads.shape[1])
     prior.update(heads)
     precisions = {mode: prior.state_dict()[f"precision_{mode}"].double() for mode in MODES}
-    vector = dense_weights(alignment, heads.double()).flatten()
+    vector = (torch.from_numpy(alignment.matrix) @ heads.double()).flatten()
     expected = printed_penalty("paper", vector @ kron3(precisions) @ vector, λ=STRENGTH)
     torch.testing.assert_close(prior.penalty(heads).double(), expected, rtol=1e-3, atol=1e-5)
-
-
-@settings(max_examples=30)
-@given(problems, st.sampled_from(LEARNING))
-def test_objective_is_the_printed_one_over_dense_matrices(case: Case, name: str) -> None:
-    assert "J(W, Ω) = <W, Ω^-1 W> / s + Σ_u [ (n_u + κd_u) ln|Ω_u| + κ d_u τ_u tr(Ω_u^-1) ]" in PAGE
-    alignment, heads = problem(*case)
-    prior = make(name, alignment, heads.shape[1])
-    for _ in range(2):
-        expected = dense_objective(name, alignment, heads, covariances(prior))
-        torch.testing.assert_close(prior.objective(heads), expected, rtol=1e-8, atol=1e-8)
-        prior.update(heads)
 
 
 @settings(max_examples=40)
@@ -178,19 +156,24 @@ def test_map_updates_never_raise_the_objective(case: Case, learn: tuple[str, ...
         before = after
 
 
-@settings(max_examples=25)
+@settings(max_examples=30)
 @given(problems, st.sampled_from(LEARNING))
-def test_updates_are_the_shrunk_scatters(case: Case, name: str) -> None:
-    """Feature, then label, then task: each from the newest others, against dense unfoldings."""
+def test_updates_penalty_and_objective_are_the_printed_ones_over_dense_matrices(
+    case: Case, name: str
+) -> None:
+    """Updates are the shrunk scatters: feature, then label, then task, each from the newest others."""
+    assert "J(W, Ω) = <W, Ω^-1 W> / s + Σ_u [ (n_u + κd_u) ln|Ω_u| + κ d_u τ_u tr(Ω_u^-1) ]" in PAGE
     alignment, heads = problem(*case)
-    tau, _ = means(name, heads.shape[1])
+    tau, scale = means(name, heads.shape[1])
     prior = make(name, alignment, heads.shape[1])
-    weights = dense_weights(alignment, heads)
+    weights = torch.from_numpy(alignment.matrix) @ heads
     expected = {
         mode: tau[mode] * torch.eye(size, dtype=torch.float64)
         for mode, size in zip(MODES, weights.shape, strict=True)
     }
-    for _ in range(2):
+    for _ in range(3):
+        objective = dense_objective(name, weights, expected)
+        torch.testing.assert_close(prior.objective(heads), objective, rtol=1e-7, atol=1e-7)
         prior.update(heads)
         for mode in ("feature", "label", "task"):
             rows = weights.movedim(MODES.index(mode), 0).flatten(1)
@@ -201,16 +184,32 @@ def test_updates_are_the_shrunk_scatters(case: Case, name: str) -> None:
             divisor = columns if name == "map" else torch.diagonal(scatter).mean()
             identity = tau[mode] * torch.eye(size, dtype=torch.float64)
             expected[mode] = (1 - shrinkage) * scatter / divisor + shrinkage * identity
-    for mode, learned in covariances(prior).items():
-        torch.testing.assert_close(learned, expected[mode], rtol=1e-7, atol=1e-9)
+    for mode, covariance in covariances(prior).items():
+        torch.testing.assert_close(covariance, expected[mode], rtol=1e-7, atol=1e-9)
+    penalty = printed_penalty(
+        name,
+        dense_quadratic(weights, expected),
+        λ=STRENGTH,
+        r=len(heads),
+        N=WORDS,
+        B_squared=float((alignment.matrix**2).sum()),
+        s=scale,
+    )
+    torch.testing.assert_close(prior.penalty(heads), penalty, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", LEARNING)
-def test_gradient_of_the_penalty_is_right(name: str) -> None:
+@pytest.mark.parametrize("name", PRIORS)
+def test_gradient_of_the_penalty_is_its_central_difference(name: str) -> None:
+    """Exact for a quadratic, whatever the step."""
     alignment, heads = problem(2, (2, 3), 4)
+    rows = as_trained(name, heads).requires_grad_()
     prior = make(name, alignment, 4)
-    prior.update(heads)
-    assert torch.autograd.gradcheck(prior.penalty, heads.clone().requires_grad_())
+    prior.update(rows.detach())
+    (gradient,) = torch.autograd.grad(prior.penalty(rows), rows)
+    step = 1e-2 * torch.randn_like(rows)
+    change = prior.penalty(rows + step) - prior.penalty(rows - step)
+    rtol = 1e-3 if name == "paper" else 1e-8
+    torch.testing.assert_close(change / 2, (gradient * step).sum(), rtol=rtol, atol=rtol / 10)
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -225,18 +224,6 @@ def test_penalty_in_single_precision_is_that_in_double(name: str) -> None:
     torch.testing.assert_close(single, prior.penalty(heads), rtol=1e-4, atol=0)
 
 
-@settings(max_examples=25)
-@given(problems)
-def test_relational_covariances_are_positive_definite_with_trace_d(case: Case) -> None:
-    alignment, heads = problem(*case)
-    prior = make("relational", alignment, heads.shape[1])
-    prior.update(heads)
-    for covariance in covariances(prior).values():
-        torch.testing.assert_close(covariance, covariance.T)
-        assert torch.linalg.eigvalsh(covariance)[0] > 0
-        assert float(torch.trace(covariance)) == pytest.approx(len(covariance), rel=1e-9)
-
-
 def test_zero_heads_leave_the_identity() -> None:
     alignment, heads = problem(3, (2, 3), 4)
     prior = make("relational", alignment, 4)
@@ -246,14 +233,16 @@ def test_zero_heads_leave_the_identity() -> None:
 
 
 @pytest.mark.parametrize("learn", [("task",), ("label",), ("feature",), ("task", "feature")])
-@pytest.mark.parametrize("name", LEARNING)
+@pytest.mark.parametrize("name", PRIORS)
 def test_what_is_not_learned_stays_as_it_was(name: str, learn: tuple[str, ...]) -> None:
     alignment, heads = problem(4, (3, 3), 4)
     prior = make(name, alignment, 4, learn)
-    before = covariances(prior)
-    prior.update(heads)
-    for mode, covariance in covariances(prior).items():
-        assert torch.equal(covariance, before[mode]) == (mode not in learn)
+    before = shown(prior)
+    if name == "paper":
+        assert all(torch.equal(covariance, torch.eye(len(covariance))) for covariance in before)
+    prior.update(as_trained(name, heads))
+    for mode, covariance, unlearned in zip(MODES, shown(prior), before, strict=True):
+        assert torch.equal(covariance, unlearned) == (mode not in learn)
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -262,13 +251,13 @@ def test_what_is_not_learned_stays_as_it_was(name: str, learn: tuple[str, ...]) 
 def test_a_planted_task_correlation_is_recovered(planted: float, name: str, seed: int) -> None:
     """Two heads over one label set, rows correlated as planted: the value within 0.1, so the sign."""
     rng = np.random.default_rng(seed)
-    common, own = rng.standard_normal((2, 47, 128))
-    second = planted * common + math.sqrt(1 - planted**2) * own
+    first, independent = rng.standard_normal((2, 47, 128))
+    second = planted * first + math.sqrt(1 - planted**2) * independent
     labels = [[f"L{index}" for index in range(47)]] * 2
     words = np.tile(np.arange(47)[:, None], (1, 2))
     alignment = align("exact", LabelCounts.from_words(["a", "b"], labels, words))
     prior = make_prior(name, alignment, PriorSettings(128, 1.0, 1.0), CPU)
-    heads = torch.from_numpy(np.concatenate([common, second]))
+    heads = torch.from_numpy(np.concatenate([first, second]))
     for _ in range(20):
         prior.update(heads)
     relations = prior.relations()
@@ -276,10 +265,10 @@ def test_a_planted_task_correlation_is_recovered(planted: float, name: str, seed
     assert relations.correlation("task")[0, 1] == pytest.approx(planted, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["relational", "map", "paper"])
+@pytest.mark.parametrize("name", PRIORS)
 def test_state_goes_round(name: str) -> None:
     alignment, heads = problem(10, (2, 3), 4)
-    heads = heads.float()
+    heads = as_trained(name, heads)
     first, second = make(name, alignment, 4), make(name, alignment, 4)
     first.update(heads)
     second.load_state_dict(first.state_dict())
@@ -289,29 +278,12 @@ def test_state_goes_round(name: str) -> None:
     assert torch.equal(first.penalty(heads), second.penalty(heads))
 
 
-low_rank = (st.integers(0, 10_000), st.integers(1, 8), st.integers(0, 10))
-
-
-@settings(max_examples=40)
-@given(*low_rank, st.floats(0.05, 10))
-def test_low_rank_equals_dense(seed: int, size: int, rank: int, diagonal: float) -> None:
-    rng = np.random.default_rng(seed)
-    factor = torch.from_numpy(rng.standard_normal((size, rank)))
-    covariance = LowRankCovariance(diagonal, factor)
-    rows = torch.from_numpy(rng.standard_normal((3, size)))
-    dense = factor @ factor.T + diagonal * torch.eye(size, dtype=torch.float64)
-    close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-10)
-    close(covariance.inverse_inner(rows), rows @ torch.linalg.solve(dense, rows.T))
-    close(covariance.logdet(), torch.logdet(dense))
-    close(covariance.inverse_trace(), torch.trace(torch.linalg.inv(dense)))
-
-
-@settings(max_examples=40)
-@given(*low_rank, st.floats(-12, -1))
-def test_low_rank_stays_exact_where_the_dense_inverse_does_not(
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(0, 10), st.floats(-12, 1))
+def test_low_rank_is_exact_where_a_dense_inverse_is_not(
     seed: int, size: int, rank: int, exponent: float
 ) -> None:
-    """A tiny a: against the singular values of F, since a dense Ω has lost a among its digits."""
+    """Against the singular values of F, since a dense Ω has lost a tiny a among its digits."""
     rng, diagonal = np.random.default_rng(seed), 10**exponent
     factor = torch.from_numpy(rng.standard_normal((size, rank)))
     covariance = LowRankCovariance(diagonal, factor)
@@ -320,9 +292,12 @@ def test_low_rank_stays_exact_where_the_dense_inverse_does_not(
     values = torch.full((size,), diagonal, dtype=torch.float64)
     values[: len(singular)] += singular.square()
     turned = rows @ basis
-    expected = (turned / values) @ turned.T
-    torch.testing.assert_close(covariance.inverse_inner(rows), expected, rtol=1e-6, atol=1e-8 / diagonal)
-    torch.testing.assert_close(covariance.logdet(), values.log().sum(), rtol=1e-6, atol=1e-6)
+    close = partial(torch.testing.assert_close, rtol=1e-6, atol=1e-8 / diagonal)
+    if diagonal >= 0.05:
+        close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-10)
+        close(covariance.inverse_trace(), values.reciprocal().sum())
+    close(covariance.inverse_inner(rows), (turned / values) @ turned.T)
+    close(covariance.logdet(), values.log().sum(), atol=1e-6 if diagonal < 0.05 else 1e-10)
 
 
 @settings(max_examples=30)
@@ -350,33 +325,27 @@ def test_permuting_a_mode_permutes_what_is_learned(case: Case, name: str, random
         mode: torch.tensor(random.sample(range(size), size))
         for mode, size in zip(MODES, (tasks, labels, heads.shape[1]), strict=True)
     }
-    moved = Alignment(
-        name="moved",
-        reason="",
-        task_names=alignment.task_names,
-        label_names=alignment.label_names,
-        label_owners=alignment.label_owners,
-        matrix=alignment.matrix[order["task"].numpy()][:, order["label"].numpy()],
-    )
-    first, second = (make(name, one, heads.shape[1]) for one in (alignment, moved))
+    matrix = alignment.matrix[order["task"].numpy()][:, order["label"].numpy()]
+    moved = dataclasses.replace(alignment, matrix=matrix)
+    first, second = (make(name, version, heads.shape[1]) for version in (alignment, moved))
     shuffled = heads[:, order["feature"]]
     for _ in range(2):
         first.update(heads)
         second.update(shuffled)
-    there = covariances(second)
-    for mode, here in covariances(first).items():
-        torch.testing.assert_close(there[mode], here[order[mode]][:, order[mode]], rtol=1e-8, atol=1e-10)
+    permuted = covariances(second)
+    for mode, covariance in covariances(first).items():
+        expected = covariance[order[mode]][:, order[mode]]
+        torch.testing.assert_close(permuted[mode], expected, rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(first.objective(heads), second.objective(shuffled), rtol=1e-9, atol=1e-8)
     torch.testing.assert_close(first.penalty(heads), second.penalty(shuffled), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["relational", "map", "paper"])
+@pytest.mark.parametrize("name", PRIORS)
 def test_disjoint_rows_never_relate_tasks(name: str) -> None:
     alignment, heads = problem(5, (3, 2, 4), 6, "disjoint")
-    heads = heads.float() if name == "paper" else heads
     prior = make(name, alignment, 6)
     for _ in range(5):
-        prior.update(heads)
+        prior.update(as_trained(name, heads))
     relations = prior.relations()
     assert relations is not None
     np.testing.assert_allclose(relations.correlation("task"), np.eye(3), atol=1e-6)
@@ -392,32 +361,30 @@ def test_a_low_rank_covariance_refuses_what_is_none() -> None:
         LowRankCovariance(1.0, torch.zeros(3))
 
 
-def shown(prior: Prior) -> list[Tensor]:
-    relations = prior.relations()
-    assert relations is not None
-    return [torch.from_numpy(np.asarray(relations.covariance(mode), dtype=float)) for mode in MODES]
-
-
 def test_paper_update_follows_the_published_program() -> None:
-    """Scatters undivided, from the identity; precisions inverted above 0.1; shown less εI."""
+    """Scatters undivided, from the identity; precisions inverted above 0.1; shown less εI.
+
+    The objective is the quadratic less the log determinants of the precisions.
+    """
     alignment, heads = problem(8, (2, 2), 3, "disjoint")
+    weights = torch.from_numpy(alignment.matrix) @ heads
     heads = heads.float()
     prior = make_prior("paper", alignment, PriorSettings(3, 0.05, 1.0), CPU)
-    weights = dense_weights(alignment, heads.double())
-    torch.testing.assert_close(
-        prior.penalty(heads).double(), 0.05 * weights.square().sum(), rtol=1e-5, atol=1e-6
-    )
+    squares = weights.square().sum()
+    torch.testing.assert_close(prior.penalty(heads).double(), 0.05 * squares, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(prior.objective(heads), squares, rtol=1e-5, atol=1e-6)
     prior.update(heads)
-    precisions = []
-    for axis, scatter_shown in enumerate(shown(prior)):
+    precisions = {}
+    for axis, (mode, covariance) in enumerate(zip(MODES, shown(prior), strict=True)):
         rows = weights.movedim(axis, 0).flatten(1)
         scatter = rows @ rows.T
-        torch.testing.assert_close(scatter_shown, scatter, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(covariance.double(), scatter, rtol=1e-4, atol=1e-4)
         values, vectors = torch.linalg.eigh(scatter + EPSILON * torch.eye(len(scatter), dtype=torch.float64))
-        precisions.append(vectors @ torch.diag(torch.where(values > 0.1, 1 / values, values)) @ vectors.T)
-    vector = weights.flatten()
-    expected = 0.05 * vector @ kron3(dict(zip(MODES, precisions, strict=True))) @ vector
-    torch.testing.assert_close(prior.penalty(heads).double(), expected, rtol=1e-3, atol=1e-6)
+        precisions[mode] = vectors @ torch.diag(torch.where(values > 0.1, 1 / values, values)) @ vectors.T
+    quadratic = weights.flatten() @ kron3(precisions) @ weights.flatten()
+    torch.testing.assert_close(prior.penalty(heads).double(), 0.05 * quadratic, rtol=1e-3, atol=1e-6)
+    logs = sum(weights.numel() / len(part) * torch.logdet(part) for part in precisions.values())
+    torch.testing.assert_close(prior.objective(heads), quadratic - logs, rtol=1e-3, atol=1e-3)
 
 
 def test_paper_penalty_can_vanish() -> None:
@@ -429,39 +396,3 @@ def test_paper_penalty_can_vanish() -> None:
     for _ in range(3):
         prior.update(heads)
     assert float(prior.penalty(heads)) < 1e-6 * first
-
-
-@pytest.mark.parametrize("learn", [("task",), ("label",), ("feature",), ("task", "feature")])
-def test_what_is_not_learned_stays_the_identity(learn: tuple[str, ...]) -> None:
-    alignment, heads = problem(4, (3, 3), 4)
-    prior = make_prior("paper", alignment, PriorSettings(4, 1.0, 1.0, learn), CPU)
-    prior.update(heads.float())
-    for covariance, mode in zip(shown(prior), MODES, strict=True):
-        identity = torch.eye(len(covariance), dtype=torch.float64)
-        assert torch.equal(covariance, identity) == (mode not in learn)
-
-
-def test_objective_is_the_penalty_less_the_log_determinants() -> None:
-    """At the identity: the squared norm; after an update, with dense precisions from the published rule."""
-    alignment, heads = problem(11, (2, 2), 3)
-    prior = make_prior("paper", alignment, PriorSettings(3, 0.05, 1.0), CPU)
-    weights = dense_weights(alignment, heads)
-    torch.testing.assert_close(prior.objective(heads.float()), weights.square().sum(), rtol=1e-5, atol=1e-6)
-    prior.update(heads.float())
-    state = prior.state_dict()
-    expected = prior.penalty(heads.float()).double() / 0.05
-    for mode in MODES:
-        precision = state[f"precision_{mode}"].double()
-        expected = expected - weights.numel() / len(precision) * torch.logdet(precision)
-    torch.testing.assert_close(prior.objective(heads.float()), expected, rtol=1e-4, atol=1e-3)
-
-
-def test_gradient_of_the_published_penalty_is_right() -> None:
-    alignment, heads = problem(2, (2, 3), 4)
-    prior = make_prior("paper", alignment, PriorSettings(4, 0.5, 3.0), CPU)
-    prior.update(heads.float())
-    rows = heads.float().requires_grad_()
-    (gradient,) = torch.autograd.grad(prior.penalty(rows), rows)
-    step = 1e-2 * torch.ones_like(rows)
-    change = prior.penalty(rows + step) - prior.penalty(rows - step)
-    torch.testing.assert_close(change / 2, (gradient * step).sum(), rtol=1e-3, atol=1e-4)

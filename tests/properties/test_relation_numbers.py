@@ -45,65 +45,60 @@ def dense(relations: Relations, mode: str) -> np.ndarray:
 
 
 @settings(max_examples=60)
-@given(learned(), st.sampled_from(MODES))
-def test_numbers_are_those_of_the_dense_matrix(relations: Relations, mode: str) -> None:
-    matrix = dense(relations, mode)
-    expected = np.linalg.eigvalsh(matrix)
-    found = covariance_statistics(relations, mode)
-    np.testing.assert_allclose(eigenvalues(relations, mode), expected, rtol=1e-6, atol=1e-9 * expected[-1])
-    shares = expected / expected.sum()
-    assert found.effective_rank == pytest.approx(math.exp(-np.sum(shares * np.log(shares))), rel=1e-6)
-    assert 1 <= found.effective_rank <= len(matrix) * (1 + 1e-9)
-    assert found.trace == pytest.approx(np.trace(matrix), rel=1e-6)
-    assert found.condition == pytest.approx(expected[-1] / expected[0], rel=1e-3)
-    off = correlation(matrix)[~np.eye(len(matrix), dtype=bool)]
-    assert found.strongest == pytest.approx(off[np.argmax(np.abs(off))], abs=1e-6)
-
-
-@settings(max_examples=40)
-@given(learned(), st.sampled_from(MODES))
-def test_correlations_do_not_depend_on_the_scale(relations: Relations, mode: str) -> None:
+@given(learned(), st.integers(0, 40))
+def test_numbers_are_those_of_the_dense_matrices(relations: Relations, top: int) -> None:
     tiny = Relations(
         1e-120 * relations.task,
         1e-120 * relations.label,
         1e-60 * relations.feature_factor,
         1e-120 * relations.feature_diagonal,
     )
-    shown = tiny.correlation(mode)
-    np.testing.assert_allclose(shown, correlation(dense(relations, mode)), atol=1e-6)
-    np.testing.assert_array_equal(np.diagonal(shown), 1)
-    assert np.abs(shown).max() <= 1
+    for mode in MODES:
+        matrix = dense(relations, mode)
+        expected = np.linalg.eigvalsh(matrix)
+        statistics = covariance_statistics(relations, mode)
+        spectrum = eigenvalues(relations, mode)
+        np.testing.assert_allclose(spectrum, expected, rtol=1e-6, atol=1e-9 * expected[-1])
+        shares = expected / expected.sum()
+        entropy = -np.sum(shares * np.log(shares))
+        assert statistics.effective_rank == pytest.approx(math.exp(entropy), rel=1e-6)
+        assert 1 <= statistics.effective_rank <= len(matrix) * (1 + 1e-9)
+        assert statistics.trace == pytest.approx(np.trace(matrix), rel=1e-6)
+        assert statistics.condition == pytest.approx(expected[-1] / expected[0], rel=1e-3)
+        off = correlation(matrix)[~np.eye(len(matrix), dtype=bool)]
+        assert statistics.strongest == pytest.approx(off[np.argmax(np.abs(off))], abs=1e-6)
+        # Correlations do not depend on the scale.
+        scaled = tiny.correlation(mode)
+        np.testing.assert_allclose(scaled, correlation(matrix), atol=1e-6)
+        np.testing.assert_array_equal(np.diagonal(scaled), 1)
+        assert np.abs(scaled).max() <= 1
+
+    label = relations.correlation("label")
+    pairs = strongest_pairs(label, top, [Block(0, 1, 1, 2)])
+    outside = np.abs(label[np.triu_indices(len(label), 1)])[1:]  # the first pair is in the block
+    assert [abs(value) for _, _, value in pairs] == pytest.approx(np.sort(outside)[::-1][:top])
+    assert all(i < j and float(label[i, j]) == value for i, j, value in pairs)
 
 
-def test_identity_has_all_directions() -> None:
+def test_identity_singular_and_empty_matrices() -> None:
     learned_nothing = Relations(np.eye(3), 2 * np.eye(4), np.zeros((5, 0)), 0.5)
-    for mode, size, trace in (("task", 3, 3), ("label", 4, 8), ("feature", 5, 2.5)):
-        found = covariance_statistics(learned_nothing, mode)
-        assert found.effective_rank == pytest.approx(size)
-        assert (found.trace, found.condition, found.strongest) == (trace, 1.0, 0.0)
-
-
-def test_singular_and_empty_matrices() -> None:
     alike = Relations(np.ones((2, 2)), np.zeros((2, 2)), np.ones((6, 1)), 0.0)
-    for mode in ("task", "feature"):
-        found = covariance_statistics(alike, mode)
-        assert found.effective_rank == pytest.approx(1)
-        assert found.condition == math.inf
-        assert found.strongest == pytest.approx(1)
-    nothing = covariance_statistics(alike, "label")
-    assert (nothing.effective_rank, nothing.trace, nothing.condition) == (0.0, 0.0, math.inf)
-    assert nothing.strongest == 0
-    assert (
-        covariance_statistics(Relations(np.eye(1), np.eye(1), np.zeros((1, 0)), 1.0), "task").strongest
-        is None
-    )
-
-
-def test_the_sign_of_the_strongest_is_kept() -> None:
     task = np.array([[1, 0.3, -0.6], [0.3, 1, 0.1], [-0.6, 0.1, 1]])
-    assert covariance_statistics(
-        Relations(task, np.eye(1), np.zeros((1, 0)), 1.0), "task"
-    ).strongest == pytest.approx(-0.6)
+    signed = Relations(task, np.eye(1), np.zeros((1, 0)), 1.0)
+    for relations, mode, rank, trace, condition, strongest in [
+        (learned_nothing, "task", 3, 3, 1, 0),
+        (learned_nothing, "label", 4, 8, 1, 0),
+        (learned_nothing, "feature", 5, 2.5, 1, 0),
+        (alike, "task", 1, 2, math.inf, 1),
+        (alike, "feature", 1, 6, math.inf, 1),
+        (alike, "label", 0, 0, math.inf, 0),
+        (signed, "label", 1, 1, 1, None),
+    ]:
+        statistics = covariance_statistics(relations, mode)
+        assert statistics.effective_rank == pytest.approx(rank)
+        assert statistics.strongest == (strongest if strongest is None else pytest.approx(strongest))
+        assert (statistics.trace, statistics.condition) == (pytest.approx(trace), condition)
+    assert covariance_statistics(signed, "task").strongest == pytest.approx(-0.6)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
@@ -111,26 +106,10 @@ def test_what_is_no_finite_number_is_said(wrong: float) -> None:
     factor = np.ones((3, 1))
     factor[1] = wrong
     for mode in MODES:
-        found = covariance_statistics(
-            Relations(np.full((2, 2), wrong), np.full((2, 2), wrong), factor, 1.0), mode
-        )
-        assert math.isnan(found.effective_rank)
-        assert math.isnan(found.condition)
-
-
-@settings(max_examples=40)
-@given(learned(), st.integers(0, 40))
-def test_strongest_pairs_are_the_first_of_all_sorted(relations: Relations, top: int) -> None:
-    matrix = relations.correlation("label")
-    size = len(matrix)
-    block = Block(0, 1, 1, 2)
-    pairs = strongest_pairs(matrix, top, [block])
-    everything = sorted(
-        (abs(float(matrix[i, j])) for i in range(size) for j in range(i + 1, size) if (i, j) != (0, 1)),
-        reverse=True,
-    )
-    assert [abs(value) for _, _, value in pairs] == pytest.approx(everything[:top])
-    assert all(i < j and float(matrix[i, j]) == value for i, j, value in pairs)
+        matrix = np.full((2, 2), wrong)
+        statistics = covariance_statistics(Relations(matrix, matrix, factor, 1.0), mode)
+        assert math.isnan(statistics.effective_rank)
+        assert math.isnan(statistics.condition)
 
 
 def test_metrics_of_a_snapshot() -> None:

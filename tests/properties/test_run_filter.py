@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.store import ErrorInfo, Run, RunState
@@ -69,6 +69,7 @@ def test_terms_hold_together(several: list[str], run: Run) -> None:
 unquoted = st.text(st.characters(exclude_characters='"'), min_size=1)
 
 
+@settings(max_examples=50)
 @given(unquoted, st.text(), st.text(), runs)
 def test_quotes_mean_what_they_hold(text: str, before: str, after: str, run: Run) -> None:
     named = dataclasses.replace(run, tags=(before + text + after,), sweep=before + text + after)

@@ -52,9 +52,11 @@ def worst_case() -> Relations:
     return Relations(np.eye(1), np.eye(1), factor, 0.5)
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(covariances())
 @example(worst_case())
+@example(Relations(np.zeros((2, 2)), np.zeros((3, 3)), np.zeros((5, 2)), 0.0))
+@example(Relations(np.eye(2), np.eye(3), np.zeros((5, 0)), 1.0))
 def test_correlations_and_variances_are_kept(relations: Relations) -> None:
     stored = decode(encode(relations))
     for mode in MODES:
@@ -97,17 +99,6 @@ def test_what_is_no_covariance_is_kept_as_it_is(wrong: float) -> None:
         assert stored.feature_diagonal == wrong
     else:
         assert np.isnan(stored.correlation("feature")).all()
-
-
-def test_nothing_learned_stays_nothing() -> None:
-    empty = Relations(np.zeros((2, 2)), np.zeros((3, 3)), np.zeros((5, 2)), 0.0)
-    stored = decode(encode(empty))
-    for mode in MODES:
-        assert not stored.correlation(mode).any()
-        assert not stored.covariance(mode).any()
-    identity = Relations(np.eye(2), np.eye(3), np.zeros((5, 0)), 1.0)
-    for mode in MODES:
-        np.testing.assert_array_equal(decode(encode(identity)).covariance(mode), identity.covariance(mode))
 
 
 @pytest.mark.parametrize("kind", ["<f2", "<f4", "with deviations", "compressed", "padded"])
