@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.corpora.schemes import convert, notation, violations
-from core.evaluation.scores import score_task
+from core.evaluation.scores import averages, score_task
 from core.evaluation.spans import Span, spans
+from core.records import TaskScore
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 
@@ -27,9 +30,9 @@ def test_spans_are_those_of_seqeval(labels: list[str]) -> None:
 
 
 @given(st.lists(label_rows, max_size=6), st.randoms(use_true_random=False))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance: Random) -> None:
-    from seqeval.metrics import f1_score
-    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+    from seqeval.metrics import classification_report, f1_score
     from seqeval.scheme import IOB2
 
     predicted = [[chance.choice(LABELS) for _ in labels] for labels in gold]
@@ -37,10 +40,43 @@ def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance
     if not any(gold):
         assert score.f1_conll == score.f1_strict == 0
         return
-    expected = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
-    assert (score.precision, score.recall, score.f1_conll) == pytest.approx(expected[:3])
     strict = f1_score(gold, predicted, mode="strict", scheme=IOB2, zero_division=0)
     assert score.f1_strict == pytest.approx(strict)
+    if not score.report:
+        assert averages(score) == {}
+        assert score.precision == score.recall == score.f1_conll == 0
+        return
+    report = reported(score)
+    compare(report, classification_report(gold, predicted, output_dict=True))
+    micro = report["micro avg"]
+    assert (score.precision, score.recall, score.f1_conll) == (
+        micro["precision"], micro["recall"], micro["f1"],
+    )  # fmt: skip
+
+
+def reported(score: TaskScore) -> dict[str, Mapping[str, float]]:
+    return dict(score.report) | {f"{name} avg": row for name, row in averages(score).items()}
+
+
+def compare(report: Mapping[str, Mapping[str, float]], theirs: Mapping[str, Any]) -> None:
+    assert set(report) == set(theirs)
+    for name, row in report.items():
+        expected = {number.replace("-score", ""): value for number, value in theirs[name].items()}
+        assert row == pytest.approx(expected, abs=1e-12), name
+
+
+@settings(max_examples=40)
+@given(label_rows.filter(bool), st.randoms(use_true_random=False))
+def test_plain_labels_are_reported_as_by_scikit_learn(gold: list[str], chance: Random) -> None:
+    from sklearn.metrics import classification_report
+
+    predicted = [chance.choice(LABELS) for _ in gold]
+    score = score_task("pos", "plain", [gold], [predicted], plain_score="seqeval_f1")
+    expected = classification_report(gold, predicted, output_dict=True, zero_division=0)
+    report = reported(score)
+    micro, accuracy = report.pop("micro avg"), expected.pop("accuracy")
+    compare(report, expected)
+    assert micro["precision"] == micro["recall"] == micro["f1"] == pytest.approx(accuracy)
 
 
 ODD = [

@@ -1,20 +1,16 @@
-"""Scores against ten hand-tagged sentences, the reports of seqeval and scikit-learn, and at the edges."""
+"""Scores against ten hand-tagged sentences and at the edges; statistics over seeds against scipy.stats."""
 
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Mapping
-from itertools import chain
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from scipy import stats
 
 from core.evaluation.scores import averages, score_task
 from core.evaluation.spans import Span, spans
+from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 
 # Gold and predicted labels of a sentence. Property tests hold every score to seqeval's.
 PAIRS = [
@@ -93,66 +89,6 @@ def test_spans_refuse_labels_of_another_scheme() -> None:
     assert spans([]) == []
 
 
-SPANS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-MISC", "I-MISC"]
-TAGS = ["NN", "NNP", "VB", "DT", ".", "-X-"]
-
-
-def both(labels: list[str]) -> st.SearchStrategy[list[list[tuple[str, str]]]]:
-    """Sentences of words with a gold and a predicted label."""
-    word = st.tuples(st.sampled_from(labels), st.sampled_from(labels))
-    return st.lists(st.lists(word, min_size=1, max_size=9), min_size=1, max_size=5)
-
-
-def compare(own: Mapping[str, Mapping[str, float]], theirs: Mapping[str, Any]) -> None:
-    for name, row in own.items():
-        expected = theirs[name]
-        assert row == pytest.approx(
-            {
-                "precision": expected["precision"],
-                "recall": expected["recall"],
-                "f1": expected["f1-score"],
-                "support": expected["support"],
-            },
-            abs=1e-12,
-        ), name
-
-
-@settings(max_examples=40)
-@given(both(SPANS))
-def test_spans_are_reported_as_by_seqeval(sentences: list[list[tuple[str, str]]]) -> None:
-    from seqeval.metrics import classification_report
-
-    gold = [[true for true, _ in words] for words in sentences]
-    predicted = [[guess for _, guess in words] for words in sentences]
-    score = score_task("ner", "iob2", gold, predicted)
-    if not score.report:
-        assert averages(score) == {}
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of labels that are never predicted
-        expected = classification_report(gold, predicted, output_dict=True)
-    own = dict(score.report) | {f"{name} avg": row for name, row in averages(score).items()}
-    assert set(own) == set(expected)
-    compare(own, expected)
-
-
-@settings(max_examples=40)
-@given(both(TAGS))
-def test_plain_labels_are_reported_as_by_scikit_learn(sentences: list[list[tuple[str, str]]]) -> None:
-    from sklearn.metrics import classification_report
-
-    gold = [[true for true, _ in words] for words in sentences]
-    predicted = [[guess for _, guess in words] for words in sentences]
-    score = score_task("pos", "plain", gold, predicted, plain_score="seqeval_f1")
-    flat = [list(chain.from_iterable(side)) for side in (gold, predicted)]
-    expected = classification_report(*flat, output_dict=True, zero_division=0)
-    own = dict(score.report) | {f"{name} avg": row for name, row in averages(score).items()}
-    micro = own.pop("micro avg")
-    assert set(own) == set(expected) - {"accuracy"}
-    compare(own, expected)
-    assert micro["precision"] == micro["recall"] == micro["f1"] == pytest.approx(expected["accuracy"])
-
-
 def test_the_published_averages() -> None:
     """Figure 15 of the dissertation: chunks of CoNLL-2000, MRN, RoBERTa."""
     rows = {
@@ -169,3 +105,51 @@ def test_the_published_averages() -> None:
     score = SimpleNamespace(accuracy=0.98, precision=0.9675, recall=0.9689, f1_conll=0.9682, report=report)
     for name, row in averages(score).items():
         assert list(row.values()) == pytest.approx([*published[name], 23852], abs=6e-5)
+
+
+class TestSummary:
+    def test_the_interval_is_that_of_scipy(self) -> None:
+        values = [0.812, 0.834, 0.799, 0.821, 0.818]
+        scores = summary(values)
+        low, high = stats.t.interval(0.95, 4, loc=scores.mean, scale=stats.sem(values))
+        assert (scores.low, scores.high) == pytest.approx((low, high))
+
+    def test_one_value_and_equal_values_have_no_spread(self) -> None:
+        assert summary([0.5]) == MeanSD(0.5, None, 1, None, None)
+        equal = summary([0.1, 0.1, 0.1])
+        assert (equal.sd, equal.n) == (0.0, 3)
+        assert (equal.mean, equal.low, equal.high) == pytest.approx((0.1, 0.1, 0.1))
+
+    @pytest.mark.parametrize("values", [[], [0.5, float("nan")], [float("inf")]])
+    def test_refuses_what_has_no_mean(self, values: list[float]) -> None:
+        with pytest.raises(ValueError, match=r"mean of no values|not a finite score"):
+            summary(values)
+
+
+class TestPairedDifference:
+    def test_as_scipy(self) -> None:
+        a, b = [0.81, 0.84, 0.79, 0.82, 0.85], [0.80, 0.82, 0.80, 0.79, 0.83]
+        difference = paired_difference(dict(enumerate(a)), dict(enumerate(b)))
+        expected = stats.ttest_rel(a, b)
+        interval = expected.confidence_interval(0.95)
+        assert difference is not None
+        assert difference.p == pytest.approx(expected.pvalue)
+        assert (difference.low, difference.high) == pytest.approx((interval.low, interval.high))
+
+    def test_only_common_seeds_count(self) -> None:
+        both = paired_difference({1: 0.5, 2: 0.7}, {1: 0.4, 2: 0.5})
+        more = paired_difference({1: 0.5, 2: 0.7, 3: 0.9}, {1: 0.4, 2: 0.5, 4: 0.0})
+        assert both == more
+        assert both is not None
+        assert both.n == 2
+        assert paired_difference({1: 0.5}, {2: 0.5}) is None
+        single = PairedDifference(0.25, None, 1, None, None, None)
+        assert paired_difference({1: 0.75}, {1: 0.5}) == single
+
+    @pytest.mark.parametrize("offset", [0.0, 0.1])
+    def test_equal_differences_have_no_p(self, offset: float) -> None:
+        b = {1: 0.4, 2: 0.5, 3: 0.7}
+        difference = paired_difference({seed: value + offset for seed, value in b.items()}, b)
+        assert difference is not None
+        assert (difference.sd, difference.p) == (0.0, None)
+        assert difference.mean == pytest.approx(offset)

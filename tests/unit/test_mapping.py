@@ -1,9 +1,8 @@
-"""Mapping files: what they say, what is wrong with them, where they are kept."""
+"""The alignments by hand, and mapping files: what they say, what is wrong with them, where they are kept."""
 
 from __future__ import annotations
 
 import csv
-import io
 import re
 import textwrap
 from pathlib import Path
@@ -11,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.corpora.types import Overlap
 from core.errors import ConfigError
-from core.mrn.alignments import LabelCounts, align
+from core.mrn.alignments import LabelCounts, align, choose
 from core.mrn.alignments.mapping import MappingFile, fit, keep_mapping, parse_mapping, read_mapping, template
 
 TASKS = ("chunk", "ner")
@@ -39,8 +39,8 @@ def counts(*labels: tuple[str, ...]) -> LabelCounts:
     ],
 )
 def test_what_spreadsheets_write_is_read(text: str) -> None:
-    (one,) = mapping(text).rows
-    assert (one.task, one.label, one.general, one.weight) == ("chunk", "B-NP", "NP", 1.0)
+    (row,) = mapping(text).rows
+    assert (row.task, row.label, row.general, row.weight) == ("chunk", "B-NP", "NP", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_the_template_sends_every_label_to_its_name_whatever_it_is_called() -> None:
     labels = ("O", ",", '"', "''", "#", "-LRB-", "B-é")
     text = template([("pos", labels), ("ner", ("O",))])
-    assert next(csv.reader(io.StringIO(text))) == ["task", "label", "general", "weight"]
+    assert next(csv.reader(text.splitlines())) == ["task", "label", "general", "weight"]
     rows = parse_mapping(text.encode("utf-8-sig"), "labels.csv").rows
     assert [(one.task, one.label) for one in rows] == [*(("pos", label) for label in labels), ("ner", "O")]
     assert all(one.general == one.label and one.weight == 1 for one in rows)
@@ -116,8 +116,8 @@ def test_labels_go_where_the_file_sends_them(tmp_path: Path) -> None:
         alignment.matrix[1], [[0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
     )
     assert alignment.reason == "chosen in the run's description, as labels.csv has it"
-    (told,) = alignment.notes
-    assert told == (
+    (note,) = alignment.notes
+    assert note == (
         "labels.csv does not name 2 labels of this run, which keep general rows of their own: chunk:O, ner:O."
     )
     assert alignment.impossible == ()
@@ -132,11 +132,8 @@ def test_what_the_run_does_not_have_is_left_out_and_told() -> None:
     assert others == "labels.csv also has rows of pos, not learned in this run; they are left out."
     assert "B-UCP (row 6)" in absent
     assert "Labels of chunk there are O, B-NP, I-NP." in absent
-
-
-def test_tasks_that_share_no_general_label_are_told_of() -> None:
-    fitted = fit(mapping("task,label,general\nner,B-PER,NP\n"), TASKS, LABELS)
-    assert "no relation between tasks can be learned" in fitted.notes[-1]
+    apart = fit(mapping("task,label,general\nner,B-PER,NP\n"), TASKS, LABELS)
+    assert "no relation between tasks can be learned" in apart.notes[-1]
 
 
 def test_a_file_of_which_no_row_applies_is_refused() -> None:
@@ -157,3 +154,88 @@ def test_a_kept_file_outlives_changes_of_the_own_one(laboratory: Path, tmp_path:
     assert (kept.read_text(), changed.read_text()) == (ROWS, own.read_text())
     assert keep_mapping(read_mapping(kept)) == kept
     assert sorted(path.name for path in kept.parent.iterdir()) == sorted([kept.name, changed.name])
+
+
+# Five words; the last is annotated for the first task alone.
+WORDS = np.array([[0, 0], [0, 1], [1, 1], [1, 1], [1, -1]])
+OF_WORDS = LabelCounts.from_words(["pos", "ner"], [["N", "V"], ["O", "B"]], WORDS)
+
+
+def test_counts_are_of_words_with_both_labels() -> None:
+    np.testing.assert_array_equal(OF_WORDS.together, [[2, 0, 1, 1], [0, 3, 0, 2], [1, 0, 1, 0], [1, 2, 0, 3]])
+    assert OF_WORDS.shared.tolist() == [[False, True], [True, False]]
+
+
+def test_counts_refuse_a_wrong_number_of_columns() -> None:
+    with pytest.raises(ValueError, match=r"\(N, 2\).*\(5, 3\)"):
+        LabelCounts.from_words(["a", "b"], [["x"], ["y"]], np.zeros((5, 3), dtype=int))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        # Words annotated for both tasks, labelled words under names of both: one pair of tasks after another.
+        ([(1.0, 0.0)], "cooccurrence"),
+        ([(1.0, 0.001)], "cooccurrence"),
+        ([(1.0, 0.4)], "cooccurrence"),
+        ([(1.0, 0.6)], "exact"),
+        ([(0.0, 0.99)], "exact"),
+        ([(0.0, 0.3)], "exact"),
+        ([(0.02, 0.3)], "exact"),
+        ([(0.0, 0.001)], "disjoint"),
+        ([(0.001, 0.0)], "disjoint"),
+        ([(1.0, 0.0), (0.0, 0.99), (0.0, 0.0)], "cooccurrence"),
+        ([(0.0, 0.99), (0.0, 0.0), (0.0, 0.0)], "exact"),
+    ],
+)
+def test_auto_chooses_by_evidence(pairs: list[tuple[float, float]], expected: str) -> None:
+    name, _ = choose([Overlap((f"a{i}", f"b{i}"), *pair) for i, pair in enumerate(pairs)])
+    assert name == expected
+
+
+def test_the_evidence_names_the_pair_or_ranges() -> None:
+    pairs = [Overlap(("a", "b"), 1.0, 0.0004), Overlap(("a", "c"), 0.0, 0.125)]
+    shared = "of their words and, by label name,"
+    assert f"a and b share 100% {shared} under 0.1% of their labels" in choose(pairs[:1])[1]
+    assert f"the 2 pairs of tasks share 0% to 100% {shared} under 0.1% to 12.5% of" in choose(pairs)[1]
+
+
+def test_indicator_correlation_is_that_of_the_one_hot_columns() -> None:
+    shared = WORDS[WORDS[:, 1] >= 0]
+    one_hot = np.concatenate([np.eye(2)[shared[:, 0]], np.eye(2)[shared[:, 1]]], axis=1)
+    expected = np.corrcoef(one_hot.T)
+    np.testing.assert_allclose(OF_WORDS.indicator_correlation()[:2, 2:], expected[:2, 2:])
+
+
+# Two corpora: the first annotates pos-a and chunk, the second pos-b and ner. No word has labels of both.
+TWO_CORPORA = LabelCounts.from_words(
+    ["pos-a", "chunk", "pos-b", "ner"],
+    [["N", "V"], ["O", "B-NP"], ["N", "J"], ["O", "B-PER"]],
+    np.array([[0, 0, -1, -1], [1, 1, -1, -1], [-1, -1, 0, 0], [-1, -1, 1, 1]]),
+)
+
+
+def test_which_tasks_meet_is_read_from_the_rows() -> None:
+    # chunk meets pos-b in the rows that both know pos-a from, N; ner meets chunk nowhere but through pos.
+    assert align("cooccurrence", TWO_CORPORA).meet.tolist() == [
+        [True, True, True, True],
+        [True, True, True, False],
+        [True, True, True, True],
+        [True, False, True, True],
+    ]
+    assert align("exact", TWO_CORPORA).meet.tolist() == [
+        [True, False, True, False],
+        [False, True, False, True],
+        [True, False, True, False],
+        [False, True, False, True],
+    ]
+    assert align("exact", TWO_CORPORA).impossible == ()
+    assert (align("disjoint", TWO_CORPORA).meet == np.eye(4, dtype=bool)).all()
+
+
+@pytest.mark.parametrize("name", ["disjoint", "cooccurrence"])
+def test_rows_of_their_own_can_be_compared_with_counts(name: str) -> None:
+    assert align(name, OF_WORDS).keeps_rows(OF_WORDS)
+    assert not align("exact", TWO_CORPORA).keeps_rows(TWO_CORPORA)
+    # Without common names, `exact` keeps every label apart too.
+    assert align("exact", OF_WORDS).keeps_rows(OF_WORDS)

@@ -1,4 +1,4 @@
-"""Encoders computed on real subwords alone give what Transformers gives, and the same gradients."""
+"""Encoders on real subwords alone, BiLSTM and dropout give what Transformers and torch give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     AutoModel,
     BertConfig,
@@ -21,7 +21,8 @@ from transformers import (
 )
 
 from core.encoding.batches import IGNORED, Batch
-from core.models.encoders.fast_bert import Places, packs
+from core.models.encoders.bilstm import BiLSTM
+from core.models.encoders.fast_bert import Dropout, Places, dropout, packs, use_quick_dropout
 from core.models.encoders.transformer import Transformer
 from core.models.tagger import Heads, MultiTaskTagger
 
@@ -87,9 +88,16 @@ def plain(inner: Any, given: Batch) -> Tensor:
 
 def gradients(inner: Any) -> dict[str, Tensor]:
     """Those there are, and none left behind."""
-    found = {name: weight.grad for name, weight in inner.named_parameters() if weight.grad is not None}
+    left = {name: weight.grad for name, weight in inner.named_parameters() if weight.grad is not None}
     inner.zero_grad()
-    return found
+    return left
+
+
+def assert_alike(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
+    assert ours.keys() == theirs.keys()
+    for weight, gradient in theirs.items():
+        scale = max(1.0, gradient.abs().max().item())
+        torch.testing.assert_close(ours[weight], gradient, rtol=0, atol=1e-5 * scale, msg=weight)
 
 
 @pytest.mark.parametrize("lengths", LENGTHS)
@@ -108,11 +116,7 @@ def test_states_and_gradients_are_those_of_transformers(name: str, lengths: str)
         (expected[at] * towards).sum().backward(retain_graph=True)
         right = gradients(inner)
         (outcomes[kind] * towards).sum().backward()
-        found = gradients(inner)
-        assert found.keys() == right.keys()
-        for weight, gradient in right.items():
-            scale = max(1.0, gradient.abs().max().item())
-            torch.testing.assert_close(found[weight], gradient, rtol=0, atol=1e-5 * scale, msg=weight)
+        assert_alike(gradients(inner), right)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
@@ -123,11 +127,9 @@ def test_attention_with_dropout_differs_by_the_dropout_alone(name: str) -> None:
     words, expected = Transformer(inner, half=False).words(given), plain(inner, given).flatten(0, 1)
     torch.testing.assert_close(words, expected[given.rows], rtol=0, atol=1e-5)
     words.square().sum().backward()
-    found = gradients(inner)
+    ours = gradients(inner)
     expected[given.rows].square().sum().backward()
-    for weight, gradient in gradients(inner).items():
-        scale = max(1.0, gradient.abs().max().item())
-        torch.testing.assert_close(found[weight], gradient, rtol=0, atol=1e-5 * scale, msg=weight)
+    assert_alike(ours, gradients(inner))
 
 
 @pytest.mark.parametrize("attention", [0.0, 1e-7])
@@ -165,16 +167,9 @@ def test_bfloat16_is_as_near_as_transformers_comes(name: str) -> None:
     "config",
     [
         ModernBertConfig(
-            vocab_size=60,
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=24,
-            pad_token_id=0,
-            cls_token_id=2,
-            sep_token_id=3,
-            bos_token_id=2,
-            eos_token_id=3,
+            **{name: SIZES[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers")},
+            **{"num_attention_heads": 2, "intermediate_size": 24, "pad_token_id": 0, "cls_token_id": 2},
+            **{"sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
         ),
         DebertaV2Config(**SIZES, relative_attention=True, pos_att_type=["p2c", "c2p"]),
         BertConfig(**SIZES, is_decoder=True),
@@ -197,7 +192,7 @@ def test_a_tagger_learns_as_the_plain_loop_does() -> None:
     tagger = MultiTaskTagger(Transformer(inner, half=False), heads)
     sums, counts = tagger.losses(tagger(given), given.labels)
     (sums / counts).mean().backward()
-    found, found_heads = gradients(inner), gradients(heads)
+    ours, our_heads = gradients(inner), gradients(heads)
 
     states = plain(inner, given)
     total = torch.zeros(())
@@ -208,10 +203,8 @@ def test_a_tagger_learns_as_the_plain_loop_does() -> None:
         total = total + torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten()) / 2
     torch.testing.assert_close((sums / counts).mean(), total, rtol=0, atol=1e-5)
     total.backward()
-    for own, right in ((found, gradients(inner)), (found_heads, gradients(heads))):
-        assert own.keys() == right.keys()
-        for weight, gradient in right.items():
-            torch.testing.assert_close(own[weight], gradient, rtol=0, atol=1e-5, msg=weight)
+    assert_alike(ours, gradients(inner))
+    assert_alike(our_heads, gradients(heads))
 
 
 @pytest.mark.parametrize("size", [3, 7])
@@ -226,3 +219,107 @@ def test_scatter_and_gather_are_each_other_s_adjoint(size: int) -> None:
     towards = torch.zeros(size, 2).index_copy(0, at, torch.randn(3, 2))
     assert torch.equal(torch.autograd.grad((scattered * towards).sum(), rows)[0], towards[at])
     assert torch.equal(torch.autograd.grad((gathered * towards[at]).sum(), everywhere)[0], towards)
+
+
+class Table(nn.Module):
+    """States (B, L, D) that are trained, for any batch of the right size."""
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.features = shape[-1]
+        self.states = nn.Parameter(torch.randn(shape))
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.states
+
+    def words(self, batch: Batch) -> Tensor:
+        return self.states.flatten(0, 1)[batch.rows]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+def test_a_bilstm_has_the_states_and_gradients_of_torch(lengths: tuple[int, ...]) -> None:
+    given = batch(lengths, 0)
+    encoder = BiLSTM(Table(*given.ids.shape, 5), 6)
+    expected = encoder._read_packed(encoder.below(given), given.lengths).flatten(0, 1)[given.real]
+    towards = torch.randn_like(expected)
+    (expected * towards).sum().backward()
+    right = gradients(encoder)
+    states = encoder(given).flatten(0, 1)[given.real]
+    (states * towards).sum().backward()
+    torch.testing.assert_close(states, expected, rtol=0, atol=1e-6)
+    assert_alike(gradients(encoder), right)
+    torch.testing.assert_close(encoder.words(given), encoder(given).flatten(0, 1)[given.rows])
+
+
+def test_gradients_of_a_bilstm_are_those_of_small_differences() -> None:
+    given = batch((3, 1, 2), 0)
+    encoder = BiLSTM(Table(3, 3, 2), 2).double()
+    weights = dict(encoder.named_parameters())
+
+    def words(*values: Tensor) -> Tensor:
+        states: Tensor = torch.func.functional_call(
+            encoder, dict(zip(weights, values, strict=True)), (given,)
+        )
+        return states[0]
+
+    assert torch.autograd.gradcheck(words, tuple(weights.values()))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.5, 0.9])
+def test_the_share_is_dropped_and_the_mean_stays(share: float) -> None:
+    torch.manual_seed(0)
+    values = torch.full((1000, 401), 2.0)
+    dropped = dropout(values, share)
+    spread = (share * (1 - share) / values.numel()) ** 0.5
+    assert abs((dropped == 0).double().mean().item() - share) < 5 * spread + 1 / 2**17
+    assert abs(dropped.double().mean().item() / 2 - 1) < 5 * spread / (1 - share)
+    kept = dropped[dropped != 0]
+    torch.testing.assert_close(kept, torch.full_like(kept, 2 / (1 - share)), rtol=1e-3, atol=0)
+    # Neither rows nor columns nor neighbours go together.
+    gone = (dropped == 0).double()
+    for part in (gone.mean(dim=0), gone.mean(dim=1)):
+        assert abs(part.std().item() / (share * (1 - share) * len(part) / gone.numel()) ** 0.5 - 1) < 0.2
+    together = (gone[:, 1:] * gone[:, :-1]).mean().item()
+    assert abs(together - share**2) < 6 * share / values.numel() ** 0.5
+
+
+def test_the_gradient_of_dropout_drops_the_same() -> None:
+    values = torch.rand(30, 7).add_(1).requires_grad_()
+    dropped = dropout(values, 0.4)
+    dropped.sum().backward()
+    assert values.grad is not None
+    torch.testing.assert_close(values.grad, dropped.detach() / values.detach())
+    assert {0.0} < set(values.grad.flatten().tolist())
+
+
+def test_dropout_at_its_ends() -> None:
+    values = torch.rand(4, 5)
+    assert dropout(values, 0.0) is values
+    assert Dropout(0.5).eval()(values) is values
+    assert dropout(values[:0], 0.5).shape == (0, 5)
+    assert dropout(values, 1.0).abs().sum() == 0
+    assert dropout(values.bfloat16().t(), 0.5).dtype == torch.bfloat16
+
+
+def test_the_state_of_torchs_generator_says_what_is_dropped() -> None:
+    values = torch.ones(50, 20)
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    first, second = dropout(values, 0.3), dropout(values, 0.3)
+    assert not torch.equal(first, second)
+    torch.set_rng_state(state)
+    assert torch.equal(dropout(values, 0.3), first)
+    assert torch.equal(dropout(values, 0.3), second)
+    torch.manual_seed(4)
+    assert not torch.equal(dropout(values, 0.3), first)
+
+
+def test_dropout_layers_are_replaced_and_the_state_is_as_before() -> None:
+    module = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.2), nn.Sequential(nn.Dropout(0.4), nn.Linear(3, 1)))
+    module[2].eval()
+    names = list(module.state_dict())
+    use_quick_dropout(module)
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Dropout)]
+    assert [type(layer) for layer in layers] == [Dropout, Dropout]
+    assert [(layer.p, layer.training) for layer in layers] == [(0.2, True), (0.4, False)]
+    assert list(module.state_dict()) == names
