@@ -109,7 +109,7 @@ COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
 """The columns of `cost_told`."""
 
 
-def correlation_told(learned: MeanSD | None) -> str:
+def correlation_text(learned: MeanSD | None) -> str:
     """A correlation over seeds, `0.76 ± 0.03`; empty where there is none."""
     if learned is None:
         return ""
@@ -117,7 +117,7 @@ def correlation_told(learned: MeanSD | None) -> str:
     return f"{learned.mean:z.2f}{spread}".replace("-", "−")
 
 
-def cost_told(cost: Cost | None) -> tuple[str, str, str, str]:
+def cost_cells(cost: Cost | None) -> tuple[str, str, str, str]:
     """Parameters, those trained, peak memory and time of a configuration; a dash for what is not known."""
     if cost is None:
         return "–", "–", "–", "–"
@@ -139,7 +139,7 @@ def description_lines(config: RunConfig) -> list[tuple[str, str]]:
     ]
 
 
-def survival_told(run: Run) -> str:
+def survival_text(run: Run) -> str:
     """What a run that trains or waits would keep if its worker died; empty where there is nothing to say."""
     sentences = []
     if run.attempt > 1:

@@ -13,7 +13,7 @@ from core.evaluation.scores import REPORT_NUMBERS, averages
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
-from jobs.naming import COST_HEAD, cost_told, run_name
+from jobs.naming import COST_HEAD, cost_cells, run_name
 from jobs.results import ResultCell, ResultTable
 
 BEST = (
@@ -81,7 +81,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
         entries = []
         for row in rows:
             scores = [_entry(row.cells.get(task), alike) for task in table.tasks]
-            costs = [Entry(text) for text in cost_told(row.cost)] if cost else []
+            costs = [Entry(text) for text in cost_cells(row.cost)] if cost else []
             entries.append((row.label, (*scores, *costs)))
         blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(entries)))
     return Sheet(tuple(head), tuple(blocks), caption, BEST)

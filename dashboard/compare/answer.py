@@ -37,7 +37,7 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import copy_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
-from jobs.naming import COST_HEAD, confounds, cost_told
+from jobs.naming import COST_HEAD, confounds, cost_cells
 from jobs.results import ResultTable
 from jobs.sheets import (
     BEST,
@@ -100,22 +100,22 @@ def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
 
 
 def _sentences(table: ResultTable, a: str, b: str) -> None:
-    own, other = table.row(a), table.row(b)
+    row_a, row_b = table.row(a), table.row(b)
     shown = answers(table, a, b)
-    if own.block == other.block:
-        over = f"Over {escape(own.block)}: " if len(table.blocks) > 1 else ""
-        st.markdown(f"**{over}{headline(own.label, other.label, shown, escape)}**")
+    if row_a.block == row_b.block:
+        over = f"Over {escape(row_a.block)}: " if len(table.blocks) > 1 else ""
+        st.markdown(f"**{over}{headline(row_a.label, row_b.label, shown, escape)}**")
     else:
-        st.markdown(f"**{headline(own.name, other.name, shown, escape)}**")
+        st.markdown(f"**{headline(row_a.name, row_b.name, shown, escape)}**")
     colour = colours(resources.task_order())
     with st.container(gap="xsmall"):
         for delta in shown:
             dot = f':color[●]{{foreground="{colour.get(delta.task, TASK_COLOURS[-1])}"}}'
             st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
-    if others := escape(", ".join(confounds(own.config, other.config))):
+    if others := escape(", ".join(confounds(row_a.config, row_b.config))):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
-            if own.config.paradigm != other.config.paradigm
+            if row_a.config.paradigm != row_b.config.paradigm
             else f"They differ in {others}."
         )
     st.caption(_note([delta.seeds for delta in shown if delta.seeds]))
@@ -194,9 +194,9 @@ def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost:
         if len(table.blocks) > 1:
             lines.append((f"**{escape(block)}**", []))
         for row in rows:
-            own = [row.cells.get(task) for task in table.tasks]
-            scores = [score_text(cell.summary, bold=cell.best) if cell else "" for cell in own]
-            costs = [text.replace(" ", FIXED) for text in cost_told(row.cost)] if cost else []
+            task_cells = [row.cells.get(task) for task in table.tasks]
+            scores = [score_text(cell.summary, bold=cell.best) if cell else "" for cell in task_cells]
+            costs = [text.replace(" ", FIXED) for text in cost_cells(row.cost)] if cost else []
             lines.append((escape(row.label), scores + costs))
         for name, cells in others.get(block, {}).items():
             lines.append(

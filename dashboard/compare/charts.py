@@ -166,6 +166,6 @@ def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colo
             "thickness": 1.6,
             "width": 0,
         },
-        text=[plotly_text(mark.told) for mark in marks],
+        text=[plotly_text(mark.hover) for mark in marks],
         hovertemplate="%{text}<extra></extra>",
     )

@@ -46,20 +46,20 @@ _LOOKS = {"per class": "Per class", "mistakes": "Mistakes", "per seed": "Per see
 
 def closer_look(table: ResultTable, compared: Scope, a: str, b: str) -> None:
     """The choice of task and view, and the view."""
-    own, other = table.row(a), table.row(b)
+    row_a, row_b = table.row(a), table.row(b)
     st.subheader("A closer look", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = segments("View", _LOOKS, key="closer")
         if st.session_state.get("task") not in table.tasks:
-            st.session_state.pop("task", None)  # a task of other runs
+            st.session_state.pop("task", None)  # a task of row_b runs
         # By default the last shared task: spans are most telling, and stand last in most corpora.
-        shared = [task for task in table.tasks if task in own.cells and task in other.cells]
+        shared = [task for task in table.tasks if task in row_a.cells and task in row_b.cells]
         names = {task: option(task) for task in table.tasks}
         task = segments("Task", names, key="task", default=(shared or table.tasks)[-1])
     if look == "per class":
-        _per_class(table, task, own, other)
+        _per_class(table, task, row_a, row_b)
     elif look == "mistakes":
-        _mistakes(table, {run.id: run for run in compared.runs}, task, own, other)
+        _mistakes(table, {run.id: run for run in compared.runs}, task, row_a, row_b)
     else:
         _per_seed(table, task)
 
@@ -123,23 +123,23 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
 
 def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultRow, b: ResultRow) -> None:
     scheme = "iob2" if table.scored_by[task] == "f1_conll" else "plain"
-    own, other = (_errors(row, runs, table.split, task, scheme) for row in (a, b))
-    if own is None:
+    errors_a, errors_b = (_errors(row, runs, table.split, task, scheme) for row in (a, b))
+    if errors_a is None:
         st.caption(
             f"No predictions of {escape(a.name)} on {escape(task)} are stored: its mistakes are unknown."
         )
         return
     choices = {a.name: option(a.name)}
-    if other is not None:
+    if errors_b is not None:
         choices[b.name] = option(b.name)
     if st.session_state.get("of_whom") not in choices:
         st.session_state.pop("of_whom", None)
     shown = segments("Of", choices, key="of_whom")
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        clicked = _matrix(matrix(other if other is not None and shown == b.name else own), task)
+        clicked = _matrix(matrix(errors_b if errors_b is not None and shown == b.name else errors_a), task)
     with right:
-        selected = _mistake_table(mistakes(own, other), a.name, None if other is None else b.name)
+        selected = _mistake_table(mistakes(errors_a, errors_b), a.name, None if errors_b is None else b.name)
     # A click is reported once, a selected row as long as it stands: the later one is shown.
     if clicked is not None:
         st.session_state[_SHOWN] = task, *clicked
@@ -183,9 +183,9 @@ def _mistake(gold: str, predicted: str) -> str:
     return " → ".join(names)
 
 
-def _mistake_table(found: pd.DataFrame, a: str, b: str | None) -> tuple[str, str] | None:
+def _mistake_table(mistake_counts: pd.DataFrame, a: str, b: str | None) -> tuple[str, str] | None:
     """The most frequent mistakes; returns the selected one."""
-    listed = found.head(_MOST_MISTAKES)
+    listed = mistake_counts.head(_MOST_MISTAKES)
     pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
     frame = pd.DataFrame({"Mistake": [_mistake(*pair) for pair in pairs], "A": listed["A"]})
     if b is not None:
@@ -224,22 +224,22 @@ def _examples(
     """The first sentences in which A, or else B, makes the mistake; of the first seed that both have."""
     cells = {letter: row.cells[task] for letter, row in zip("AB", rows, strict=True) if task in row.cells}
     seeds = set.intersection(*(set(cell.run_ids) for cell in cells.values())) or set(cells["A"].run_ids)
-    found = {}
+    predictions = {}
     for letter, cell in cells.items():
         run_id = cell.run_ids.get(min(seeds))
         stored = None if run_id is None else labels(runs[run_id], table.split, task)
         if run_id is not None and stored is not None:
-            found[letter] = (runs[run_id], *stored)
+            predictions[letter] = (runs[run_id], *stored)
     where = {
         letter: list(islice(places(scheme, gold, predicted, mistake), _MOST_SENTENCES))
-        for letter, (_, gold, predicted) in found.items()
+        for letter, (_, gold, predicted) in predictions.items()
     }
     st.markdown(f"**{escape(_mistake(*mistake))}**")
-    who = next((letter for letter, of_side in where.items() if of_side), None)
-    if who is None:
+    first_letter = next((letter for letter, of_side in where.items() if of_side), None)
+    if first_letter is None:
         st.caption("Not made with the first seed that both have.")
         return
-    run, gold, _ = found[who]
+    run, gold, _ = predictions[first_letter]
     try:
         text = words(run.config, table.split, task, gold)
     except MRNLabError as error:
@@ -250,7 +250,7 @@ def _examples(
         return
     colour = colours(resources.task_order()).get(task, TASK_COLOURS[-1])
     kind = "spans" if scheme == "iob2" else "plain"
-    lanes = {"gold": gold} | {other: guess for other, (_, _, guess) in found.items()}
+    lanes = {"gold": gold} | {other: guess for other, (_, _, guess) in predictions.items()}
     blocks = [
         SentenceBlock(
             text[place],
@@ -259,19 +259,19 @@ def _examples(
                 for name, of_all in lanes.items()
             ),
         )
-        for place in where[who]
+        for place in where[first_letter]
     ]
     sentence(blocks, key="mistake_sentences", small=True)
     st.caption(
-        f"The first {plural(len(where[who]), 'sentence')} in which {who} makes this mistake (seed "
-        f"{run.config.seed}). Outlined: not as annotated."
+        f"The first {plural(len(where[first_letter]), 'sentence')} in which {first_letter} makes this "
+        f"mistake (seed {run.config.seed}). Outlined: not as annotated."
     )
 
 
-def _marks(own: Sequence[str], gold: Sequence[str], scheme: str) -> tuple[Mark, ...]:
+def _marks(predicted: Sequence[str], gold: Sequence[str], scheme: str) -> tuple[Mark, ...]:
     return tuple(
         mark if label == true else replace(mark, differs=True, why=f"annotated: {true}")
-        for mark, label, true in zip(marks(own, scheme), own, gold, strict=True)
+        for mark, label, true in zip(marks(predicted, scheme), predicted, gold, strict=True)
     )
 
 

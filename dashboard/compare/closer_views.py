@@ -119,16 +119,18 @@ def errors(parts: Sequence[Confusion]) -> Errors | None:
     return Errors(summed(parts), len(parts)) if parts else None
 
 
-def matrix(own: Errors) -> Matrix:
+def matrix(errors: Errors) -> Matrix:
     """One configuration's mistakes."""
-    rows, columns = own.table.gold, own.table.predicted
-    shares = _shares(own, rows, columns)
+    rows, columns = errors.table.gold, errors.table.predicted
+    shares = _shares(errors, rows, columns)
     special = {NOTHING: "nothing (missed)", OTHER_WORDS: "other words (wrong boundary)"}
 
     def words(gold: str, predicted: str, share: float) -> str:
         mistake = f"{'nothing' if gold == NOTHING else gold} → {special.get(predicted, predicted)}"
         base = predicted if gold == NOTHING else gold
-        return f"{mistake}: {own.count(gold, predicted):.1f} per seed, {share:.2f}% of the annotated {base}"
+        return (
+            f"{mistake}: {errors.count(gold, predicted):.1f} per seed, {share:.2f}% of the annotated {base}"
+        )
 
     described = tuple(
         tuple(words(gold, predicted, shares[y, x]) for x, predicted in enumerate(columns))
@@ -143,12 +145,12 @@ def matrix(own: Errors) -> Matrix:
     return Matrix(rows, columns, shares, tuple(right), described)
 
 
-def _shares(own: Errors, rows: Sequence[str], columns: Sequence[str]) -> Floats:
+def _shares(errors: Errors, rows: Sequence[str], columns: Sequence[str]) -> Floats:
     shares = np.zeros((len(rows), len(columns)))
     for y, gold in enumerate(rows):
         for x, predicted in enumerate(columns):
-            base = own.annotated(predicted if gold == NOTHING else gold)
-            shares[y, x] = 100 * own.count(gold, predicted) / base if base else 0.0
+            base = errors.annotated(predicted if gold == NOTHING else gold)
+            shares[y, x] = 100 * errors.count(gold, predicted) / base if base else 0.0
     return shares
 
 
@@ -158,9 +160,11 @@ def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
     """
     whole = summed([a.table, *([b.table] if b else [])])
     pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]
-    made = [(*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]]
-    made.sort(key=lambda mistake: (-mistake[2] - mistake[3], mistake[0], mistake[1]))
-    return pd.DataFrame(made, columns=["gold", "predicted", "A", "B"])
+    counted_pairs = [
+        (*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]
+    ]
+    counted_pairs.sort(key=lambda mistake: (-mistake[2] - mistake[3], mistake[0], mistake[1]))
+    return pd.DataFrame(counted_pairs, columns=["gold", "predicted", "A", "B"])
 
 
 def places(scheme: str, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:

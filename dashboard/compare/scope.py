@@ -52,8 +52,8 @@ def scope() -> Scope | None:
         return None
     runs = picked or resources.store().runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
     by_setting = {
-        setting.name: (setting, own)
-        for setting, own in settings(runs, resources.store().conditions(runs)).items()
+        setting.name: (setting, setting_runs)
+        for setting, setting_runs in settings(runs, resources.store().conditions(runs)).items()
     }
     name = next(iter(by_setting))
     if len(by_setting) > 1:
@@ -81,8 +81,8 @@ def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
         if run.configuration_id not in keys:
             keys[run.configuration_id] = comparison_key(run.config)
         rows.setdefault(keys[run.configuration_id], []).append(run)
-    kept = list(rows.values())[:_MOST_ROWS]
-    return [run for own in kept for run in own], len(rows) - len(kept)
+    kept_rows = list(rows.values())[:_MOST_ROWS]
+    return [run for setting_runs in kept_rows for run in setting_runs], len(rows) - len(kept_rows)
 
 
 def _describe(name: str, runs: Sequence[Run], left_out: int, picked: bool) -> None:
@@ -181,7 +181,7 @@ def words(config: RunConfig, split: str, task: str, gold: Labels) -> list[tuple[
     """
     # Without truecasing, which takes long and changes no annotation.
     annotated = _annotated(config.with_(truecase=False).to_json(), split, task)
-    same = [list(own) for _, own in annotated] == [list(labels) for labels in gold]
+    same = [list(setting_runs) for _, setting_runs in annotated] == [list(labels) for labels in gold]
     return [words for words, _ in annotated] if same else None
 
 

@@ -31,7 +31,7 @@ from dashboard.shared import resources
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.naming import COST_HEAD, correlation_told, cost_told
+from jobs.naming import COST_HEAD, correlation_text, cost_cells
 
 _VERDICTS = {
     WITHIN: ":material/check: within",
@@ -59,15 +59,15 @@ def studies() -> None:
         )  # fmt: skip
     st.markdown(escape(study.question))
     of_part = [result for result in results if result.setting.part == part]
-    told = [result for result in of_part if has_scores(result)]
-    if not told:
+    scored_results = [result for result in of_part if has_scores(result)]
+    if not scored_results:
         _not_run(study, str(part))
     if (view := table_view(study, str(part), results)) is not None:
         _paper(view, study)
-    if not told:
+    if not scored_results:
         return
     _overview(study, of_part)
-    for result in _chosen(told):
+    for result in _chosen(scored_results):
         _setting(result, study)
     _notes(study, of_part)
 
@@ -121,7 +121,7 @@ def _paper(view: TableView, study: Study) -> None:
     st.caption(escape(study.protocol))
     if any(outcome.cost is not None for outcome in view.rows.values()):
         with st.expander("What each model costs"):
-            costs = {escape(model): cost_told(outcome.cost) for model, outcome in view.rows.items()}
+            costs = {escape(model): cost_cells(outcome.cost) for model, outcome in view.rows.items()}
             head = [name.capitalize() for name in COST_HEAD]
             st.table(
                 pd.DataFrame.from_dict(costs, orient="index", columns=head),
@@ -236,7 +236,7 @@ def _line(outcome: Outcome, columns: Sequence[str], *, learned: bool) -> dict[st
         **{escape(target): score_text(outcome.scores.get(target)) for target in columns},
         "Dev": percent(None if outcome.dev is None else outcome.dev.mean),
         "Chosen on dev": escape(outcome.chosen),
-        **({"Task correlation": _whole(correlation_told(outcome.learned))} if learned else {}),
+        **({"Task correlation": _whole(correlation_text(outcome.learned))} if learned else {}),
     }
 
 

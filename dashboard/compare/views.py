@@ -128,8 +128,12 @@ def _most_alike(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, R
     firsts, seconds = ([row for row in rows if row.config.paradigm == paradigm] for paradigm in (a, b))
 
     def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int, float]:
-        own, other = pair
-        return -len(confounds(own.config, other.config)), min(own.seeds, other.seeds), own.dev + other.dev
+        row_a, row_b = pair
+        return (
+            -len(confounds(row_a.config, row_b.config)),
+            min(row_a.seeds, row_b.seeds),
+            row_a.dev + row_b.dev,
+        )
 
     return max(itertools.product(firsts, seconds), key=likeness, default=None)
 
@@ -286,7 +290,7 @@ class Mark:
     points: float
     low: float | None
     high: float | None
-    told: str
+    hover: str
     shown: bool
 
 
@@ -329,8 +333,8 @@ def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], refe
 
 def run_pairs(delta: Difference) -> tuple[tuple[int, int], ...]:
     """The runs to compare sentence by sentence: for each common seed that of the row and of the baseline."""
-    own, other = delta.row.cells[delta.task].run_ids, delta.base.cells[delta.task].run_ids
-    return tuple((own[seed], other[seed]) for seed in own if seed in other)
+    run_ids, base_run_ids = delta.row.cells[delta.task].run_ids, delta.base.cells[delta.task].run_ids
+    return tuple((run_ids[seed], base_run_ids[seed]) for seed in run_ids if seed in base_run_ids)
 
 
 def with_sentences(

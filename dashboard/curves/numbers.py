@@ -77,13 +77,13 @@ def choices(keys: Iterable[MetricKey], among: Mapping[str, Metric] = METRICS) ->
 
 def others(keys: Iterable[MetricKey]) -> dict[str, Metric]:
     """The stored kinds of curves that nothing is known of, by their plain names."""
-    found = sorted({(key.split, key.name) for key in keys} - _KNOWN)
-    plain = [name for _, name in found]
+    other_keys = sorted({(key.split, key.name) for key in keys} - _KNOWN)
+    plain = [name for _, name in other_keys]
     return {
         f"{split}-{name}": Metric(
             split, name, name if plain.count(name) == 1 else f"{name} on {split}", "total"
         )
-        for split, name in found
+        for split, name in other_keys
     }
 
 
@@ -134,8 +134,8 @@ def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Fl
             row[:] = np.interp(union, x, y, left=np.nan, right=np.nan)
         # Its own points exactly: interpolation loses one beside a gap.
         places = np.minimum(np.searchsorted(union, x), len(union) - 1)
-        own = union[places] == x
-        row[places[own]] = y[own]
+        logged_here = union[places] == x
+        row[places[logged_here]] = y[logged_here]
     return union, values, not same
 
 

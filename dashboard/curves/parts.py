@@ -118,14 +118,14 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str]) -> Chosen:
 
 
 def _metric(keys: Sequence[MetricKey]) -> Metric:
-    found = choices(keys) or ["loss"]
+    metric_names = choices(keys) or ["loss"]
     relations = {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)}
     groups = {_RELATIONS: relations, _OTHERS: others(keys)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.segmented_control(
             "Curve",
-            [*found, *(group for group, among in groups.items() if among)],
-            default="loss" if "loss" in found else found[0],
+            [*metric_names, *(group for group, among in groups.items() if among)],
+            default="loss" if "loss" in metric_names else metric_names[0],
             required=True,
             key="metric",
             bind="query-params",

@@ -99,8 +99,8 @@ def picture(
         starts = (min(corner[0], len(order) - size), min(corner[1], len(order) - size))
     rows, columns = (_axis(drawn, start, start + size, most) for start in starts)
     panels = []
-    for trajectory, own, name in zip(trajectories, shared.places, names, strict=True):
-        down, across = (own[order][axis.start : axis.stop] for axis in (rows, columns))
+    for trajectory, row_places, name in zip(trajectories, shared.places, names, strict=True):
+        down, across = (row_places[order][axis.start : axis.stop] for axis in (rows, columns))
         values = np.stack([_cells(learned, mode, down, across, rows.block) for learned in trajectory.learned])
         blocks = impossible_blocks(trajectory.run.facts, mode, drawn.owners)
         panels.append(

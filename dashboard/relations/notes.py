@@ -138,14 +138,14 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
     if gold is None:
         st.info(why_no_gold(run), icon=":material/info:")
         return
-    own = zip(views, shared.places, strict=True)
-    learned = np.mean([view.matrix[np.ix_(places, places)] for view, places in own], axis=0)
+    run_views = zip(views, shared.places, strict=True)
+    learned = np.mean([view.matrix[np.ix_(places, places)] for view, places in run_views], axis=0)
     gold = gold[np.ix_(shared.places[0], shared.places[0])]
     impossible = impossible_blocks(run.facts, "label", shared.rows.owners)
     parts = [
-        f"**{_signed(found[0])}** over {found[1]:,} pairs of {labels}"
+        f"**{_signed(agreed[0])}** over {agreed[1]:,} pairs of {labels}"
         for labels, between in (("labels", False), ("labels of different tasks", True))
-        if (found := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
+        if (agreed := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
     ]
     words = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
     st.caption(

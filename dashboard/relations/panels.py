@@ -82,8 +82,8 @@ def draw(selection: Selection) -> None:
     data = player_data(state)
     learned = state.learned(state.at)
     views = [
-        relations(run, selection.mode, keys[state.at], own)
-        for run, keys, own in zip(state.runs, state.steps.keys, learned, strict=True)
+        relations(run, selection.mode, keys[state.at], learned_here)
+        for run, keys, learned_here in zip(state.runs, state.steps.keys, learned, strict=True)
     ]
     if len(data.frame["panels"]) == 1:
         left, right = st.columns([3, 2], gap="large")
@@ -229,9 +229,9 @@ def _numbers(state: RelationsState, views: Sequence[RelationsView], learned: Seq
     mode, size = views[0].mode, len(views[0].rows)
     columns = {
         f"Run {run.id}" if len(views) > 1 else "At this step": in_numbers(
-            view, own, curve_series([run], number_keys(mode))
+            view, learned_here, curve_series([run], number_keys(mode))
         )
-        for run, view, own in zip(state.runs, views, learned, strict=True)
+        for run, view, learned_here in zip(state.runs, views, learned, strict=True)
     }
     st.markdown("**In numbers** at this step")
     frame = pd.DataFrame(columns).reindex(list(next(iter(columns.values())))).fillna("–")

@@ -315,7 +315,7 @@ def _columns(ids: Sequence[int], matrices: Sequence[Floats], view: str) -> tuple
     """The columns of the pair table, and the sizes that rank it."""
     values = np.stack(matrices)
     if view == "side":
-        columns = {f"Run {run}": one for run, one in zip(ids, matrices, strict=True)}
+        columns = {f"Run {run}": matrix_of_run for run, matrix_of_run in zip(ids, matrices, strict=True)}
         if len(matrices) != 2:
             return columns, np.abs(values).max(axis=0)
         between = matrices[0] - matrices[1]
@@ -347,9 +347,14 @@ def pair_lines(
             trajectory.run.config.seed,
             np.array([key.step for key in trajectory.keys]),
             trajectory.shares,
-            np.array([_cell(learned, mode, own[first], own[second]) for learned in trajectory.learned]),
+            np.array(
+                [
+                    _cell(learned, mode, row_places[first], row_places[second])
+                    for learned in trajectory.learned
+                ]
+            ),
         )
-        for trajectory, own in zip(trajectories, places, strict=True)
+        for trajectory, row_places in zip(trajectories, places, strict=True)
     )
 
 

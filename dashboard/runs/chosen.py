@@ -25,7 +25,7 @@ from dashboard.theme import STATES
 from jobs import control
 from jobs.advice import Advice
 from jobs.control import PRIORITIES, Answer, remains
-from jobs.naming import run_name, survival_told
+from jobs.naming import run_name, survival_text
 from jobs.results import SCORE_NAMES
 from jobs.sheets import REPORT_COLUMNS, report_records, report_sheet
 
@@ -218,7 +218,7 @@ def run_detail(detail: RunDetail) -> None:
             st.badge(escape(tag), icon=":material/label:", color="gray")
     if run.state in ACTIVE:
         st.progress(fraction_done(run), text=escape(detail.progress))
-        if survival := survival_told(run):
+        if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
     if run.config_problem:
         problem(run.config_problem)

@@ -24,7 +24,7 @@ from jobs.results import SCORE_NAMES
 
 
 def show_answers(
-    asked: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
+    chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
 ) -> None:
     """The sentences with a lane per task and system, mistakes or differences in words, scores below."""
     st.caption(_summary(sentences, answers, seconds))
@@ -40,7 +40,7 @@ def show_answers(
         parts.append("Outlined: what differs from the first lane of the task, dashed where a span is absent.")
     st.caption(" ".join(parts))
     if has_gold:
-        _scores(marked(answers, sentences, asked[0].runs[0].config.pos_score))
+        _scores(marked(answers, sentences, chosen_systems[0].runs[0].config.pos_score))
 
 
 def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:

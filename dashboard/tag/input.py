@@ -176,12 +176,12 @@ def _matches(checked: CheckedSentence, which: str) -> bool:
 
 def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     """The first sentences with no more than 600 words in all, and a line on what is left out."""
-    kept: list[Sentence] = []
+    shortened: list[Sentence] = []
     room, words = MOST_WORDS, sum(len(sentence.tokens) for sentence in sentences)
     for sentence in sentences:
         if room > 0:
-            labels = {task: own[:room] for task, own in sentence.labels.items()}
-            kept.append(Sentence(sentence.tokens[:room], labels))
+            labels = {task: labels_of_task[:room] for task, labels_of_task in sentence.labels.items()}
+            shortened.append(Sentence(sentence.tokens[:room], labels))
             room -= len(sentence.tokens)
     left_out = words - MOST_WORDS
     if left_out > 0:
@@ -189,7 +189,7 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
             f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'word')} more are "
             f"left out. *{FILE}* takes long texts."
         )
-    return kept
+    return shortened
 
 
 def nothing_yet(kind: str) -> None:
@@ -228,11 +228,15 @@ def _to_link(parameter: str, value: str) -> None:
 # A file
 
 
-def tag_file(asked: Sequence[System]) -> None:
+def tag_file(chosen_systems: Sequence[System]) -> None:
     """The upload, what is in it, progress, and the result."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         system = st.selectbox(
-            "Tagged by", asked, format_func=lambda system: system.name, key="tag_file_system", width=460
+            "Tagged by",
+            chosen_systems,
+            format_func=lambda system: system.name,
+            key="tag_file_system",
+            width=460,
         )
         split = st.toggle(
             "Lines of .txt are already split into words", key="tag_file_split", persist_state="session"

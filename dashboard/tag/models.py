@@ -87,33 +87,37 @@ def models() -> Models:
     return Models()
 
 
-def answers(asked: Sequence[System], sentences: Words) -> tuple[list[Answer], float]:
+def answers(chosen_systems: Sequence[System], sentences: Words) -> tuple[list[Answer], float]:
     """What these systems say, and the seconds that took when it was asked first.
 
     Raises MRNLabError where a checkpoint cannot be read.
     """
-    made, seconds = _answers(tuple(system.checkpoints for system in asked), sentences)
-    return [replace(answer, who=system.who) for system, answer in zip(asked, made, strict=True)], seconds
+    merged, seconds = _answers(tuple(system.checkpoints for system in chosen_systems), sentences)
+    return [
+        replace(answer, who=system.who) for system, answer in zip(chosen_systems, merged, strict=True)
+    ], seconds
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _answers(checkpoints: tuple[tuple[str, ...], ...], sentences: Words) -> tuple[list[Answer], float]:
-    taggers = [models().load(checkpoint).result() for own in checkpoints for checkpoint in own]
+    taggers = [models().load(checkpoint).result() for paths in checkpoints for checkpoint in paths]
     began = time.perf_counter()
     tagged = models().ask(taggers, sentences) if sentences else [[] for _ in taggers]
     seconds = time.perf_counter() - began
-    made, pairs = [], iter(zip(taggers, tagged, strict=True))
-    for own in checkpoints:
-        own_taggers, own_tagged = zip(*(next(pairs) for _ in own), strict=True)
-        made.append(
+    merged, pairs = [], iter(zip(taggers, tagged, strict=True))
+    for paths in checkpoints:
+        system_taggers, system_tagged = zip(*(next(pairs) for _ in paths), strict=True)
+        merged.append(
             Answer(
                 who="",
-                schemes={task: scheme for tagger in own_taggers for task, scheme in tagger.schemes.items()},
-                sentences=tuple(joined(parts) for parts in zip(*own_tagged, strict=True)),
-                labels={task: labels for tagger in own_taggers for task, labels in tagger.labels.items()},
+                schemes={
+                    task: scheme for tagger in system_taggers for task, scheme in tagger.schemes.items()
+                },
+                sentences=tuple(joined(parts) for parts in zip(*system_tagged, strict=True)),
+                labels={task: labels for tagger in system_taggers for task, labels in tagger.labels.items()},
             )
         )
-    return made, seconds
+    return merged, seconds
 
 
 def is_here(config: RunConfig) -> bool:

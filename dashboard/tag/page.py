@@ -24,14 +24,14 @@ if picked is None:
 for run in resources.store().runs(chosen(), with_facts=False):
     if not has_model(run):
         st.caption(f":material/info: {why_not(run)}")
-asked = systems(picked)
-if not asked:
+chosen_systems = systems(picked)
+if not chosen_systems:
     st.caption("Choose at least one run.")
     st.stop()
-if len(asked) > MOST_SYSTEMS:
-    st.caption(f"The first {MOST_SYSTEMS} of {len(asked)} are asked.")
-    asked = asked[:MOST_SYSTEMS]
-for system in asked:
+if len(chosen_systems) > MOST_SYSTEMS:
+    st.caption(f"The first {MOST_SYSTEMS} of {len(chosen_systems)} are asked.")
+    chosen_systems = chosen_systems[:MOST_SYSTEMS]
+for system in chosen_systems:
     for checkpoint in system.checkpoints:
         models().load(checkpoint)  # in the background, while the reader types
 
@@ -40,7 +40,7 @@ def ready() -> list[System]:
     """The systems once their models are loaded; the page says why a model cannot be read."""
     readable = []
     with st.spinner("Loading the models", show_time=True):
-        for run in [run for system in asked for run in system.runs]:
+        for run in [run for system in chosen_systems for run in system.runs]:
             try:
                 models().load(run.checkpoint or "").result()
                 readable.append(run)
@@ -57,18 +57,18 @@ def ask() -> None:
     """What is typed runs only this part of the page again."""
     try:
         if kind == input.TEXT:
-            given = input.text()
+            typed = input.text()
         elif kind == input.TEST:
-            given = input.test_sentence(asked[0])
+            typed = input.test_sentence(chosen_systems[0])
         else:
-            given = input.gold_text(schemes_of(answers(ready(), ())[0]))
-        if not given:
+            typed = input.gold_text(schemes_of(answers(ready(), ())[0]))
+        if not typed:
             input.nothing_yet(kind)
             return
-        sentences = input.bounded(given)
+        sentences = input.bounded(typed)
         able = ready()
         if able:
-            tagged, seconds = answers(able, tuple(one.tokens for one in sentences))
+            tagged, seconds = answers(able, tuple(sentence.tokens for sentence in sentences))
             show_answers(able, sentences, tagged, seconds)
     except MRNLabError as error:
         problem(str(error))

@@ -144,19 +144,19 @@ def blocks(
     rank = {task: place for place, task in enumerate(order)}
     tasks = sorted(schemes, key=lambda task: rank.get(task, len(rank)))
     colour = colours(dict.fromkeys([*order, *tasks]))
-    made = []
+    blocks_of_sentences = []
     for number, sentence in enumerate(sentences):
         lanes: list[Lane] = []
         for task in tasks:
             differing = differing_words(answers, task, number)
             about = f"{differing} of {len(sentence.tokens)} differ" if differing else ""
-            asked = [answer for answer in answers if task in answer.schemes]
-            columns = [(answer.who, answer.sentences[number].tags[task]) for answer in asked]
+            with_task = [answer for answer in answers if task in answer.schemes]
+            columns = [(answer.who, answer.sentences[number].tags[task]) for answer in with_task]
             shade = colour.get(task, TASK_COLOURS[-1])
             first, *others = _lanes(columns, sentence.labels.get(task), task, schemes[task], shade)
             lanes += [replace(first, about=about), *others]
-        made.append(SentenceBlock(sentence.tokens, tuple(lanes)))
-    return made
+        blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes)))
+    return blocks_of_sentences
 
 
 def _lanes(

@@ -37,17 +37,17 @@ class _Verbs(TyperGroup):
         return sorted(super().list_commands(ctx), key=_VERBS.index)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with _told():
+        with _reported_errors():
             _check_encoding(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        with _told():
+        with _reported_errors():
             return super().invoke(ctx)
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _reported_errors() -> Iterator[None]:
     try:
         yield
     except MRNLabError as error:

@@ -23,7 +23,7 @@ from core.studies.study import Planned
 from core.wording import duration, p_text, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
-from jobs.naming import COST_HEAD, correlation_told, cost_told, differing
+from jobs.naming import COST_HEAD, correlation_text, cost_cells, differing
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 
 _WIDTH = 110
@@ -178,7 +178,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
         if view is not None:
             yield _paper_table(view)
             yield view.summary
-            yield ["model", *COST_HEAD], [[model, *cost_told(row.cost)] for model, row in view.rows.items()]
+            yield ["model", *COST_HEAD], [[model, *cost_cells(row.cost)] for model, row in view.rows.items()]
         yield _overview(study, of_part)
         for result in of_part:
             yield f"### {result.setting.title} (`{result.setting.name}`)"
@@ -282,7 +282,7 @@ def _result_table(result: Result) -> _Table:
         ]
         if has_rare:
             row += [_scores(outcome.scores.get(RARE)), _difference(outcome.differences.get(RARE))[0]]
-        rows.append(row + [correlation_told(outcome.learned)] * has_learned)
+        rows.append(row + [correlation_text(outcome.learned)] * has_learned)
     return headers, rows
 
 

@@ -225,7 +225,7 @@ class TestDifferences:
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.shown for mark in view.marks] == [False, True]
         assert list(forest_chart(view, {}).data[0].marker.symbol) == ["circle-open", "circle"]
-        assert "MRN λ 0.003, ner: +3.33 ± 1.43, 3 seeds, p" in view.marks[1].told
+        assert "MRN λ 0.003, ner: +3.33 ± 1.43, 3 seeds, p" in view.marks[1].hover
         # With STL as the baseline the step from MTL to MRN is no row of the table, but it counts.
         stl = table.rows[0].key
         assert (len(corrected(table, stl)), len(differences(table, stl))) == (3, 2)

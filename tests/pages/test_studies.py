@@ -71,7 +71,7 @@ class TestViews:
         assert mean.low is not None
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
-        assert mean.told.endswith("; helps")
+        assert mean.hover.endswith("; helps")
 
     def test_failures_are_counted(self) -> None:
         made = toy()

@@ -13,7 +13,7 @@ from core.evaluation.statistics import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
 from dashboard.text import escape, option, plotly_text
-from jobs.naming import correlation_told
+from jobs.naming import correlation_text
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 
@@ -102,4 +102,4 @@ def test_nothing_prints_a_negative_zero() -> None:
     tiny = -0.00001
     assert signed_points(tiny) == signed_points(-0.0) == "0.00"
     assert (str(points(tiny)), str(unsigned_zero(-0.04, 1)), unsigned_zero(-0.06, 1)) == ("0.0", "0.0", -0.06)
-    assert correlation_told(summary([-0.001, 0.0])) == "0.00 ± 0.00"
+    assert correlation_text(summary([-0.001, 0.0])) == "0.00 ± 0.00"

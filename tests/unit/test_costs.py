@@ -13,7 +13,7 @@ from core.evaluation.costs import Cost, cost_of, run_cost
 from core.records import Usage
 from core.store import Store
 from core.training.memory import process_peak, restart_process_peak
-from jobs.naming import cost_told
+from jobs.naming import cost_cells
 from tests.making import run_facts
 from tests.tiny import tiny_bert
 from tests.trained import toy_config, train_runs
@@ -88,6 +88,6 @@ class TestConfigurations:
         assert cost_of([[pos, unknown]]) == Cost(200, 180, None, 4.0, ("cpu", "cuda"), models=2)
 
     def test_in_words(self) -> None:
-        assert cost_told(None) == ("–", "–", "–", "–")
+        assert cost_cells(None) == ("–", "–", "–", "–")
         cost = Cost(325_400_000, 7_800, 3 * 2**29, 130.0, ("cuda",), models=3)
-        assert cost_told(cost) == ("325.4M", "7,800", "1.50 GB (cuda)", "2 min")
+        assert cost_cells(cost) == ("325.4M", "7,800", "1.50 GB (cuda)", "2 min")
