@@ -15,8 +15,6 @@ from core.store import RunState, Store
 from jobs.submit import same_runs, submit_missing
 from tests.making import OWNER, NoWorkers, claimed, config, conll_config, conll_folder, run_facts
 
-_CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
-
 
 @pytest.fixture
 def store() -> Iterator[Store]:
@@ -25,23 +23,20 @@ def store() -> Iterator[Store]:
     opened.close()
 
 
-def found(store: Store, *configs: RunConfig) -> list[int | None]:
+def reused(store: Store, *configs: RunConfig) -> list[int | None]:
     runs = same_runs(store, configs)
-    return [runs[one].id if one in runs else None for one in configs]
+    return [runs[wanted].id if wanted in runs else None for wanted in configs]
 
 
 @pytest.mark.parametrize("state", list(RunState))
 def test_only_runs_that_need_not_be_trained_again(store: Store, state: RunState) -> None:
     run_id = claimed(store, state)
     reusable = state in (RunState.SUCCEEDED, RunState.RUNNING, RunState.QUEUED)
-    assert found(store, config(), config(seed=2), config(epochs=6)) == [
-        run_id if reusable else None,
-        None,
-        None,
-    ]
+    expected = [run_id if reusable else None, None, None]
+    assert reused(store, config(), config(seed=2), config(epochs=6)) == expected
     if state is RunState.SUCCEEDED:
         store.archive([run_id])
-        assert found(store, config()) == [None]
+        assert reused(store, config()) == [None]
 
 
 def test_a_finished_run_counts_before_one_in_training_and_that_before_one_that_waits(store: Store) -> None:
@@ -50,9 +45,9 @@ def test_a_finished_run_counts_before_one_in_training_and_that_before_one_that_w
     training = claimed(store)
     claimed(store, RunState.QUEUED)
     assert done < newer < training
-    assert found(store, config()) == [newer]
+    assert reused(store, config()) == [newer]
     store.delete_runs([done, newer])
-    assert found(store, config()) == [training]
+    assert reused(store, config()) == [training]
 
 
 def test_only_what_is_missing_is_queued_in_the_order_asked_for(store: Store) -> None:
@@ -82,10 +77,10 @@ def test_a_run_on_other_text_is_not_used(store: Store, tmp_path: Path) -> None:
     folder = conll_folder(tmp_path / "corpus")
     wanted = conll_config(folder)
     run_id = finished_on(store, wanted, text_hash=read(wanted.corpus, wanted.columns).text_hash)
-    assert found(store, wanted) == [run_id]
+    assert reused(store, wanted) == [run_id]
     train = folder / "train.conll"
     train.write_text(train.read_text().replace("B-ORG", "B-LOC", 1))
-    assert found(store, wanted) == [None]
+    assert reused(store, wanted) == [None]
     ids, used = submit_missing(store, [wanted], engine=NoWorkers())
     assert (used, len(store.runs())) == ([], 2)
     assert ids != [run_id]
@@ -96,30 +91,30 @@ def test_a_run_whose_text_is_not_known_is_used(store: Store, tmp_path: Path) -> 
     folder = conll_folder(tmp_path / "corpus")
     wanted = conll_config(folder)
     old = finished_on(store, wanted)
-    assert found(store, wanted) == [old]
+    assert reused(store, wanted) == [old]
     newer = finished_on(store, wanted, text_hash="abc")
-    assert found(store, wanted) == [old]
+    assert reused(store, wanted) == [old]
     (folder / "train.conll").unlink()
-    assert found(store, wanted) == [newer]
+    assert reused(store, wanted) == [newer]
 
 
 def test_a_run_in_another_precision_than_auto_gives_now_is_not_used(store: Store) -> None:
     """The newest run shows what `auto` comes to; where the precision is named there is nothing to ask."""
     half = finished_on(store, config(), precision="bf16")
     named = finished_on(store, config(precision="bf16"), precision="bf16")
-    assert found(store, config(), config(precision="bf16")) == [half, named]
+    assert reused(store, config(), config(precision="bf16")) == [half, named]
     single = finished_on(store, config(seed=2), precision="fp32")
-    asked = (config(), config(seed=2), config(precision="bf16"))
-    assert found(store, *asked) == [None, single, named]
+    configs = (config(), config(seed=2), config(precision="bf16"))
+    assert reused(store, *configs) == [None, single, named]
 
 
 def test_a_run_whose_alignment_auto_would_choose_otherwise_now_is_not_used(store: Store) -> None:
     """Its tasks are annotated on the same words and share no label names."""
     finished_on(store, config(), alignment="exact")
     named = finished_on(store, config(alignment="exact"), alignment="exact")
-    assert found(store, config(), config(alignment="exact")) == [None, named]
+    assert reused(store, config(), config(alignment="exact")) == [None, named]
     same = finished_on(store, config(), alignment="cooccurrence")
-    assert found(store, config()) == [same]
+    assert reused(store, config()) == [same]
 
 
 def test_where_one_cannot_be_trained_none_is_queued(store: Store) -> None:

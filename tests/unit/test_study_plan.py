@@ -32,8 +32,9 @@ def arm_of(run: RunConfig) -> tuple[str, float | None]:
 
 
 class TestPlan:
-    def test_first_all_arms_with_few_seeds(self) -> None:
-        runs = next_runs(layout(), NOTHING, ())
+    def test_first_all_arms_with_few_seeds_then_the_chosen_arm_with_all(self) -> None:
+        made = layout()
+        runs = next_runs(made, NOTHING, ())
         seeds: dict[tuple[str, float | None], list[int]] = {}
         for run in runs:
             seeds.setdefault(arm_of(run), []).append(run.seed)
@@ -43,11 +44,7 @@ class TestPlan:
             ("mrn", 0.01): [1, 2], ("mrn", 0.1): [1, 2], ("mrn", 1.0): [1, 2],
         }  # fmt: skip
         assert all(run.alignment == "exact" for run in runs if run.paradigm == "mrn")
-
-    def test_then_the_chosen_arm_with_all(self) -> None:
-        made = layout()
-        first = next_runs(made, NOTHING, ())
-        assert [(*arm_of(run), run.seed) for run in next_runs(made, known(*first), ())] == [("mrn", 0.1, 3)]
+        assert [(*arm_of(run), run.seed) for run in next_runs(made, known(*runs), ())] == [("mrn", 0.1, 3)]
 
     def test_a_family_waits_for_all_of_its_search(self) -> None:
         made = layout()
@@ -62,7 +59,7 @@ class TestPlan:
         assert chosen is not None
         assert chosen.values["lambda"] == 0.01
 
-    def test_only_targets_count(self) -> None:
+    def test_only_targets_count_and_stl_of_several_tasks_is_one_arm(self) -> None:
         only = Setting("s", "S", "one", setting().base, ("ner",), ("mtl", "stl", "mrn"))
         made = lay_out(study(only), only)
         assert {run.tasks for run in made.runs() if run.paradigm == "stl"} == {("ner",)}
@@ -70,25 +67,18 @@ class TestPlan:
         scores = DevScores({run: {"pos": 0.1, "ner": 0.7} for run in mtl.of([1, 2])})
         assert dev_mean(mtl, [1, 2], ("ner",), scores) == pytest.approx(0.7)
         assert dev_mean(mtl, [1, 2, 3], ("ner",), scores) is None
-
-    def test_stl_of_several_tasks_is_one_arm(self) -> None:
-        made = layout()
-        (stl,) = made.arms["stl"]
+        (stl,) = layout().arms["stl"]
         pos, ner = stl.runs[1]
         both = DevScores({pos: {"pos": 0.9}, ner: {"ner": 0.5}})
         assert dev_mean(stl, [1], ("pos", "ner"), both) == pytest.approx(0.7)
         assert dev_mean(stl, [1], ("pos", "ner"), DevScores({pos: {"pos": 0.9}})) is None
 
-    def test_an_arm_that_failed_is_out(self) -> None:
+    def test_an_arm_that_failed_is_out_and_a_family_whose_arms_all_failed_is_left(self) -> None:
         made = layout()
         first = next_runs(made, NOTHING, ())
         failed = {run for run in first if arm_of(run) == ("mrn", 0.1) and run.seed == 2}
         (further,) = next_runs(made, known(*(set(first) - failed)), failed)
         assert arm_of(further) == ("mrn", 0.01)
-
-    def test_a_family_whose_arms_all_failed_is_left(self) -> None:
-        made = layout()
-        first = next_runs(made, NOTHING, ())
         failed = {run for run in first if run.paradigm == "mrn" and run.seed == 1}
         scores = known(*(set(first) - failed))
         assert next_runs(made, scores, failed) == []
@@ -175,11 +165,9 @@ class TestStudy:
             tasks = {task for run in laid.runs() for task in run.tasks}
             assert set(one.targets) <= tasks
 
-    def test_a_name_that_is_none(self) -> None:
+    def test_fewer_and_more_seeds_and_a_name_that_is_none(self) -> None:
         with pytest.raises(ConfigError, match="no study 'letters'; there is priors"):
             load_study("letters")
-
-    def test_fewer_and_more_seeds(self) -> None:
         made = study()
         assert (made.with_seeds(1).seeds, made.with_seeds(1).search_seeds) == ((1,), (1,))
         assert (made.with_seeds(5).seeds, made.with_seeds(5).search_seeds) == ((1, 2, 3, 4, 5), (1, 2))

@@ -170,19 +170,15 @@ def test_the_saved_tagger_predicts_what_the_run_did(
     extra = {"bilstm_hidden": 8} if bilstm else {}
     config = _config(f"{encoder}{'+bilstm' * bilstm}", encoder_training=training, **extra)
     events, _ = _run(config, corpus, tmp_path)
-    (result,) = [event for event in _of(events, SplitResult) if event.split == "test"]
+    (result,) = [result for result in _of(events, SplitResult) if result.split == "test"]
     assert {score.tokens for score in result.scores} == {sum(len(one.tokens) for one in corpus.test)}
     assert (tmp_path / "checkpoint" / "encoder").exists() == (training == "full")
     tagger = load_tagger(tmp_path / "checkpoint")
     assert tagger.schemes == {"pos": "plain", "ner": "iob2"}
     tagged = tagger.tag([sentence.tokens for sentence in corpus.test])
-    pairs = [
-        (tag.label, predicted)
-        for k, sentence in enumerate(tagged)
-        for task in ("pos", "ner")
-        for tag, predicted in zip(sentence.tags[task], result.predictions[task][k], strict=True)
-    ]
-    assert [a for a, _ in pairs] == [b for _, b in pairs]
+    for task in ("pos", "ner"):
+        labels = [[tag.label for tag in sentence.tags[task]] for sentence in tagged]
+        assert labels == [list(predicted) for predicted in result.predictions[task]]
     for tag in tagged[0].tags["pos"]:
         assert tag.alternatives[0] == (tag.label, tag.confidence)
         assert [share for _, share in tag.alternatives] == sorted(
@@ -264,9 +260,9 @@ def test_every_prior_trains_to_the_end(encoder: str, tmp_path: Path, prior: str)
     last = _of(events, Snapshot)[-1].relations
     for mode in MODES:
         assert np.isfinite(last.correlation(mode)).all()
-    told = [value for event in _of(events, StepMetrics) for value in event.values.items()]
-    assert not [name for name, value in told if math.isnan(value)]
-    assert all(math.isfinite(value) for (_, name), value in told if name in ("loss", "penalty"))
+    numbers = [value for event in _of(events, StepMetrics) for value in event.values.items()]
+    assert not [name for name, value in numbers if math.isnan(value)]
+    assert all(math.isfinite(value) for (_, name), value in numbers if name in ("loss", "penalty"))
 
 
 def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:
@@ -277,12 +273,10 @@ def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:
     assert "trains as MTL does" in notes[0].message
 
 
-def test_a_window_longer_than_the_encoder_reads_is_refused(encoder: str, tmp_path: Path) -> None:
+def test_a_long_window_and_a_task_without_training_words_are_refused(encoder: str) -> None:
     with pytest.raises(ConfigError, match="reads at most 64 subwords at once, not 100"):
         set_up(_config(encoder, max_length=100), _corpus())
 
-
-def test_a_task_without_training_words_is_refused(encoder: str) -> None:
     with pytest.raises(TrainingError, match="Task ner has no labelled training words"):
         set_up(_config(encoder), _corpus(_sentences(10, 1, ("pos",))))
 
@@ -293,15 +287,10 @@ TASKS = ("pos@demo", "ner", "pos@demo-pos-b")
 
 
 def trained(encoder: str, alignment: str, folder: Path) -> tuple[RunFacts, Relations]:
-    config = RunConfig.build(
-        corpus=CORPUS, tasks=TASKS, encoder=encoder, alignment=alignment, epochs=2, max_length=32,
-        update_every=2, device="cpu", precision="fp32",
-    )  # fmt: skip
-    events: list[Event] = []
-    train(config, prepare(config), sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
-    (facts,) = [event for event in events if isinstance(event, RunFacts)]
-    last = [event for event in events if isinstance(event, Snapshot)][-1]
-    return facts, last.relations
+    config = _config(encoder, corpus=CORPUS, tasks=TASKS, alignment=alignment, epochs=2)
+    events, _ = _run(config, prepare(config), folder)
+    (facts,) = _of(events, RunFacts)
+    return facts, _of(events, Snapshot)[-1].relations
 
 
 def test_exact_relates_the_common_task_and_leaves_the_other_apart(encoder: str, tmp_path: Path) -> None:
@@ -367,26 +356,18 @@ def _log_step(log: StepLog, step: int) -> None:
     log.add(step, 0.1, 1e-3, (losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
 
 
-def test_step_log_leaves_out_tasks_without_words() -> None:
-    events: list[Event] = []
-    _log_step(StepLog(events.append, ["a", "b"]), 1)
-    (first,) = [event for event in events if isinstance(event, StepMetrics)]
-    assert ("b", "loss") not in first.values
-    assert first.values["a", "loss"] == 0.5
-
-
 def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
-    told: list[int] = []
+    steps: list[int] = []
     moment = 0.0
-    log = StepLog(
-        lambda event: told.append(event.step) if isinstance(event, StepMetrics) else None,
-        ["a", "b"],
-        every=3,
-        clock=lambda: moment,
-    )
-    for step in range(1, 7):
+
+    def sink(event: Event) -> None:
+        if isinstance(event, StepMetrics):
+            assert ("b", "loss") not in event.values  # a task without words
+            assert event.values["a", "loss"] == 0.5
+            steps.append(event.step)
+
+    log = StepLog(sink, ["a", "b"], every=3, clock=lambda: moment)
+    for step in range(1, 8):
+        moment = 1.0 if step == 7 else 0.0
         _log_step(log, step)
-        assert told == list(range(1, {1: 2, 2: 2, 3: 2}.get(step, 5)))
-    moment = 1.0
-    _log_step(log, 7)
-    assert told == [1, 2, 3, 4, 5, 6, 7]
+        assert steps == list(range(1, (2, 2, 2, 5, 5, 5, 8)[step - 1]))
