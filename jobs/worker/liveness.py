@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from core.errors import LossCause, NotOwner, RunNotFound, WorkerLost
+from core.paths import checkpoint_dir
 from core.recording.heartbeat import DUE_IN_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
@@ -170,6 +171,8 @@ def record_loss(store: Store, run: Run, error: WorkerLost) -> bool:
 def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: bool) -> bool:
     """Mark as lost what this worker was training when it ended; whether it had claimed any run.
 
+    Training states that a run no longer needs are removed.
+
     `forced`: its supervisor killed it, on a second signal. Raises StoreError.
     """
     claimed = [run for run in store.runs(archived=None, with_facts=False) if run.owner == owner]
@@ -178,6 +181,10 @@ def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: 
             error = _process_ended(run, code, forced=forced)
             record_loss(store, run, error)
             _log.error("%s", error)
+        elif run.state is RunState.SUCCEEDED and checkpoint_dir(run.id).with_suffix(".states").exists():
+            from core.checkpoints import Checkpoint
+
+            Checkpoint(checkpoint_dir(run.id)).forget_states()  # it ended before it could do so itself
     return bool(claimed)
 
 

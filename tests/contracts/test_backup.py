@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from core.errors import StoreError
 from core.store import MetricKey, RunState, Store, back_up
+from jobs.cli import app
 from tests.making import OWNER, claimed, config, run_facts, snapshot, split_result, step_metrics
 from tests.several import started
 
@@ -101,3 +104,14 @@ def test_writers_keep_writing(url: str, tmp_path: Path) -> None:
         assert len(curve.step) % 20 == 0, "half of a batch was copied"
     copy.close()
     store.close()
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    file = tmp_path / "copy.db"
+    first = CliRunner().invoke(app, ["backup", str(file)])
+    assert (first.exit_code, first.stdout) == (0, "")
+    assert first.stderr.startswith("0 runs, 0 rows, 0.1 MB: ")
+    assert CliRunner().invoke(app, ["backup", str(file)]).exit_code == 2
+    again = CliRunner().invoke(app, ["backup", str(file), "--force", "--json"])
+    size = file.stat().st_size
+    assert json.loads(again.stdout) == {"place": str(file), "runs": 0, "rows": 0, "bytes": size}

@@ -8,10 +8,13 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
+from jobs import control
+from jobs.doctor import of_store
 from tests.making import (
     OTHER,
     OWNER,
     Clock,
+    NoWorkers,
     claimed,
     config,
     epoch_metrics,
@@ -21,13 +24,12 @@ from tests.making import (
     step_metrics,
 )
 
+ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
+
 
 def claim_all(store: Store) -> list[int]:
     """All queued runs in the order in which they are claimed."""
-    found = []
-    while (run := store.claim(OWNER, due_in=15)) is not None:
-        found.append(run.id)
-    return found
+    return [run.id for run in iter(lambda: store.claim(OWNER, due_in=15), None) if run is not None]
 
 
 class TestOrder:
@@ -64,6 +66,24 @@ class TestHeldBack:
         assert store.paused_since() is None
         assert claim_all(store) == [run_id]
 
+    def test_the_verbs_say_so_and_workers_are_started_again(self, store: Store) -> None:
+        engine = NoWorkers("local")
+        (run_id,) = store.add_runs([config()])
+        (paused,) = control.pause(store)
+        assert "paused" in paused.message
+        assert store.claim(OWNER, due_in=15) is None
+        control.unpause(store, engine)
+        (drained,) = control.drain(store, OWNER.host)
+        assert "what it trains goes on" in drained.message
+        assert not store.evicted(OWNER.host)
+        (evicted,) = control.drain(store, OWNER.host, now=True)
+        assert "waits again" in evicted.message
+        assert store.evicted(OWNER.host)
+        assert claim_all(store) == []
+        control.undrain(store, OWNER.host, engine)
+        assert engine.asked == 2
+        assert claim_all(store) == [run_id]
+
     def test_what_is_being_trained_goes_on(self, store: Store) -> None:
         run_id = claimed(store)
         store.pause_queue()
@@ -74,14 +94,13 @@ class TestHeldBack:
 
     def test_a_drained_machine_takes_nothing(self, store: Store, clock: Clock) -> None:
         store.add_runs([config()])
-        elsewhere = type(OWNER)("elsewhere", 1, 0.0, "boot-2")
         store.drain("here")
         store.drain("nowhere")
         assert store.claim(OWNER, due_in=15) is None
         moment = datetime.fromtimestamp(clock.now, UTC)
         assert store.drained() == {"here": moment, "nowhere": moment}
         assert store.paused_since() is None
-        assert store.claim(elsewhere, due_in=15) is not None
+        assert store.claim(ELSEWHERE, due_in=15) is not None
         store.undrain("here")
         assert set(store.drained()) == {"nowhere"}
         store.add_runs([config(seed=2)])
@@ -177,9 +196,6 @@ class TestAgain:
         assert store.run(run_id).progress_at == datetime.fromtimestamp(clock.now, UTC)
 
 
-ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
-
-
 def test_machines_that_train(store: Store, clock: Clock) -> None:
     assert store.machines() == []
     began = clock.now
@@ -218,3 +234,19 @@ def test_what_goes_before_a_run(store: Store) -> None:
     assert [store.ahead_of(run) for run in ids] == [3, 1, 0, 2]
     assert store.claim(OWNER, due_in=15)
     assert store.ahead_of(ids[2]) == 0
+
+
+def test_the_doctor_finds_runs_whose_worker_is_gone(store: Store, clock: Clock) -> None:
+    assert all(finding.message.startswith("SQLite ") for finding in of_store(store))
+    running = claimed(store)
+    failed = claimed(store, RunState.FAILED)
+    clock.now += 4 * 3600
+    (gone,) = [finding for finding in of_store(store) if finding.about == "queue"]
+    assert gone.message.endswith(f"that they train run {running}.")
+    assert gone.fix is not None
+    gone.fix.apply()
+    assert store.state(running) is RunState.LOST
+    assert store.state(failed) is RunState.FAILED
+    rows = store.rows()
+    assert (rows["runs"], rows["metrics"]) == (2, 0)
+    assert rows["events"] >= 4

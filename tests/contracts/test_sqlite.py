@@ -1,16 +1,23 @@
-"""SQLite as many processes use it: its settings, its faults in words."""
+"""SQLite as many processes use it: its settings, its faults in words, a file that goes meanwhile."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from core.errors import StoreError
-from core.store import Store, engine
-from tests.making import config
+from core.errors import StoreError, StoreReplaced
+from core.recording.heartbeat import StopSignal
+from core.recording.sink import StoreSink
+from core.store import RunState, Store, engine
+from tests.making import OWNER, claimed, config, step_metrics
+from tests.supervised import wait_for
 
 
 @pytest.fixture
@@ -18,38 +25,26 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'many.db'}"
 
 
-def test_every_connection_is_set_up(url: str) -> None:
-    store = Store.open(url)
+def test_every_connection_is_set_up(store: Store) -> None:
     with store.transaction(write=False) as connection:
-        found = {
+        settings = {
             name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
             for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
         }
     safe = engine.wal_is_safe(sqlite3.sqlite_version_info)
-    assert found == {
+    assert settings == {
         "journal_mode": "wal" if safe else "delete",
         "synchronous": 1 if safe else 2,
         "busy_timeout": 30_000,
         "foreign_keys": 1,
     }
-    store.close()
 
 
-@pytest.mark.parametrize(
-    ("version", "safe"),
-    [
-        ((3, 40, 1), False),
-        ((3, 44, 5), False),
-        ((3, 44, 6), True),
-        ((3, 45, 0), False),
-        ((3, 50, 7), True),
-        ((3, 51, 2), False),
-        ((3, 51, 3), True),
-        ((3, 52, 0), True),
-    ],
-)
-def test_wal_only_where_it_loses_nothing(version: tuple[int, int, int], safe: bool) -> None:
-    assert engine.wal_is_safe(version) is safe
+def test_wal_only_where_it_loses_nothing() -> None:
+    for version in ((3, 40, 1), (3, 44, 5), (3, 45, 0), (3, 51, 2)):
+        assert not engine.wal_is_safe(version)
+    for version in ((3, 44, 6), (3, 50, 7), (3, 51, 3), (3, 52, 0)):
+        assert engine.wal_is_safe(version)
 
 
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
@@ -95,3 +90,71 @@ def test_relative_paths_are_made_absolute(tmp_path: Path, monkeypatch: pytest.Mo
     store = Store.open("sqlite:///here.db")
     assert store.url == f"sqlite:///{tmp_path / 'here.db'}"
     store.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "many.db"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with contextlib.closing(Store.open(url)) as opened:
+        yield opened
+
+
+def test_a_deleted_file_is_an_error_until_it_is_back(store: Store, path: Path) -> None:
+    run_id = claimed(store)
+    away = path.with_name("away.db")
+    path.rename(away)
+    for call in (lambda: store.add_metrics(run_id, [step_metrics(1)]), store.runs):
+        with pytest.raises(StoreReplaced, match=r"many\.db was deleted or replaced while the store was open"):
+            call()
+    assert not path.exists()
+    away.rename(path)
+    store.add_metrics(run_id, [step_metrics(1)])
+    assert store.last_metric_steps([run_id]) == {run_id: 1}
+
+
+def test_a_change_of_a_file_deleted_meanwhile_is_not_acknowledged(store: Store, path: Path) -> None:
+    run_id = claimed(store)
+
+    def change() -> None:
+        with store.transaction():
+            store.add_metrics(run_id, [step_metrics(1)])
+            path.unlink()
+
+    with pytest.raises(StoreReplaced):
+        change()
+
+
+def test_a_file_that_took_its_place_is_left_alone(store: Store, path: Path) -> None:
+    run_id = claimed(store)
+    path.unlink()
+    other = Store.open(f"sqlite:///{path}")
+    other.add_runs([config(seed=5)], sweep="another laboratory")
+    for call in (lambda: store.add_metrics(run_id, [step_metrics(2)]), store.runs):
+        with pytest.raises(StoreReplaced):
+            call()
+    assert [run.sweep for run in other.runs()] == ["another laboratory"]
+    assert other.metric_keys([run_id]) == []
+    other.close()
+
+
+def test_a_run_whose_store_is_another_fails_at_once(store: Store, path: Path) -> None:
+    run_id = claimed(store)
+
+    def train() -> None:
+        with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=60) as sink:
+            sink(step_metrics(1))
+            wait_for(lambda: store.last_metric_steps([run_id]) == {run_id: 1})
+            os.replace(backup, path)
+            sink(step_metrics(2))
+
+    backup = path.with_name("backup.db")
+    Store.open(f"sqlite:///{backup}").close()
+    began = time.monotonic()
+    with pytest.raises(StoreReplaced):
+        train()
+    assert time.monotonic() - began < 10
+    assert RunState.RUNNING not in {run.state for run in Store.open(f"sqlite:///{path}").runs()}

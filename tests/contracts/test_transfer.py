@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import shutil
 import zlib
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,7 +18,6 @@ from core.errors import RunNotFound
 from core.store import RunState, Store
 from core.store.snapshot_codec import check, encode
 from core.store.transfer import RunRecord
-from tests.assets.make_store import ASSETS
 from tests.making import (
     OWNER,
     claimed,
@@ -117,17 +115,6 @@ def test_nothing_is_half_taken_in(store: Store, other: Store) -> None:
     assert other.metric_keys([1]) == []
     other.take_in(record, "Imported.")  # and the store's memory of keys was not spoilt
     assert_same(record, other.record(other.runs()[0].id))
-
-
-@pytest.mark.parametrize("revision", ["0001", "0002"])
-def test_a_run_of_an_old_store(revision: str, other: Store, tmp_path: Path) -> None:
-    shutil.copy(ASSETS / f"store-{revision}.db", tmp_path / "old.db")
-    old = Store.open(f"sqlite:///{tmp_path / 'old.db'}")
-    record = old.record(1)
-    assert record.run.state is RunState.SUCCEEDED
-    assert record.snapshots
-    assert_same(record, other.record(other.take_in(record, "Imported.")))
-    old.close()
 
 
 @pytest.mark.parametrize(

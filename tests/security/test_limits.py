@@ -69,6 +69,7 @@ def test_many_labels(tmp_path: Path) -> None:
 
 
 def test_large_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert uploads.MOST_MEGABYTES == 200
     monkeypatch.setattr(uploads, "MOST_MEGABYTES", 1)
     with pytest.raises(CorpusError, match="the most is 1 MB"):
         save_upload({"train.conll": b"a N\n" * 300_000, "test.conll": b"a N\n"}, "large")

@@ -59,8 +59,12 @@ def test_nothing_outside_is_shown_loaded_or_deleted(outside: Path) -> None:
     refused = runner.invoke(app, ["tag", str(run_id), "A sentence ."])
     assert refused.exit_code == 2
     assert "is not there any more" in refused.output
+    other = checkpoint_dir(12)  # which begins with the number of this run
+    other.mkdir(parents=True)
+    assert run_id == 1
     (answer,) = control.delete(store, [run_id])
     assert answer.done
+    assert other.is_dir()
     assert (outside / "secret.txt").read_text() == "a secret line"
 
 
@@ -91,13 +95,3 @@ def test_uploads_stay_among_uploads(name: str) -> None:
     assert folder.parent == upload_dir()
     assert sorted(path.name for path in folder.iterdir()) == ["test.conll", "train.conll"]
     assert not [path for path in home().rglob("*") if ".." in path.name]
-
-
-def test_deleting_goes_by_the_number_alone() -> None:
-    other = checkpoint_dir(12)
-    other.mkdir(parents=True)
-    store = Store.open()
-    (run_id,) = store.add_runs([config()])
-    assert run_id == 1
-    control.delete(store, [run_id])
-    assert other.is_dir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 from core.checkpoints import Checkpoint, Damaged, NoRoom
 from core.checkpoints.sealed import seal, verified
 from core.errors import TrainingError
+from core.paths import checkpoint_dir
 from core.records import Event, Saved
-from tests.making import Clock
+from core.store import RunState, Store
+from jobs.worker.liveness import record_worker_exit
+from tests.making import OWNER, Clock, claimed
 from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert
 from tests.toys import corpus
@@ -136,6 +140,18 @@ def test_what_a_killed_process_left_goes_when_the_run_is_claimed_again(tmp_path:
     assert state == runs / "7.states" / "step-00000010"
     assert sorted(runs.iterdir()) == sorted([runs / "7.states", *others])
     assert list((runs / "7.states").iterdir()) == [state]
+
+
+def test_states_of_a_run_that_has_succeeded_go_with_its_worker() -> None:
+    """Where it died between the end of the run and their removal."""
+    with contextlib.closing(Store.open()) as store:
+        run_id = claimed(store, RunState.SUCCEEDED)
+        checkpoint = Checkpoint(checkpoint_dir(run_id))
+        saved(checkpoint, 10)
+        (states,) = checkpoint_dir(run_id).parent.iterdir()
+        assert record_worker_exit(store, OWNER, -9, forced=False)
+        assert not states.exists()
+        assert store.state(run_id) is RunState.SUCCEEDED
 
 
 def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, con
 from core.errors import ConfigError
 from core.mrn.relations import MODES
 from core.registry import ALIGNMENTS, PRIORS
+from core.store.runs import parse_config
 
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": "pos,ner"}
 
@@ -161,3 +162,16 @@ def test_a_budget_stands_for_the_batch_size() -> None:
     with pytest.raises(ConfigError, match="batch_size must be left unset here: batch_tokens says") as raised:
         RunConfig.build(**BASE, batch_size=4, batch_tokens=512)
     assert raised.value.field == "batch_size"
+
+
+def test_stored_descriptions_come_out_as_they_went_in() -> None:
+    """Seeds of one configuration are checked together."""
+    for corpus in ("demo", '"seed":7,', "a\\"):
+        for seed in (0, 3, 2**31 - 1):
+            config = RunConfig.build(**(BASE | {"corpus": corpus, "seed": seed}))
+            assert parse_config(config.to_json()) == (config, None)
+    stored = RunConfig.build(**BASE, seed=3).to_json()
+    for wrong in ("-1", "1.5", "01", "2147483648", "1e3x", '"x"'):
+        config, problem = parse_config(stored.replace('"seed":3', f'"seed":{wrong}'))
+        assert problem is not None, wrong
+        assert config.corpus in ("demo", "unreadable")

@@ -12,7 +12,7 @@ from core.corpora import detect_columns, load, prepare, save_upload, summarise
 from core.corpora.folder import split_of
 from core.corpora.loading import read
 from core.corpora.readers import ONLY_TASKS
-from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
+from core.corpora.uploads import delete_upload, uploads
 from core.errors import CorpusError
 from core.paths import upload_dir
 
@@ -174,12 +174,6 @@ class TestUpload:
             with pytest.raises(CorpusError, match="no uploaded corpus"):
                 delete_upload(path)
         assert first.is_dir()
-
-    def test_too_much_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("core.corpora.uploads.MOST_MEGABYTES", 1)
-        with pytest.raises(CorpusError, match="holds 2 MB and the most is 1 MB"):
-            save_upload({"train.conll": b"x" * 2_000_000, "test.conll": b"x"}, "c")
-        assert MOST_MEGABYTES == 200
 
 
 def test_a_summary_is_made_again_only_when_a_file_changes(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from core.config import RunConfig
-from core.corpora import prepare
+from core.corpora import CATALOGUE, prepare
+from core.corpora.loading import read
+from core.corpora.preparation import all_capitals, truecase
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 
@@ -167,3 +169,57 @@ def test_truecase_changes_words_and_nothing_else(monkeypatch: pytest.MonkeyPatch
         note.startswith(f"Case restored in sentences all in capitals: {len(differing)} in train")
         for note in changed.notes
     )
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ("SOCCER - JAPAN GET LUCKY WIN", True),
+        ("BOSTON 1996-08-22", True),
+        ("U.S. 3 -", False),
+        ("JAPAN get LUCKY WIN", False),
+        ("1 , 2 .", False),
+        ("McDonald SAID", False),
+    ],
+)
+def test_a_sentence_qualifies_by_its_alphabetic_tokens(tokens: str, expected: bool) -> None:
+    assert all_capitals(tokens.split()) is expected
+
+
+def test_case_is_restored_and_length_and_other_tokens_kept() -> None:
+    pytest.importorskip("truecase", reason="the package truecase is not installed here")
+    labels = {"pos": ("NN", ":", "NNP", "VBP", "JJ", "NN", ",", "CD")}
+    shouted = Sentence(("SOCCER", "-", "JAPAN", "GET", "LUCKY", "WIN", ",", "U.S."), labels, part="a")
+    spoken = Sentence(("Japan", "won"), {"pos": ("NNP", "VBD")})
+    restored, untouched = truecase([shouted, spoken])
+    assert restored.tokens == ("Soccer", "-", "Japan", "get", "lucky", "win", ",", "U.S.")
+    assert (restored.labels, restored.part) == (labels, "a")
+    assert untouched is spoken
+
+
+@pytest.mark.parametrize(
+    ("name", "text_hash", "sizes", "schemes"),
+    [
+        ("demo", "06fa149e52aa53ee", (1200, 300, 300), ("plain", "iob2", "iob2")),
+        ("demo-pos-a", "ba962dbf4625d78a", (600, 200, 200), ("plain",)),
+        ("demo-pos-b", "10aea14c602153ea", (600, 200, 200), ("plain",)),
+        ("demo-both-pos", "f5a48a2ab3d86ad5", (1200, 400, 400), ("plain", "plain")),
+    ],
+)
+def test_the_demo_corpora_never_change(
+    name: str, text_hash: str, sizes: tuple[int, ...], schemes: tuple[str, ...]
+) -> None:
+    corpus = read(name)
+    assert corpus.text_hash == text_hash
+    assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == sizes
+    assert tuple(task.name for task in corpus.tasks) == CATALOGUE[name].tasks
+    assert tuple(task.scheme for task in corpus.tasks) == schemes
+    assert corpus.notes == ()
+    assert not any(any(task.illegal.values()) for task in corpus.tasks)
+
+
+def test_the_two_tag_sets_share_most_labels() -> None:
+    a, b = (set(read(name).task("pos").labels) for name in ("demo-pos-a", "demo-pos-b"))
+    assert len(a & b) >= 24
+    assert a - b
+    assert b - a
