@@ -13,6 +13,7 @@ from core.evaluation.confusion import NOTHING, confusion
 from core.evaluation.statistics import paired_difference
 from dashboard.compare.charts import confusion_chart
 from dashboard.compare.closer_views import (
+    Errors,
     classes,
     errors,
     matrix,
@@ -22,6 +23,7 @@ from dashboard.compare.closer_views import (
 )
 from tests.pages.test_compare_views import config, score, tabled
 
+Labels = list[list[str]]
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 columns = st.lists(
     st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=6),
@@ -57,20 +59,21 @@ class TestClasses:
         runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})
         scores = [score(run.id, "ner", 0.5, report=self.report(PER=0.1 * run.config.seed)) for run in runs]
         scores.append(score(runs[0].id, "pos", 0.5, report=self.report(NN=0.9)))
-        found = reports(table.rows[0].cells["ner"], "ner", scores)
-        assert {seed: one["PER"]["f1"] for seed, one in found.items()} == {1: 0.1, 2: 0.2}
+        by_seed = reports(table.rows[0].cells["ner"], "ner", scores)
+        assert {seed: report["PER"]["f1"] for seed, report in by_seed.items()} == {1: 0.1, 2: 0.2}
 
 
-def sides(pairs_: list[list[tuple[str, str]]]) -> tuple[list[list[str]], list[list[str]]]:
-    return [[gold for gold, _ in row] for row in pairs_], [[guess for _, guess in row] for row in pairs_]
+def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> Errors:
+    """The mistakes of one configuration, whose seeds predicted these."""
+    counted = errors([confusion(scheme, gold, labels) for labels in predicted])
+    assert counted is not None
+    return counted
 
 
 class TestMistakes:
     def test_shares_are_of_what_is_annotated(self) -> None:
         gold = [["NN"] * 8 + ["VB"] * 2]
-        found = errors([confusion("plain", gold, [["NN"] * 6 + ["VB"] * 4]), confusion("plain", gold, gold)])
-        assert found is not None
-        view = matrix(found)
+        view = matrix(errors_of("plain", gold, [["NN"] * 6 + ["VB"] * 4], gold))
         assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
         assert view.shares[0, 1] == pytest.approx(12.5)
         assert np.isnan(view.shares[0, 0])
@@ -78,37 +81,29 @@ class TestMistakes:
 
     def test_two_configurations_side_by_side(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
-        a = errors([confusion("plain", gold, [["NN"] * 4 + ["NN", "VB", "VB", "VB"]])])
-        b = errors([confusion("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])])
-        assert a is not None
-        assert b is not None
+        a = errors_of("plain", gold, [["NN"] * 4 + ["NN", "VB", "VB", "VB"]])
+        b = errors_of("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])
         assert mistakes(a, b).to_numpy().tolist() == [["NN", "VB", 0.0, 2.0], ["VB", "NN", 1.0, 0.0]]
         heat = confusion_chart(matrix(a)).data[1]
         assert (heat.zmin, heat.zmax) == (0, 25)
 
-    def test_without_predictions_nothing_is_known(self) -> None:
-        assert errors([]) is None
-
     @settings(max_examples=25)
     @given(columns)
     def test_every_mistake_has_its_sentences(self, made: list[list[tuple[str, str]]]) -> None:
-        gold, predicted = sides(made)
+        gold = [[true for true, _ in row] for row in made]
+        predicted = [[guess for _, guess in row] for row in made]
         for scheme in ("plain", "iob2"):
-            found = errors([confusion(scheme, gold, predicted)])
-            assert found is not None
-            for true, guess, count, _ in mistakes(found, None).itertuples(index=False):
+            whole = errors_of(scheme, gold, predicted)
+            for true, guess, count, _ in mistakes(whole, None).itertuples(index=False):
                 where = list(places(scheme, gold, predicted, (true, guess)))
                 assert where
                 # Sentence by sentence the same mistakes are counted as in the whole.
-                alone = [errors([confusion(scheme, [gold[at]], [predicted[at]])]) for at in where]
-                assert sum(e.count(true, guess) for e in alone if e) == count
+                alone = [errors_of(scheme, [gold[at]], [predicted[at]]) for at in where]
+                assert sum(sentence.count(true, guess) for sentence in alone) == count
 
     def test_what_was_invented_is_measured_against_its_type(self) -> None:
-        found = errors(
-            [confusion("iob2", [["B-PER", "O", "O", "B-PER"]], [["B-PER", "O", "B-PER", "B-PER"]])]
-        )
-        assert found is not None
-        view = matrix(found)
+        gold, predicted = [["B-PER", "O", "O", "B-PER"]], [["B-PER", "O", "B-PER", "B-PER"]]
+        view = matrix(errors_of("iob2", gold, predicted))
         assert view.gold[-1] == NOTHING
         assert view.words[-1][0].endswith("50.00% of the annotated PER")
         assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)

@@ -107,18 +107,20 @@ def test_a_closer_look_by_a_link(open_page: Open, finished: Filled) -> None:
     row = classes[classes["Label"] == "MISC"].iloc[0]
     assert row["A F1"] == pytest.approx(100 * sum(f1) / len(f1))
     assert row["A − B"] == pytest.approx(row["A F1"] - row["B F1"])
-    # The mistakes and their sentences.
+    # The mistakes and their sentences; the address says what is shown.
     app.segmented_control(key="closer").set_value("mistakes").run()
     (drawn,) = figures(app, "confusion")
     assert len(drawn["data"][1]["customdata"]) == 5
+    assert "Mistakes" in app.query_params["closer"]
     listed = table(app, "Mistake")
     app.session_state["mistakes"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
     app.run()
     assert f"**{listed['Mistake'][0]}**" in words(app)
     assert "Outlined: not as annotated." in words(app)
     app.session_state["of_whom"] = "STL"
-    app.run()
+    app.segmented_control(key="task").set_value("chunk").run()
     assert not app.exception
+    assert "chunk" in app.query_params["task"]
 
 
 def test_a_row_that_is_gone_leaves_the_page_whole(open_page: Open, finished: Filled) -> None:
