@@ -28,9 +28,11 @@ def axis(size: int, block: int = 1, start: int = 0) -> Axis:
 
 def picture(values: np.ndarray, block: int = 1, limit: float = 1.0, mode: str = "label") -> Picture:
     _, rows, columns = values.shape
-    one = axis(rows, block)
-    other = one if rows == columns else axis(columns, block, start=7)
-    return Picture(mode, one, other, (Panel("Learned", "correlation", limit, values, (Block(0, 1, 1, 2),)),))
+    down = axis(rows, block)
+    across = down if rows == columns else axis(columns, block, start=7)
+    return Picture(
+        mode, down, across, (Panel("Learned", "correlation", limit, values, (Block(0, 1, 1, 2),)),)
+    )
 
 
 @settings(max_examples=25)
@@ -45,10 +47,10 @@ def test_numbers_come_back_as_they_went(seed: int, rows: int, steps: int, block:
     random = np.random.default_rng(seed)
     values = random.uniform(-limit, limit, size=(steps, rows, rows))
     values = (values + values.transpose(0, 2, 1)) / 2
-    header, (found,) = unpacked(player_numbers(picture(values, block, limit), "x", "id-1"))
+    header, (matrices,) = unpacked(player_numbers(picture(values, block, limit), "x", "id-1"))
     assert (header["name"], header["id"]) == ("x", "id-1")
     error = limit / (2 * (127 if block > 1 else 32767))
-    np.testing.assert_allclose(found, values, atol=error * 1.001)
+    np.testing.assert_allclose(matrices, values, atol=error * 1.001)
     # A symmetric matrix travels as its upper half.
     assert header["panels"][0]["size"] == rows * (rows + 1) // 2
 
@@ -56,10 +58,10 @@ def test_numbers_come_back_as_they_went(seed: int, rows: int, steps: int, block:
 def test_a_part_travels_whole_and_no_number_is_told() -> None:
     values = np.random.default_rng(1).uniform(-1, 1, size=(2, 3, 5))
     values[1, 2, 4] = np.nan
-    header, (found,) = unpacked(player_numbers(picture(values), "x", "id"))
+    header, (matrices,) = unpacked(player_numbers(picture(values), "x", "id"))
     assert header["panels"][0]["triangle"] is False
-    np.testing.assert_allclose(found, values, atol=2e-5)
-    assert np.isnan(found[1, 2, 4])
+    np.testing.assert_allclose(matrices, values, atol=2e-5)
+    assert np.isnan(matrices[1, 2, 4])
 
 
 def test_the_frame_says_all_but_the_numbers() -> None:
@@ -70,7 +72,7 @@ def test_the_frame_says_all_but_the_numbers() -> None:
     assert frame["rows"]["short"] == ["l0", "l1", "l2", "l3"]
     assert frame["rows"]["stretches"] == [[0, 2, "a", "#0072B2"], [2, 4, "b", "#E69F00"]]
     assert frame["edges"] == [2]
-    assert [one["name"] for one in frame["rows"]["legend"]] == ["b", "a"]
+    assert [task["name"] for task in frame["rows"]["legend"]] == ["b", "a"]
     assert frame["panels"][0]["impossible"] == [[0, 1, 1, 2]]
     shuffled = player_frame(picture(np.zeros((2, 4, 4))), STEPS, look, blocks=False)
     assert (shuffled["edges"], shuffled["stretches"]) == ([], False)
@@ -98,25 +100,18 @@ def lines(count: int) -> list[PairLine]:
     return [PairLine(i, i, steps, steps / 5, np.array([0.0, 0.4 + i / 10])) for i in range(count)]
 
 
-def test_pair_line_runs_from_minus_one_to_one() -> None:
-    chart = pair_chart(lines(1), 1)
-    assert tuple(chart.layout.yaxis.range) == (-1.05, 1.05)
-    assert list(chart.data[0].x) == [1, 5]
-    assert not chart.layout.showlegend
-
-
-def test_seeds_are_thin_lines_and_their_mean_a_thick_one() -> None:
-    chart = pair_chart(lines(3), 1, mean=True)
-    widths = {trace.name: trace.line.width for trace in chart.data}
-    assert widths["mean of 3 seeds"] == 3
-    assert widths["each seed"] == 1
-    (mean,) = [trace for trace in chart.data if trace.name == "mean of 3 seeds"]
+def test_pair_lines_run_from_minus_one_to_one_and_seeds_are_thin_beside_their_mean() -> None:
+    single = pair_chart(lines(1), 1)
+    assert tuple(single.layout.yaxis.range) == (-1.05, 1.05)
+    assert list(single.data[0].x) == [1, 5]
+    assert not single.layout.showlegend
+    traces = {trace.name: trace for trace in pair_chart(lines(3), 1, mean=True).data}
+    mean = traces["mean of 3 seeds"]
+    assert (traces["each seed"].line.width, mean.line.width) == (1, 3)
     assert mean.y.tolist() == pytest.approx([0, 0.5])
     assert mean.customdata.tolist() == pytest.approx([0, 0.1], abs=1e-6)
-
-
-def test_runs_of_other_lengths_share_an_axis_of_shares() -> None:
-    chart = pair_chart(lines(2), 0, by_share=True)
-    assert list(chart.data[0].x) == [20, 100]
-    assert "Share of training" in chart.layout.xaxis.title.text
-    assert chart.layout.showlegend
+    # Runs of other lengths share an axis of shares.
+    by_share = pair_chart(lines(2), 0, by_share=True)
+    assert list(by_share.data[0].x) == [20, 100]
+    assert "Share of training" in by_share.layout.xaxis.title.text
+    assert by_share.layout.showlegend
