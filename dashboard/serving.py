@@ -17,7 +17,6 @@ from core.errors import MRNLabError
 from core.paths import keep_private
 from dashboard import security
 from dashboard.components.charts import plotly_url
-from dashboard.shared import resources
 from jobs.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
@@ -50,6 +49,10 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
 
 
 def _get_ready() -> None:
+    from dashboard.shared import (
+        resources,
+    )  # what is cached there needs Streamlit's runtime, which is here now
+
     for name in _NEEDED_BY_PAGES.split():
         importlib.import_module(f"dashboard.{name}")
     # Streamlit collects garbage after every run of a page: 0.3 s, unless the modules are frozen.
