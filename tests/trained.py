@@ -71,10 +71,10 @@ def toy_config(home: Path, **values: Any) -> RunConfig:
     return RunConfig.build(**(defaults | LEARNED | values))
 
 
-def train_runs(store: Store, configs: Sequence[RunConfig], sweep: str = "toy") -> list[int]:
-    """Trains them one after another in this process."""
+def train_runs(store: Store, configs: Sequence[RunConfig], sweep: str = "toy", **options: Any) -> list[int]:
+    """Trains them one after another in this process, by a worker with these options."""
     ids = store.add_runs(configs, sweep=sweep)
-    worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext())
+    worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext(), **options)
     with patch("jobs.worker.loop.release_memory"):  # a full collection each time, and these models are tiny
         for _ in ids:
             worker.train_next()

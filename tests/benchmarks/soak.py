@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import torch
@@ -31,6 +32,7 @@ from jobs.engines.local import LocalEngine
 from jobs.worker.liveness import reap
 from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.postgres import is_installed, started_server
+from tests.small_training import prepare, train
 from tests.supervised import owner_of, supervised
 from tests.trained import toy_config, train_runs
 
@@ -126,13 +128,21 @@ def maintain(store: Store, engine: LocalEngine) -> None:
 
 
 def soak(
-    store: Store, engine: LocalEngine, configs: Sequence[RunConfig], seconds: float, faults: Sequence[Fault]
+    store: Store,
+    engine: LocalEngine,
+    configs: Sequence[RunConfig],
+    seconds: float,
+    faults: Sequence[Fault],
+    **options: Any,
 ) -> dict[str, int]:
-    """Train runs for that long, with at least one fault; count runs, faults and rows."""
+    """Train runs for that long, with at least one fault; count runs, faults and rows.
+
+    The undisturbed worker has these options.
+    """
     torch.set_num_threads(1)  # as in the workers
     reference = {
         config.to_json(): recorded(store, run_id)
-        for config, run_id in zip(configs, train_runs(store, configs), strict=True)
+        for config, run_id in zip(configs, train_runs(store, configs, **options), strict=True)
     }
     draw = random.Random(1)
     done: Counter[str] = Counter()
@@ -191,9 +201,13 @@ def main() -> None:
     with laboratory(None, **settings) as home, databases(home, quick=args.quick) as urls:
         configs = [toy_config(home, **(_BASE | values)) for values in _RUNS[: 1 if args.quick else None]]
         seconds = 0.0 if args.quick else 60 * args.minutes / len(urls)
+        worker, options = "jobs.worker.loop", {}
+        if args.quick:
+            worker, options = "tests.small_training", {"prepare": prepare, "train": train}
         for url in urls:
-            with laboratory(home, MRNLAB_DB=url), supervised("jobs.worker.loop") as (store, engine):
-                total.update(soak(store, engine, configs, seconds, FAULTS[: 1 if args.quick else None]))
+            with laboratory(home, MRNLAB_DB=url), supervised(worker) as (store, engine):
+                faults = FAULTS[: 1 if args.quick else None]
+                total.update(soak(store, engine, configs, seconds, faults, **options))
     names = ("runs", "faults", "rows_expected", "rows_found", "lost_runs")
     print_json({name: total[name] for name in names})
     if total["lost_runs"] or total["rows_different"]:

@@ -49,12 +49,10 @@ def make_config(corpus: str, seed: int) -> RunConfig:
 
 
 @contextlib.contextmanager
-def fresh_engine() -> Iterator[tuple[Store, LocalEngine]]:
+def fresh_engine(worker: str = "jobs.worker.loop") -> Iterator[tuple[Store, LocalEngine]]:
     """An empty store in a temporary laboratory; its workers end with the block."""
-    with (
-        laboratory(MRNLAB_SLOTS="1", MRNLAB_LINGER_S="300", HF_HUB_OFFLINE="1"),
-        supervised("jobs.worker.loop") as made,
-    ):
+    variables = {"MRNLAB_SLOTS": "1", "MRNLAB_LINGER_S": "300", "HF_HUB_OFFLINE": "1"}
+    with laboratory(**variables), supervised(worker) as made:
         yield made
 
 
@@ -78,20 +76,22 @@ def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[fl
     return seconds, worker
 
 
-def starts(first: RunConfig, second: RunConfig) -> dict[str, float]:
+def starts(
+    first: RunConfig, second: RunConfig, worker: str = "jobs.worker.loop", idle_s: float = _IDLE_S
+) -> dict[str, float]:
     """Seconds to the first loss: of a cold start, and of another run of that worker."""
-    with fresh_engine() as (store, engine):
-        cold_s, worker = first_loss(store, first, engine)
-        cold_cpu_s = sum(worker.cpu_times()[:2])
+    with fresh_engine(worker) as (store, engine):
+        cold_s, process = first_loss(store, first, engine)
+        cold_cpu_s = sum(process.cpu_times()[:2])
         warm_s, same = first_loss(store, second, engine)
-        assert same == worker
-        time.sleep(_IDLE_S)
+        assert same == process
+        time.sleep(idle_s)
         return {
             "first_loss_cold_s": cold_s,
             "worker_cold_processor_s": cold_cpu_s,
             "first_loss_warm_s": warm_s,
-            "worker_warm_processor_s": sum(worker.cpu_times()[:2]) - cold_cpu_s,
-            "worker_waiting_mb": worker.memory_info().rss / 1e6,
+            "worker_warm_processor_s": sum(process.cpu_times()[:2]) - cold_cpu_s,
+            "worker_waiting_mb": process.memory_info().rss / 1e6,
         }
 
 
@@ -137,7 +137,8 @@ def main() -> None:
     if args.quick:
         with laboratory() as folder:
             first, second = (toy_config(folder, seed=seed) for seed in (1, 2))
-            rounds = [starts(first, second) | imports_and_encoding(first)]
+            quickly = starts(first, second, "tests.small_training", idle_s=0)
+            rounds = [quickly | imports_and_encoding(first)]
     elif args.data is None:
         parser.error("--data is required")
     else:

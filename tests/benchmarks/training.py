@@ -8,8 +8,6 @@ the same loss. Each has a process of its own, and they take turns of a few steps
 has median ratios, MRN Lab first: words a second of MTL over Trainer at its best, Trainer's defaults and the
 published loop; the time of an MRN step over an MTL step; words a second of tagging one task over one pipeline
 at its best batch size; peak memory of MTL over Trainer's. OMP_NUM_THREADS sets the threads.
-
-`--grow` prints instead how a step and a run's set-up grow with the corpus, the length of sentences, T, C, D.
 """
 
 from __future__ import annotations
@@ -204,15 +202,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60, help="of each way to train")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of our runs")
-    parser.add_argument("--grow", action="store_true", help="how cost grows, instead")
     args = parser.parse_args()
     try:
-        if args.grow:
-            from tests.benchmarks._growth import growth
-
-            print_json(growth())
-        else:
-            print_json(measure(args))
+        print_json(measure(args))
     except MRNLabError as error:
         sys.exit(str(error))
 
