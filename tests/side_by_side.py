@@ -23,7 +23,8 @@ _FIRST = (
     "tests/clusters/",
     "tests/unit/test_killed_workers.py",
     "tests/unit/cli/test_launch_to_tag.py",
-    "tests/unit/test_faults_processes.py",
+    "tests/unit/test_benchmarks.py",
+    "tests/unit/test_processes.py",
     "tests/contracts/",
 )
 

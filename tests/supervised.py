@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ __all__ = [
     "FOREVER",
     "SMALL_WORKER",
     "end_all",
+    "freeze",
     "owner_of",
     "small_engine",
     "supervised",
@@ -51,6 +54,12 @@ def owner_of(store: Store, run_id: int) -> Owner:
     owner = store.run(run_id).owner
     assert owner is not None
     return owner
+
+
+def freeze(store: Store, pid: int) -> None:
+    """Stops the process, while it does not hold the lock of the store."""
+    with store.transaction():
+        os.kill(pid, signal.SIGSTOP)
 
 
 def watchers(pid: int) -> list[psutil.Process]:

@@ -17,8 +17,8 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -61,7 +61,9 @@ def places(contents: Contents) -> list[Place]:
     line = ".js-plotly-plot .scatterlayer path.js-line"
     measured = [
         Place("curves", line, {"run": live, "metric": "loss"}),
-        Place("relations", "[aria-label='Training step']", {"run": str(contents.relations)}),
+        Place(
+            "relations", "[aria-label='Training step']", {"run": str(contents.relations), "mode": "Features"}
+        ),
     ]
     if contents.tagger is None:
         return measured
@@ -126,28 +128,29 @@ class Tab:
         self._bytes += len(payload)
 
 
-def openings(context: BrowserContext, address: str, place: Place, times: int) -> list[Cost]:
-    """Costs of openings in new tabs; of several, the first one is not counted."""
+@contextlib.contextmanager
+def openings(
+    context: BrowserContext, address: str, place: Place, times: int
+) -> Iterator[tuple[Tab, list[Cost]]]:
+    """Costs of openings in new tabs, and the last tab; of several, the first cost is not counted."""
     costs = []
-    for _ in range(times):
+    for number in range(1, times + 1):
         with Tab(context) as tab:
             tab.open(place.link(address), place.mark)
             costs.append(tab.cost())
-    return costs[1:] or costs
+            if number == times:
+                yield tab, costs[1:] or costs
 
 
-def updates(context: BrowserContext, address: str, place: Place, store: Store, times: int) -> list[Cost]:
-    """Costs of updates of Curves, from new points of all runs in the store until they are painted."""
-    ids = [int(run_id) for run_id in place.query["run"].split(",")]
+def updates(tab: Tab, store: Store, ids: Sequence[int], times: int) -> list[Cost]:
+    """Costs of updates of Curves, from new points of all these runs in the store until they are painted."""
     costs = []
-    with Tab(context) as tab:
-        tab.open(place.link(address), place.mark)
-        for _ in range(times):
-            tab.page.wait_for_timeout(1000 * _POLL_S)
-            step = _train_on(store, ids)
-            tab.begin()
-            tab.page.wait_for_function(f"({_LAST_STEP})() >= {step}", timeout=_PATIENCE_MS)
-            costs.append(tab.cost())
+    for _ in range(times):
+        tab.page.wait_for_timeout(1000 * _POLL_S)
+        step = _train_on(store, ids)
+        tab.begin()
+        tab.page.wait_for_function(f"({_LAST_STEP})() >= {step}", timeout=_PATIENCE_MS)
+        costs.append(tab.cost())
     return costs
 
 
@@ -162,18 +165,15 @@ def _train_on(store: Store, ids: Sequence[int]) -> int:
     return steps[-1]
 
 
-def relations_steps(context: BrowserContext, address: str, place: Place, times: int) -> list[float]:
-    """Milliseconds from the key that moves the step until the features' matrix of that step is painted."""
-    with Tab(context) as tab:
-        features = replace(place, query=place.query | {"mode": "Features"})
-        tab.open(features.link(address), place.mark)
-        tab.page.get_by_text("% of training").wait_for()  # until then, steps cannot be moved
-        before = len(tab.page.evaluate(_STEPS))
-        for number in range(times):
-            tab.page.get_by_role("slider", name="Training step").press("ArrowLeft")
-            tab.page.wait_for_function(f"({_STEPS})().length > {before + number}")
-            tab.page.wait_for_timeout(300)
-        return [float(duration) for duration in tab.page.evaluate(_STEPS)[before:]]
+def relations_steps(tab: Tab, times: int) -> list[float]:
+    """Milliseconds from the key that moves the step until the matrix of that step is painted."""
+    tab.page.get_by_text("% of training").wait_for()  # until then, steps cannot be moved
+    before = len(tab.page.evaluate(_STEPS))
+    for number in range(times):
+        tab.page.get_by_role("slider", name="Training step").press("ArrowLeft")
+        tab.page.wait_for_function(f"({_STEPS})().length > {before + number}")
+        tab.page.wait_for_timeout(300)
+    return [float(duration) for duration in tab.page.evaluate(_STEPS)[before:]]
 
 
 def measure(browser: Browser, home: Path, contents: Contents, store: Store) -> dict[str, Any]:
@@ -185,22 +185,25 @@ def measure(browser: Browser, home: Path, contents: Contents, store: Store) -> d
         empty = home / "empty"
         empty.mkdir()
         (empty / "empty.py").write_text('import streamlit as st\nst.title("Nothing")\n')
-        with running_app(empty, empty / "empty.py") as address:
-            _print("(empty) opened", openings(context, address, Place("", "text=Nothing"), times))
+        with (
+            running_app(empty, empty / "empty.py") as address,
+            openings(context, address, Place("", "text=Nothing"), times) as (_tab, costs),
+        ):
+            _print("(empty) opened", costs)
     with running_app(home) as address:
         for place in places(contents):
-            costs = openings(context, address, place, times)
-            _print(f"{place.page} opened", costs)
-            figures["open_s"][place.page] = spread([cost.seconds for cost in costs])["median"]
-            if place.page == "curves":
-                costs = updates(context, address, place, store, times)
-                _print("curves update", costs)
-                figures["live_update_ms"] = spread([cost.busy_ms for cost in costs], 1)["median"]
-                figures["live_update_kb"] = spread([cost.kb for cost in costs], 1)["median"]
-            if place.page == "relations":
-                steps = spread(relations_steps(context, address, place, times), 1)
-                print(f"relations step: {steps} ms")
-                figures["relations_step_ms"] = steps["median"]
+            with openings(context, address, place, times) as (tab, costs):
+                _print(f"{place.page} opened", costs)
+                figures["open_s"][place.page] = spread([cost.seconds for cost in costs])["median"]
+                if place.page == "curves":
+                    costs = updates(tab, store, contents.live, times)
+                    _print("curves update", costs)
+                    figures["live_update_ms"] = spread([cost.busy_ms for cost in costs], 1)["median"]
+                    figures["live_update_kb"] = spread([cost.kb for cost in costs], 1)["median"]
+                if place.page == "relations":
+                    steps = spread(relations_steps(tab, times), 1)
+                    print(f"relations step: {steps} ms")
+                    figures["relations_step_ms"] = steps["median"]
     return figures
 
 

@@ -52,7 +52,7 @@ def make_config(corpus: str, seed: int) -> RunConfig:
 def fresh_engine(worker: str = "jobs.worker.loop") -> Iterator[tuple[Store, LocalEngine]]:
     """An empty store in a temporary laboratory; its workers end with the block."""
     variables = {"MRNLAB_SLOTS": "1", "MRNLAB_LINGER_S": "300", "HF_HUB_OFFLINE": "1"}
-    with laboratory(**variables), supervised(worker) as made:
+    with laboratory(None, **variables), supervised(worker) as made:
         yield made
 
 

@@ -67,13 +67,13 @@ class Laboratory:
     def until_ended(self, ids: list[int]) -> None:
         self.until(lambda: all(self.store.state(run_id) is RunState.SUCCEEDED for run_id in ids))
 
-    def told(self, run_id: int) -> list[str]:
+    def history(self, run_id: int) -> list[str]:
         """A run's history in words."""
         return [event.message for event in self.store.events(run_id)]
 
     def began(self, run_id: int) -> str:
         """What its last attempt said of itself when it began."""
-        return ([told for told in self.told(run_id) if told.startswith("On ")] or [""])[-1]
+        return ([text for text in self.history(run_id) if text.startswith("On ")] or [""])[-1]
 
     def resumed_after(self, run_id: int) -> int:
         """The step of the state that its last attempt took up."""
@@ -82,9 +82,8 @@ class Laboratory:
     def process(self, name: str) -> psutil.Process:
         """That process of Ray on the head node."""
         raylet = psutil.Process(self.cluster.head_node.all_processes["raylet"][0].process.pid)
-        found = [child for child in raylet.children(recursive=True) if name in " ".join(child.cmdline())]
-        assert len(found) == 1, (name, found)
-        return found[0]
+        (process,) = [child for child in raylet.children(recursive=True) if name in " ".join(child.cmdline())]
+        return process
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +111,9 @@ def test_gpus_are_shared_out(lab: Laboratory) -> None:
     """Ray believes in the GPUs of the second node; the worker is told which one is its own."""
     ids = lab.launch(4, device="cuda", epochs=1)
     lab.until_ended(ids)
-    devices = [next(told for told in lab.told(run_id) if told.startswith("On ")) for run_id in ids]
-    assert {told.split()[1] for told in devices} == {"cuda:0", "cuda:1"}
-    assert all("/second" in told for told in devices)
+    beginnings = [lab.began(run_id) for run_id in ids]
+    assert {text.split()[1] for text in beginnings} == {"cuda:0", "cuda:1"}
+    assert all("/second" in text for text in beginnings)
     # A process serves more than one run, how many is Ray's affair.
     assert 2 <= len({run.owner for run in lab.store.runs(ids=ids)}) < len(ids)
 
@@ -133,7 +132,7 @@ def test_a_node_dies(lab: Laboratory) -> None:
     killed = [run.id for run in lab.store.runs(ids=ids) if run.attempt == 2]
     assert killed
     for run_id in killed:
-        assert "Queued again after it was lost, to be resumed." in lab.told(run_id)
+        assert "Queued again after it was lost, to be resumed." in lab.history(run_id)
         # The head has a folder of its own: the state came by the shared artefacts, and so did the model.
         assert "/head" in lab.began(run_id)
         assert (lab.folder / "shared" / "models" / str(run_id)).is_dir()
@@ -142,22 +141,15 @@ def test_a_node_dies(lab: Laboratory) -> None:
         assert series.step.tolist() == list(range(1, 31))
 
 
-def test_a_worker_dies(lab: Laboratory) -> None:
-    """Its process alone, not its node: the run is lost where it has no retries left; others go on."""
-    lost, other = lab.launch(2, epochs=3)
+def test_a_worker_and_the_dispatcher_die(lab: Laboratory) -> None:
+    """The run of the worker is lost, for it has no retries left; what a dispatcher started is resumed."""
+    lost, trained, waiting = lab.launch(3, epochs=3)
     lab.until(lambda: lab.store.run(lost).step >= 12)
     owner = lab.store.run(lost).owner
     assert owner is not None
     psutil.Process(owner.pid).kill()
-    lab.until(lambda: lab.store.state(lost) is RunState.LOST)
-    lab.until_ended([other])
-    assert lab.store.run(lost).attempt == 1
-
-
-def test_the_dispatcher_dies(lab: Laboratory) -> None:
-    """Ray starts it again; what it had started dies with it and is resumed."""
-    trained, waiting = lab.launch(2, epochs=3)
     lab.until(lambda: lab.store.run(trained).step >= 12)
+    assert (lab.store.state(lost), lab.store.run(lost).attempt) == (RunState.LOST, 1)
     lab.process("Dispatcher").kill()
     lab.until_ended([trained, waiting])
     assert lab.store.run(trained).attempt == 2

@@ -47,10 +47,8 @@ def _train(
     assert corpus is CORPUS
     total = STEPS_PER_EPOCH * config.epochs
     sink(run_facts(total_steps=total))
-    taken_up = checkpoint.resume("of this run", lambda message: sink(Note(message)))
-    step = 0
-    if taken_up is not None:
-        step = json.loads((taken_up / "state.json").read_text())["step"]
+    saved = checkpoint.resume("of this run", lambda message: sink(Note(message)))
+    step = 0 if saved is None else json.loads((saved / "state.json").read_text())["step"]
     sink(Note(f"On {device} in process {os.getpid()} with {os.environ['MRNLAB_HOME']}, after step {step}."))
     while step < total:
         if should_stop():
@@ -60,8 +58,7 @@ def _train(
         sink(step_metrics(step, loss=1 / step))
         if step % STEPS_PER_EPOCH == 0:
             sink(epoch_metrics(step, step // STEPS_PER_EPOCH, score=1 - 1 / step))
-            state = json.dumps({"step": step})
-            checkpoint.save_state(step, 100, partial(_write, text=state))
+            checkpoint.save_state(step, 100, partial(_write, text=json.dumps({"step": step})))
     for split in ("dev", "test"):
         sink(split_result(split, epoch=config.epochs))
     checkpoint.save_best(step, 100, lambda folder: _write(folder, "weights"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,13 +12,6 @@ from core.errors import LossCause
 from core.store import ErrorInfo, RunState, Store
 from jobs.advice import Advice, advice
 from tests.making import claimed, run_facts
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    opened = Store.open("sqlite://")
-    yield opened
-    opened.close()
 
 
 def _failed(store: Store, type_: str, data: dict[str, Any], saved: int | None, **fields: Any) -> Advice:
@@ -131,30 +123,23 @@ def test_what_a_clone_should_have_otherwise(store: Store) -> None:
 def test_of_runs_that_were_stopped(store: Store) -> None:
     before = _sound(store, claimed(store, RunState.CANCELLED))
     assert (before.cause, before.happened) == ("stopped", "It was stopped before it began.")
-    run_id = claimed(store)
-    store.set_progress(run_id, 130, 1.3, 200)
-    store.set_saved_step(run_id, 130)
-    store.request_stop(run_id)
-    store.finish(run_id, RunState.CANCELLED)
-    stopped = _sound(store, run_id)
-    assert stopped.happened == "It was stopped at step 130. Its state is saved at step 130."
-    assert stopped.steps == ("To have its scores, resume it: it goes on from step 130.",)
-
-
-def test_of_a_run_whose_worker_was_told_to_end(store: Store) -> None:
-    run_id = claimed(store)
-    store.set_progress(run_id, 130, 1.3, 200)
-    store.set_saved_step(run_id, 130)
-    store.request_stop(run_id)
     message = "Its worker was told to end. It can be resumed from step 130."
-    store.finish(run_id, RunState.CANCELLED, error=ErrorInfo("WorkerTerminated", message, ""))
-    ended = _sound(store, run_id)
-    assert ended.cause == "its worker was told to end"
-    assert ended.happened == f"It was stopped at step 130. {message}"
-    assert ended.steps[0] == "Resume it: it goes on from step 130."
+    told_to_end = ErrorInfo("WorkerTerminated", message, "")
+    for error, cause, more, step in (
+        (None, "stopped", "Its state is saved at step 130.", "To have its scores, resume it"),
+        (told_to_end, "its worker was told to end", message, "Resume it"),
+    ):
+        run_id = claimed(store)
+        store.set_progress(run_id, 130, 1.3, 200)
+        store.set_saved_step(run_id, 130)
+        store.request_stop(run_id)
+        store.finish(run_id, RunState.CANCELLED, error=error)
+        stopped = _sound(store, run_id)
+        assert (stopped.cause, stopped.happened) == (cause, f"It was stopped at step 130. {more}")
+        assert stopped.steps[0] == f"{step}: it goes on from step 130."
 
 
-def test_a_warning_about_the_last_attempt_is_told(store: Store) -> None:
+def test_a_warning_about_the_last_attempt_is_given(store: Store) -> None:
     run_id = claimed(store)
     store.add_event(run_id, "warning", "It had not stopped; its worker was killed.")
     store.request_stop(run_id)

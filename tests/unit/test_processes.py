@@ -32,6 +32,7 @@ from tests.patience import PATIENCE_S
 from tests.supervised import (
     FOREVER,
     SMALL_WORKER,
+    freeze,
     owner_of,
     small_engine,
     supervised,
@@ -88,7 +89,7 @@ def test_a_worker_that_does_not_stop_is_ended(store: Store, engine: LocalEngine)
     engine.ensure_workers(store)
     wait_for(lambda: store.run(run_id).step > 0)
     owner = owner_of(store, run_id)
-    os.kill(owner.pid, signal.SIGSTOP)  # it can do nothing now
+    freeze(store, owner.pid)
     store.request_stop(run_id)
     assert reap(store) == []
     assert store.state(run_id) is RunState.CANCELLING
@@ -307,37 +308,27 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
 
 
 def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGTERM and SIGINT, to a supervisor and to a worker."""
-    monkeypatch.setenv("MRNLAB_SLOTS", "4")
-    ids = store.add_runs([config(epochs=FOREVER, seed=seed) for seed in range(4)])
-    workers = [psutil.Process(training(store, engine, run_id)) for run_id in ids]
+    """SIGTERM and SIGINT, to a supervisor and to a worker; and twice, where the worker hangs."""
+    monkeypatch.setenv("MRNLAB_SLOTS", "5")
+    ids = store.add_runs([config(epochs=FOREVER, seed=seed) for seed in (HANGS, 1, 2, 3, 4)])
+    hung, *workers = (psutil.Process(training(store, engine, run_id)) for run_id in ids)
     (waiting,) = store.add_runs([config(seed=5)])
-    pairs = [
-        (number, whom) for number in (signal.SIGTERM, signal.SIGINT) for whom in ("supervisor", "worker")
-    ]
-    for worker, (number, whom) in zip(workers, pairs, strict=True):
-        target = supervisor_of(worker.pid) if whom == "supervisor" else worker
+    supervisor_of_hung = supervisor_of(hung.pid)
+    supervisor_of_hung.send_signal(signal.SIGINT)
+    numbers = (signal.SIGTERM, signal.SIGINT) * 2
+    targets = [*(supervisor_of(worker.pid) for worker in workers[:2]), *workers[2:]]
+    for target, number in zip(targets, numbers, strict=True):
         target.send_signal(number)
-    wait_for(lambda: all(store.state(run_id) is RunState.CANCELLED for run_id in ids))
-    for run_id, pair in zip(ids, pairs, strict=True):
-        assert any(text.startswith("Its worker was told to end.") for text in history(store, run_id)), pair
+    wait_for(lambda: all(store.state(run_id) is RunState.CANCELLED for run_id in ids[1:]))
+    for run_id in ids[1:]:
+        assert any(text.startswith("Its worker was told to end.") for text in history(store, run_id)), run_id
+    assert hung.is_running()
+    supervisor_of_hung.send_signal(signal.SIGINT)
+    error = lost(store, ids[0]).error
+    assert error is not None
+    assert error.message.endswith("was ended by force, for it was told to end a second time.")
     wait_for(lambda: engine.live_workers(store) == 0)
     assert store.state(waiting) is RunState.QUEUED
-
-
-def test_told_a_second_time(store: Store, engine: LocalEngine) -> None:
-    first, second = store.add_runs([config(epochs=FOREVER, seed=HANGS), config(seed=2)])
-    worker = psutil.Process(training(store, engine, first))
-    supervisor = supervisor_of(worker.pid)
-    supervisor.send_signal(signal.SIGINT)
-    with pytest.raises(psutil.TimeoutExpired):
-        worker.wait(0.5)  # it hangs, and cannot obey
-    supervisor.send_signal(signal.SIGINT)
-    run = lost(store, first)
-    assert run.error is not None
-    assert run.error.message.endswith("was ended by force, for it was told to end a second time.")
-    wait_for(lambda: engine.live_workers(store) == 0)
-    assert store.state(second) is RunState.QUEUED
 
 
 def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +339,7 @@ def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: 
     for run_id in (busy, stopped):
         training(store, engine, run_id)
     owners = {run_id: owner_of(store, run_id) for run_id in (busy, stopped)}
-    os.kill(owners[stopped].pid, signal.SIGSTOP)
+    freeze(store, owners[stopped].pid)
     (waiting,) = store.add_runs([config(seed=2, epochs=1)])
     for run_id, owner in owners.items():
         error = lost(store, run_id).error

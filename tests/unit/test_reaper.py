@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 
@@ -14,24 +14,12 @@ from hypothesis import strategies as st
 
 from core.errors import LossCause, MRNLabError
 from core.recording.owner import this_process
-from core.store import Owner, Run, RunState, Store
+from core.store import ENDED, ErrorInfo, Owner, Run, RunState, Store
 from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap
-from jobs.worker.process import ProcessStatus, process_status
+from jobs.worker.process import ProcessStatus
 from tests.making import OTHER, OWNER, Clock, claimed, config
 
 HOUR = 3600.0
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(clock: Clock) -> Iterator[Store]:
-    opened = Store.open("sqlite://", clock=clock)
-    yield opened
-    opened.close()
 
 
 def never(_owner: Owner) -> bool:
@@ -40,6 +28,13 @@ def never(_owner: Owner) -> bool:
 
 def look(store: Store, status: ProcessStatus, watch: LivenessTracker | None = None) -> list[int]:
     return reap(store, watch, status=lambda _: status, end=never)
+
+
+def loss_of(store: Store, run_id: int) -> ErrorInfo:
+    """Why the run was lost."""
+    error = store.run(run_id).error
+    assert error is not None
+    return error
 
 
 class Observer:
@@ -82,22 +77,16 @@ class TestDead:
         store.add_runs([config()])
         run = store.claim(dataclasses.replace(mine, boot_id=f"the boot before/{places}"), due_in=15)
         assert run is not None
-        assert process_status(mine) is ProcessStatus.ALIVE
         assert reap(store) == [run.id]
-        error = store.run(run.id).error
-        assert error is not None
+        error = loss_of(store, run.id)
         assert error.type == LossCause.RESTARTED
         assert error.message.endswith(f"its machine {mine.host} was started anew.")
 
     def test_only_runs_with_workers_are_looked_at(self, store: Store, clock: Clock) -> None:
-        states = set(RunState) - {RunState.RUNNING, RunState.CANCELLING}
-        ended = sorted(states - {RunState.QUEUED})
-        ids = {state: claimed(store, state) for state in (*ended, RunState.QUEUED)}
+        ids = {state: claimed(store, state) for state in (*sorted(ENDED), RunState.QUEUED)}
         clock.now += HOUR
         assert look(store, ProcessStatus.GONE) == []
-        assert {state: store.state(run_id) for state, run_id in ids.items()} == {
-            state: state for state in ids
-        }
+        assert all(store.state(run_id) is state for state, run_id in ids.items())
 
     def test_one_that_another_worker_has_taken_up_meanwhile_is_theirs(self, store: Store) -> None:
         (run_id,) = store.add_runs([config()], retries=1)
@@ -136,12 +125,10 @@ class TestElsewhere:
         observer = Observer(store, ProcessStatus.ELSEWHERE)
         assert observer.watches(5) is None
         clock.now += jump
-        found = observer.watches(60)
-        assert found is not None
-        assert 35 <= found <= 60
-        error = store.run(run_id).error
-        assert error is not None
-        assert error.type == LossCause.SILENT
+        seconds = observer.watches(60)
+        assert seconds is not None
+        assert 35 <= seconds <= 60
+        assert loss_of(store, run_id).type == LossCause.SILENT
 
     def test_a_look_before_it_spoke_again_takes_nothing_from_it(self, store: Store, clock: Clock) -> None:
         run_id = claimed(store)
@@ -190,12 +177,11 @@ class TestHung:
 
         observer = Observer(store, ProcessStatus.ALIVE, end)
         # It speaks, but does not move.
-        found = observer.watches(200, lambda: store.heartbeat(run_id, OWNER, 15))
-        assert found is not None
-        assert 120 <= found <= 130
+        seconds = observer.watches(200, lambda: store.heartbeat(run_id, OWNER, 15))
+        assert seconds is not None
+        assert 120 <= seconds <= 130
         assert ended == [OWNER]
-        error = store.run(run_id).error
-        assert error is not None
+        error = loss_of(store, run_id)
         assert error.type == LossCause.HUNG
         assert error.message == (
             f"The worker of run {run_id} made no progress for 120 s although its process lived; it was ended."
@@ -263,12 +249,12 @@ def a_run() -> Run:
 @given(st.lists(st.tuples(st.floats(0.1, 20), st.booleans(), st.integers(-1000, 1000)), min_size=1))
 def test_a_silence_is_never_longer_than_what_was_watched(looks: list[tuple[float, bool, int]]) -> None:
     """Whatever the worker's clock does, and however irregular the looks are."""
-    own = Clock(0)
-    watch = LivenessTracker(own)
+    clock = Clock(0)
+    watch = LivenessTracker(clock)
     run, silent = a_run(), 0.0
     watch.observe([run])
     for beat, (passed, beats, hours) in enumerate(looks, start=1):
-        own.now += passed
+        clock.now += passed
         silent += passed
         if beats:
             sign = datetime.fromtimestamp(1_700_000_000 + HOUR * hours + beat / 1000, UTC)

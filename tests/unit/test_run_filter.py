@@ -19,23 +19,23 @@ def runs() -> list[Run]:
     """Five runs, a day apart; the last one is archived."""
     clock = Clock(datetime(2026, 11, 1, 12, tzinfo=UTC).timestamp())
     store = Store.open("sqlite://", clock=clock)
-    one = claimed(store, lambda_=0.01, encoder="bert-base-cased")
+    first = claimed(store, lambda_=0.01, encoder="bert-base-cased")
     clock.now += 600
-    store.finish(one, RunState.SUCCEEDED, owner=OWNER)
+    store.finish(first, RunState.SUCCEEDED, owner=OWNER)
     clock.now += DAY
-    two = claimed(store, lambda_=0.1, seed=2)
-    store.finish(two, RunState.FAILED, error=ErrorInfo("OutOfMemoryError", "CUDA out of memory.", ""))
+    second = claimed(store, lambda_=0.1, seed=2)
+    store.finish(second, RunState.FAILED, error=ErrorInfo("OutOfMemoryError", "CUDA out of memory.", ""))
     clock.now += DAY
     store.add_runs([config(paradigm="mtl", corpus="/data/My Corpus")], sweep="Try it, 2026-11-03")
     clock.now += DAY
     store.add_runs([config(paradigm="stl", tasks=("ner",), fraction=0.05)])
     clock.now += DAY
-    five = claimed(store, RunState.LOST, paradigm="mtl", corpus="apart:demo?tokens=300")
-    store.add_tags([one, five], ["paper", "to check"])
-    store.archive([five])
-    found = store.runs(archived=None)
+    last = claimed(store, RunState.LOST, paradigm="mtl", corpus="apart:demo?tokens=300")
+    store.add_tags([first, last], ["paper", "to check"])
+    store.archive([last])
+    listed = store.runs(archived=None)
     store.close()
-    return found
+    return listed
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def runs() -> list[Run]:
     ],
 )
 def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
-    found = parse_filter(text, datetime(2026, 11, 5, 14, tzinfo=UTC))
-    assert {run.id for run in runs if found.matches(run)} == ids
+    run_filter = parse_filter(text, datetime(2026, 11, 5, 14, tzinfo=UTC))
+    assert {run.id for run in runs if run_filter.matches(run)} == ids
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
     ],
 )
 def test_says_what_is_wrong_and_where(text: str, position: int, words: str) -> None:
-    with pytest.raises(FilterError) as told:
+    with pytest.raises(FilterError) as refused:
         parse_filter(text)
-    assert told.value.position == position
-    assert words in str(told.value)
-    assert f"Character {position + 1}:" in str(told.value)
+    assert refused.value.position == position
+    assert words in str(refused.value)
+    assert f"Character {position + 1}:" in str(refused.value)
 
 
 def test_every_field_of_a_description_can_be_asked_for(runs: list[Run]) -> None:

@@ -1,7 +1,8 @@
-"""Submission, preflight and estimates."""
+"""Submission, preflight, estimates, and which engine places runs."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,26 +12,15 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
-from core.errors import ConfigError, CorpusError, DeviceError, EncoderError
+from core.errors import ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.device import choose_device
 from core.store import RunState, Store
 from jobs import submit as submission
+from jobs.engines import ENGINES, _engine, default_engine, sqlite_problem
 from jobs.engines.local import gpu_count
 from jobs.estimates import eta
 from jobs.submit import check, submit
 from tests.making import Clock, NoWorkers, claimed, conll_config, conll_folder, step_metrics
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(clock: Clock) -> Iterator[Store]:
-    opened = Store.open("sqlite://", clock=clock)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -123,43 +113,38 @@ def test_all_or_none(store: Store, corpus: Path, changes: dict[str, Any], error:
 
 def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corpus.parent)
-    engine, told = NoWorkers(), list[str]()
-    ids = submit(
-        store,
-        [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)],
-        "two",
-        engine=engine,
-        tell=told.append,
-    )
+    engine, notes = NoWorkers(), list[str]()
+    configs = [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)]
+    ids = submit(store, configs, "two", engine=engine, tell=notes.append)
     assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
     assert {run.sweep for run in store.runs()} == {"two"}
     assert engine.asked == 1
-    assert any("Trains on 10 of 20" in note for note in told)
+    assert any("Trains on 10 of 20" in note for note in notes)
 
 
 def test_a_mapping_is_kept_as_it_was(
     store: Store, corpus: Path, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = corpus.parent / "labels.csv"
-    own.write_text("task,label,general\nner,B-ORG,thing\ntoy,X,thing\n")
+    file = corpus.parent / "labels.csv"
+    file.write_text("task,label,general\nner,B-ORG,thing\ntoy,X,thing\n")
     monkeypatch.chdir(corpus.parent)
-    told: list[str] = []
-    (first,) = submit(
-        store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoWorkers(), tell=told.append
-    )
-    (again,) = submit(store, [conll_config(corpus, alignment=f"mapping:{own}", seed=2)], engine=NoWorkers())
-    assert any("2 labels of this run, which keep general rows" in note for note in told)
-    run, same = store.run(first).config, store.run(again).config
+    notes: list[str] = []
+
+    def submitted(config: RunConfig) -> RunConfig:
+        (run_id,) = submit(store, [config], engine=NoWorkers(), tell=notes.append)
+        return store.run(run_id).config
+
+    run = submitted(conll_config(corpus, alignment="mapping:labels.csv"))
+    assert any("2 labels of this run, which keep general rows" in note for note in notes)
+    same = submitted(conll_config(corpus, alignment=f"mapping:{file}", seed=2))
     assert run.configuration_id == same.configuration_id
-    own.write_text("task,label,general\nner,B-ORG,other\ntoy,X,other\n")
-    (changed,) = submit(store, [conll_config(corpus, alignment="mapping:labels.csv")], engine=NoWorkers())
-    assert store.run(changed).config.configuration_id != run.configuration_id
+    file.write_text("task,label,general\nner,B-ORG,other\ntoy,X,other\n")
+    changed = submitted(conll_config(corpus, alignment="mapping:labels.csv"))
+    assert changed.configuration_id != run.configuration_id
     kept = Path(str(run.alignment).removeprefix("mapping:"))
     assert kept.parent == laboratory / "uploads" / "mappings"
     assert "thing" in kept.read_text()
-    # A run's description can be submitted again as it stands.
-    (third,) = submit(store, [run], engine=NoWorkers())
-    assert store.run(third).config == run
+    assert submitted(run) == run  # a run's description can be submitted again as it stands
 
 
 @pytest.mark.parametrize(
@@ -177,11 +162,7 @@ def test_a_mapping_that_does_not_fit_is_refused(
     if text is not None:
         file.write_text(text)
     with pytest.raises(ConfigError, match=says):
-        submit(
-            store,
-            [conll_config(corpus), conll_config(corpus, alignment=f"mapping:{file}")],
-            engine=NoWorkers(),
-        )
+        submit(store, [conll_config(corpus, alignment=f"mapping:{file}")], engine=NoWorkers())
     assert store.runs() == []
 
 
@@ -199,3 +180,39 @@ def test_eta(store: Store, clock: Clock) -> None:
     assert left() == {run_id: pytest.approx(10 * 0.5 / 10 * 30)}
     store.finish(run_id, RunState.SUCCEEDED)
     assert left() == {}
+
+
+def test_this_machine_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MRNLAB_ENGINE", raising=False)
+    assert default_engine().name == "local"
+    assert default_engine() is default_engine()
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_each_is_found_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRNLAB_ENGINE", name)
+    assert default_engine().name == name
+
+
+def test_an_unknown_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRNLAB_ENGINE", "kubernetes")
+    sentence = r"^There is no engine 'kubernetes'; MRNLAB_ENGINE can be local, ray, slurm\.$"
+    with pytest.raises(MRNLabError, match=sentence):
+        default_engine()
+
+
+@pytest.mark.parametrize(("name", "package"), [("ray", "ray"), ("slurm", "submitit")])
+def test_an_extra_that_is_not_installed(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not there
+    monkeypatch.delitem(sys.modules, f"jobs.engines.{name}", raising=False)
+    sentence = rf"^The engine '{name}' needs the package {package}: pip install 'mrnlab\[{name}\]'\.$"
+    with pytest.raises(MRNLabError, match=sentence):
+        _engine.__wrapped__(name)
+
+
+def test_a_file_serves_one_machine() -> None:
+    assert sqlite_problem("sqlite:////shared/runs.db", 1, "Ray") is None
+    assert sqlite_problem("postgresql://there/lab", 2, "Ray") is None
+    problem = sqlite_problem("sqlite:////shared/runs.db", 2, "Ray")
+    assert problem is not None
+    assert problem.startswith("The store is an SQLite file, which the 2 machines of the Ray cluster cannot")

@@ -100,24 +100,23 @@ class TestWorker:
             connection.execute(text("UPDATE runs SET config = '{}'"))
         worker(store).train_next()
         run = store.run(run_id)
-        assert run.state is RunState.FAILED
         assert run.error is not None
-        assert "cannot be read" in run.error.message
+        assert (run.state, "cannot be read" in run.error.message) == (RunState.FAILED, True)
 
     def test_stop_ends_at_the_next_step(self, store: Store) -> None:
         (run_id,) = store.add_runs([config(epochs=1000)])
         steps_after: list[int] = []
 
         def stopped_in_the_middle(*args: Any, should_stop: Callable[[], bool], **options: Any) -> Ended:
-            asked = False
+            requested = False
 
             def ask_at_step_30() -> bool:
-                nonlocal asked
-                if not asked and store.run(run_id).step >= 30:
+                nonlocal requested
+                if not requested and store.run(run_id).step >= 30:
                     store.request_stop(run_id)
-                    asked = True
+                    requested = True
                     wait_for(should_stop)
-                if asked:
+                if requested:
                     steps_after.append(1)
                 return should_stop()
 
@@ -168,12 +167,8 @@ class TestWorker:
         leaving = worker(store, train=leaves, engine_job="slurm 12")
         assert leaving.work() == 1
         run = store.run(run_id)
-        assert (run.state, run.attempt, run.step, run.engine_job) == (
-            RunState.QUEUED,
-            2,
-            0,
-            None,
-        )  # no state was saved
+        # It begins anew, for no state was saved.
+        assert (run.state, run.attempt, run.step, run.engine_job) == (RunState.QUEUED, 2, 0, None)
         assert store.last_metric_steps([run_id]) == {run_id: 5}
         assert [event.kind for event in store.events(run_id)].count("cancelled") == 1
 
@@ -215,8 +210,8 @@ class TestWorker:
         run = store.run(first)
         if now:
             assert (run.state, run.attempt, run.saved_step) == (RunState.QUEUED, 2, 7)
-            told = "Its machine is to be left empty. It can be resumed from step 7."
-            assert told in [event.message for event in store.events(first)]
+            message = "Its machine is to be left empty. It can be resumed from step 7."
+            assert message in [event.message for event in store.events(first)]
         else:
             assert run.state is RunState.SUCCEEDED
         assert store.state(second) is RunState.QUEUED
@@ -386,8 +381,8 @@ class TestSink:
                 sink(Note("The penalty has vanished.", 7))
                 sink(Note("Resumed from step 5."))
                 sink.settle()
-        told = [event.message for event in store.events(run_id) if event.kind == "note"]
-        assert sorted(told) == ["Resumed from step 5."] * 2 + ["The penalty has vanished."]
+        notes = [event.message for event in store.events(run_id) if event.kind == "note"]
+        assert sorted(notes) == ["Resumed from step 5."] * 2 + ["The penalty has vanished."]
 
     def test_reads_that_the_run_shall_stop(self, store: Store) -> None:
         run_id = claimed(store)

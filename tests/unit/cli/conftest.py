@@ -1,18 +1,77 @@
-"""A laboratory in which no worker is started, and a small corpus."""
+"""A laboratory at a terminal, in which no worker is started, and a small corpus."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from core.store import RunState, Store
+from jobs.cli import app
 from jobs.engines import local
-from tests.unit.cli.terminal import Laboratory
+from tests.making import (
+    OWNER,
+    claimed,
+    conll_folder,
+    epoch_metrics,
+    run_facts,
+    snapshot,
+    split_result,
+    step_metrics,
+)
 
-_CONLL = "EU B-ORG X\nrejects O Y\nGerman B-MISC X\n. O Y\n\nIt O X\nwas O Y\nso O Y\n\n"
+
+class Laboratory:
+    """A store in the test's own MRNLAB_HOME, and a terminal."""
+
+    def __init__(self) -> None:
+        self.store = Store.open()
+        self.started = 0
+
+    def call(self, *arguments: str) -> Any:
+        return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+    def answer(self, *arguments: str) -> str:
+        """Standard output of a call that must succeed."""
+        result = self.call(*arguments)
+        assert result.exit_code == 0, result.stderr
+        return str(result.stdout)
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.answer(*arguments, "--json"))
+
+    def refusal(self, *arguments: str) -> str:
+        """The one sentence of a call that must be refused, and must change nothing."""
+        before = self.store.runs()
+        result = self.call(*arguments)
+        assert result.exit_code == 2, (result.stdout, result.stderr)
+        assert result.stdout == ""
+        (sentence,) = result.stderr.splitlines()
+        assert self.store.runs() == before
+        return str(sentence)
+
+    def finished(self, **values: Any) -> int:
+        """A run that succeeded, with all that one leaves behind."""
+        run_id = claimed(self.store, **values)
+        self.store.set_facts(run_id, run_facts())
+        self.store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)])
+        self.store.add_snapshot(run_id, snapshot(1, seed=1))
+        self.store.add_snapshot(run_id, snapshot(2, seed=2))
+        score = 0.7 + values.get("seed", 1) / 100
+        self.store.add_result(run_id, split_result("dev", score))
+        self.store.add_result(run_id, split_result("test", score))
+        self.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+        return run_id
+
+
+def launch_arguments(corpus: Path, *more: str) -> tuple[str, ...]:
+    return ("launch", "--corpus", str(corpus), "--columns", "tokens,ner,toy", "--tasks", "ner,toy", *more)
 
 
 @pytest.fixture
@@ -32,8 +91,4 @@ def lab(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laborator
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """A folder of CoNLL files with the columns tokens, ner and toy."""
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.conll").write_text(_CONLL * 5)
-    return folder
+    return conll_folder(tmp_path / "corpus")

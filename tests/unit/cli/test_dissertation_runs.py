@@ -15,7 +15,7 @@ from jobs.cli import study as verb
 from jobs.studies import follow
 from tests.studying import Workers
 from tests.tiny import tiny_bert
-from tests.unit.cli.terminal import Laboratory
+from tests.unit.cli.conftest import Laboratory
 
 LAMBDAS = (1.0, 0.5, 0.05)
 _WORDS = {

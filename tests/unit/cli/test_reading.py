@@ -14,7 +14,7 @@ from core.mrn.relations import covariance_statistics
 from core.records import Snapshot, SplitResult, Usage, relation_metrics
 from core.store import RunState
 from tests.making import OWNER, claimed, relations, run_facts, snapshot, split_result, task_score
-from tests.unit.cli.terminal import Laboratory
+from tests.unit.cli.conftest import Laboratory
 
 
 def _scored(lab: Laboratory, run_id: int, *tasks: str, score: float = 0.7) -> None:

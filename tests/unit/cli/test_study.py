@@ -11,7 +11,7 @@ from core.studies import STUDIES
 from jobs.cli import study as verb
 from jobs.studies import follow
 from tests.studying import Workers, setting, study
-from tests.unit.cli.terminal import Laboratory
+from tests.unit.cli.conftest import Laboratory
 
 
 @pytest.fixture(autouse=True)
@@ -41,22 +41,6 @@ class TestDryRun:
         assert all("about" in row for row in rows)
         assert lab.store.runs() == []
         assert lab.started == 0
-
-    def test_lists_every_run(self, lab: Laboratory) -> None:
-        lines = lab.answer("study", "toy", "--dry-run", "--setting", "half").splitlines()
-        assert lines[0] == "half: Half"
-        listed = [line.split() for line in lines if line.endswith(" to run")]
-        assert len(listed) == 3 + 6 + 6 + 1
-        assert [row[0] for row in listed] == ["MTL"] * 3 + ["STL"] * 6 + ["MRN"] * 7
-        assert [row[1:3] for row in listed[9:15]] == [["search,", "final"]] * 6
-        assert " ".join(listed[9]).startswith("MRN search, final MRN · λ 0.01 ")
-        assert " ".join(listed[-1]) == "MRN final chosen on dev 3 to run"
-        runs = lab.json("study", "toy", "--dry-run", "--setting", "half")["runs"]
-        assert len(runs) == 16
-        assert runs[-1]["chosen_on_dev"] == ["lambda"]
-        assert runs[-1]["config"]["lambda"] is None
-        assert {run["config"]["fraction"] for run in runs} == {0.5}
-        assert {run["state"] for run in runs} == {None}
 
     def test_fewer(self, lab: Laboratory) -> None:
         document = lab.json("study", "toy", "--setting", "half", "--seeds", "2", "--dry-run")
