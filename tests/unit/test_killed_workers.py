@@ -14,6 +14,7 @@ from core.config import RunConfig
 from core.paths import checkpoint_dir
 from core.store import MetricKey, RunState, Store
 from jobs.worker.liveness import reap
+from tests.benchmarks._loops import random_bert
 from tests.cut_off import Workers, workers
 from tests.supervised import wait_for
 from tests.trained import toy_config
@@ -89,13 +90,13 @@ def compare(store: Store, killed: int, whole: int) -> None:
 
 @pytest.mark.slow
 def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
-    """A toy, killed at several writes, and MiniLM in a write of its state, a thousand times larger."""
+    """A toy, killed at several writes, and an encoder in a write of its state, a hundred times larger."""
     small = toy_config(
         laboratory, paradigm="mrn", epochs=3, dropout=0.2, update_every=3, snapshots=5, batch_size=16
     )
-    large = toy_config(
-        laboratory, encoder="minilm", epochs=1, batch_size=32, lr_encoder=5e-5, lr_heads=1e-3, device="cpu"
-    )
+    sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
+    encoder = random_bert(laboratory / "larger", **sizes)
+    large = toy_config(laboratory, encoder=encoder, epochs=1, batch_size=32, device="cpu")
     with workers() as forked:
         for config, kills in ((small, [21, 0, 3, 14]), (large, [18])):
             whole = train(store, forked, config)
