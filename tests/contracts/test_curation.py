@@ -48,12 +48,12 @@ class TestArchive:
 
 class TestTags:
     def test_are_added_and_removed(self, store: Store) -> None:
-        one, two = store.add_runs([config(), config(seed=2)])
-        store.add_tags([one, two, 999], ["Baseline", "to check"])
-        store.add_tags([one], ["baseline", "BEST"])
-        assert store.run(one).tags == ("baseline", "best", "to-check")
-        assert store.run(two).tags == ("baseline", "to-check")
-        store.remove_tags([one, two], ["Baseline", "unheard of"])
+        first, second = store.add_runs([config(), config(seed=2)])
+        store.add_tags([first, second, 999], ["Baseline", "to check"])
+        store.add_tags([first], ["baseline", "BEST"])
+        assert store.run(first).tags == ("baseline", "best", "to-check")
+        assert store.run(second).tags == ("baseline", "to-check")
+        store.remove_tags([first, second], ["Baseline", "unheard of"])
         assert [run.tags for run in store.runs()] == [("to-check",), ("best", "to-check")]
 
     def test_one_bad_tag_changes_nothing(self, store: Store) -> None:

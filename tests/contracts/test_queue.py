@@ -212,7 +212,7 @@ def test_machines_that_train(store: Store, clock: Clock) -> None:
     assert (here.host, here.training, there.host, there.training) == ("here", 2, "there", 1)
     assert (here.since, here.heard) == tuple(datetime.fromtimestamp(began + after, UTC) for after in (0, 70))
     store.finish(second, RunState.CANCELLED)
-    assert [one.training for one in store.machines()] == [1, 1]
+    assert [machine.training for machine in store.machines()] == [1, 1]
 
 
 def test_runs_of_a_launch_by_state(store: Store) -> None:

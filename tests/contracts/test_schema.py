@@ -39,14 +39,14 @@ def tables(store: Store) -> dict[str, Any]:
         return column["name"], type_, column["nullable"], column["default"]
 
     with store.transaction() as connection:
-        found = inspect(connection)
+        schema = inspect(connection)
         return {
             name: [
-                sorted(map(described, found.get_columns(name))),
-                found.get_pk_constraint(name),
-                sorted(index["name"] or "" for index in found.get_indexes(name)),
+                sorted(map(described, schema.get_columns(name))),
+                schema.get_pk_constraint(name),
+                sorted(index["name"] or "" for index in schema.get_indexes(name)),
             ]
-            for name in found.get_table_names()
+            for name in schema.get_table_names()
         }
 
 

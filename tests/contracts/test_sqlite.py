@@ -58,10 +58,10 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
         "mysql+oursql://me:secret@host/name": "database driver that is not installed",
         "mysql+cymysql://me:secret@host/name": "database driver that is not installed",
     }.items():
-        with pytest.raises(StoreError, match=words) as told:
+        with pytest.raises(StoreError, match=words) as refused:
             Store.open(url)
-        assert "\n" not in str(told.value)
-        assert "secret" not in str(told.value)
+        assert "\n" not in str(refused.value)
+        assert "secret" not in str(refused.value)
     assert text_file.read_text().startswith("These are my notes")
 
 

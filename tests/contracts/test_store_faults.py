@@ -136,9 +136,9 @@ def test_a_server_may_restart(postgres_server: PostgresServer, postgres_url: str
             sink(Note("Still here."))
             with pytest.raises(
                 StoreError, match=r"check that its server runs|is starting or stopping"
-            ) as told:
+            ) as refused:
                 store.counts()
-            assert PASSWORD not in str(told.value)
+            assert PASSWORD not in str(refused.value)
     assert steps(store, run_id) == list(range(1, 40))
     assert [event.message for event in store.events(run_id) if event.kind == "note"] == ["Still here."]
     store.close()
@@ -183,11 +183,11 @@ def test_what_keeps_a_server_away_is_told(postgres_url: str) -> None:
         url.set(host="no-such-host.invalid"): "cannot be found",
     }.items():
         text = wrong.render_as_string(hide_password=False)
-        with pytest.raises(StoreError, match=words) as told:
+        with pytest.raises(StoreError, match=words) as refused:
             Store.open(text)
-        assert "\n" not in str(told.value)
-        assert "wr0ng" not in str(told.value)
-        assert PASSWORD not in str(told.value)
+        assert "\n" not in str(refused.value)
+        assert "wr0ng" not in str(refused.value)
+        assert PASSWORD not in str(refused.value)
     in_query = (
         engine.parse_url(postgres_url)._replace(password=None).update_query_dict({"password": PASSWORD})
     )

@@ -43,8 +43,8 @@ class TestMetrics:
         store.add_metrics(first, [step_metrics(step) for step in (1, 2, 3)])
         store.add_metrics(second, [step_metrics(1)])
         series = store.metrics([second, first], LOSS, after_step=1)
-        assert [(one.run_id, one.step.tolist()) for one in series] == [(first, [2, 3])]
-        assert [one.run_id for one in store.metrics([second, first], LOSS)] == [second, first]
+        assert [(curve.run_id, curve.step.tolist()) for curve in series] == [(first, [2, 3])]
+        assert [curve.run_id for curve in store.metrics([second, first], LOSS)] == [second, first]
         assert store.metrics([first], MetricKey("", "train", "height")) == []
 
     def test_what_is_no_finite_number_survives(self, store: Store) -> None:
@@ -83,19 +83,16 @@ class TestMetrics:
         for run_id in (first, second):
             store.add_metrics(run_id, [step_metrics(step, loss=run_id + step) for step in range(1, 6)])
         steps = {(second, OF_NER): 4, (first, LOSS): 2, (second, LOSS): 5, (first, OF_NER): -1}
-        found = {(one.run_id, one.key): one for one in store.metrics_since(steps)}
-        assert {curve: one.step.tolist() for curve, one in found.items()} == {
+        curves = {(curve.run_id, curve.key): curve for curve in store.metrics_since(steps)}
+        assert {key: curve.step.tolist() for key, curve in curves.items()} == {
             (first, LOSS): [3, 4, 5],
             (first, OF_NER): [1, 2, 3, 4, 5],
             (second, OF_NER): [5],
         }
-        assert found[second, OF_NER].value.tolist() == [(second + 5) / 2]
-        assert found[first, LOSS].seconds.tolist() == [1.5, 2, 2.5]
-
-    def test_what_nobody_has_logged_is_left_out(self, store: Store) -> None:
-        run_id = claimed(store)
+        assert curves[second, OF_NER].value.tolist() == [(second + 5) / 2]
+        assert curves[first, LOSS].seconds.tolist() == [1.5, 2, 2.5]
         assert store.metrics_since({}) == []
-        assert store.metrics_since({(run_id, MetricKey("pos", "train", "height")): -1, (99, LOSS): -1}) == []
+        assert store.metrics_since({(first, MetricKey("pos", "train", "height")): -1, (99, LOSS): -1}) == []
 
     def test_last_and_best(self, store: Store) -> None:
         first, second, third = claimed(store), claimed(store), claimed(store)
@@ -122,21 +119,21 @@ class TestArtefacts:
         store.add_result(first, split_result("dev", 0.8))
         store.add_result(first, split_result("test", 0.7))
         store.add_result(second, split_result("test", 0.6))
-        found = [(one.run_id, one.split, one.task, one.score) for one in store.scores(split="test")]
-        assert found == [
+        scores = [(row.run_id, row.split, row.task, row.score) for row in store.scores(split="test")]
+        assert scores == [
             (first, "test", "ner", 0.35),
             (first, "test", "pos", 0.7),
             (second, "test", "ner", 0.3),
             (second, "test", "pos", 0.6),
         ]
-        (dev,) = [one for one in store.scores([first], split="dev") if one.task == "pos"]
+        (dev,) = [row for row in store.scores([first], split="dev") if row.task == "pos"]
         assert (dev.score, dev.epoch, dev.f1_conll, dev.seqeval_f1, dev.tokens) == (0.8, 2, None, 0.5, 3)
         assert dev.report["NN"]["support"] == 2
         assert math.isnan(dev.report["NN"]["f1"])
         assert len(store.scores()) == 6
         bare = store.scores(with_reports=False)
-        assert [one.score for one in bare] == [one.score for one in store.scores()]
-        assert all(one.report == {} for one in bare)
+        assert [row.score for row in bare] == [row.score for row in store.scores()]
+        assert all(row.report == {} for row in bare)
         predictions = store.predictions(first, "test")
         assert predictions["pos"] == ([["NN", "VB"], ["NN"]], [["NN", "NN"], ["NN"]])
         assert set(predictions) == {"pos", "ner"}
@@ -168,6 +165,8 @@ class TestArtefacts:
         assert store.relations(run_id)[0] == SnapshotKey(20, 2.0)
         with pytest.raises(StoreError, match="step 15"):
             store.relations(run_id, 15)
+        with pytest.raises(StoreError, match="no relations"):
+            store.relations(claimed(store))
 
     def test_what_is_no_number_is_kept(self, store: Store) -> None:
         run_id = claimed(store)
@@ -178,7 +177,3 @@ class TestArtefacts:
         assert np.isnan(stored.correlation("task")).all()
         assert np.isnan(stored.correlation("feature")).all()
         np.testing.assert_allclose(stored.correlation("label"), plain.correlation("label"), atol=1e-3)
-
-    def test_no_relations(self, store: Store) -> None:
-        with pytest.raises(StoreError, match="no relations"):
-            store.relations(claimed(store))

@@ -59,12 +59,12 @@ def finished(store: Store, **values: Any) -> int:
 def assert_same(left: RunRecord, right: RunRecord) -> None:
     """All that was recorded, bit for bit; not numbers, workers and paths."""
     elsewhere: dict[str, Any] = dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log"))
-    one, two = (dataclasses.replace(record.run, id=0, **elsewhere) for record in (left, right))
-    assert one == two
+    left_run, right_run = (dataclasses.replace(record.run, id=0, **elsewhere) for record in (left, right))
+    assert left_run == right_run
     assert [curve.key for curve in left.curves] == [curve.key for curve in right.curves]
-    for own, its in zip(left.curves, right.curves, strict=True):
+    for ours, theirs in zip(left.curves, right.curves, strict=True):
         for name in ("step", "epoch", "seconds", "value"):
-            np.testing.assert_array_equal(getattr(own, name), getattr(its, name))
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
     # Reports may hold NaN, which is not equal to itself.
     assert repr([dataclasses.replace(score, run_id=0) for score in left.scores]) == repr(
         [dataclasses.replace(score, run_id=0) for score in right.scores]
@@ -97,9 +97,9 @@ def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
     first, second = (store.run(finished(store, seed=seed)) for seed in (1, 2))
     assert other.same_run(first) is None
     ids = [other.take_in(store.record(first.id), "Imported.") for _ in range(2)]
-    found = other.same_run(first)
-    assert found is not None
-    assert found.id == ids[-1]
+    known = other.same_run(first)
+    assert known is not None
+    assert known.id == ids[-1]
     assert other.same_run(second) is None  # the same configuration, another seed
     later = dataclasses.replace(first, finished_at=first.created_at + timedelta(seconds=1))
     assert other.same_run(later) is None

@@ -58,9 +58,9 @@ class Provider(ThreadingHTTPServer):
 
     def token(self, code: str, verifier: str) -> dict[str, Any]:
         """The answer to a code that was given out, once, to whoever knows its verifier. Raises KeyError."""
-        asked = self.waiting.pop(code)
+        request = self.waiting.pop(code)
         digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
-        if digest.decode() != asked["code_challenge"]:
+        if digest.decode() != request["code_challenge"]:
             raise KeyError(code)
         now = int(time.time())
         claims = {
@@ -69,7 +69,7 @@ class Provider(ThreadingHTTPServer):
             "sub": self.user["email"],
             "iat": now,
             "exp": now + 300,
-            "nonce": asked["nonce"],
+            "nonce": request["nonce"],
             **self.user,
         }
         return {
@@ -90,12 +90,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif url.path == "/keys":
             self._answer({"keys": [self.server.key.as_dict(private=False)]})
         elif url.path == "/authorize":
-            asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+            request = {name: values[0] for name, values in parse_qs(url.query).items()}
             code = secrets.token_urlsafe()
-            self.server.waiting[code] = asked
-            back = urlencode({"code": code, "state": asked["state"]})
+            self.server.waiting[code] = request
+            back = urlencode({"code": code, "state": request["state"]})
             self.send_response(302)
-            self.send_header("Location", f"{asked['redirect_uri']}?{back}")
+            self.send_header("Location", f"{request['redirect_uri']}?{back}")
             self.end_headers()
         else:
             self.send_error(404)

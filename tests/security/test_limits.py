@@ -112,14 +112,14 @@ def test_a_laboratory_may_read_in_named_folders_only(
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path / "data"))
     for allowed in (str(inside), "inside", str(laboratory / "uploads" / "mine")):
         assert locate(allowed).is_dir()
-    for refused in (outside, link, inside / ".." / ".." / "outside", tmp_path / "not there"):
+    for folder in (outside, link, inside / ".." / ".." / "outside", tmp_path / "not there"):
         with pytest.raises(CorpusError, match="outside of the folders that this laboratory reads"):
-            locate(str(refused))
+            locate(str(folder))
     with pytest.raises(CorpusError, match="outside of the folders"):
         locate("../outside")
     with pytest.raises(EncoderError, match="outside of the folders"):
         sources.locate(str(encoder))
     assert Path(sources.locate("minilm")).is_dir()
-    with pytest.raises(ConfigError, match="outside of the folders") as told:
+    with pytest.raises(ConfigError, match="outside of the folders") as refused:
         read_mapping(mapping)
-    assert "secret,header" not in str(told.value)
+    assert "secret,header" not in str(refused.value)

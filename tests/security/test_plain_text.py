@@ -58,7 +58,7 @@ def test_a_guarded_cell_can_be_read_back(text: str) -> None:
 @given(st.lists(st.sampled_from([*FORMULAS[:5], *LABELS, "'=HYPERLINK(A1)"]), min_size=1, unique=True))
 def test_a_mapping_of_hostile_labels_comes_back_from_its_template(labels: list[str]) -> None:
     read = parse_mapping(template([("=cmd|'x'!A0", labels)]).encode(), "mapping.csv")
-    assert [(one.task, one.label, one.general) for one in read.rows] == [
+    assert [(row.task, row.label, row.general) for row in read.rows] == [
         ("=cmd|'x'!A0", label, label) for label in labels
     ]
 
@@ -78,19 +78,19 @@ def test_no_verb_commands_the_terminal(hostile_store: Filled) -> None:
     """A store whose labels, tasks, notes and launches hold escape sequences, as the verbs tell it."""
     run = str(hostile_store.mrn[0])
     log_path(hostile_store.mrn[0]).write_text(f"a line {COMMANDS}\n")
-    said = ""
+    printed = ""
     for verb in (["runs"], ["show", run, "--log", "3"], ["results"], ["relations", run, "--numbers"]):
         done = CliRunner().invoke(app, verb, color=True)  # without colours, Typer would take sequences out
         assert done.exit_code == 0, done.output
         assert not [mark for mark in done.output if _commands(mark)]
-        said += done.output
-    assert r"\x1b]0;owned\x07\x9b2J" in said
+        printed += done.output
+    assert r"\x1b]0;owned\x07\x9b2J" in printed
 
 
 def test_tables_to_paste_hold_no_markup() -> None:
     sheet = Sheet((MARKUP, "pos"), (Block(MARKUP, ((MARKUP, (Entry(MARKUP),)),)),), MARKUP)
-    told = markdown(sheet)
-    assert re.search(r"(?<!\\)[<\[$]", told) is None
+    table = markdown(sheet)
+    assert re.search(r"(?<!\\)[<\[$]", table) is None
     written = latex(
         Sheet(("\\input{/etc/passwd}", "^^5cinput"), (Block("", (("%$#_&~{}\\", (None,)),)),), "\\write18{x}")
     )

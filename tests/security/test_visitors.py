@@ -31,11 +31,11 @@ def _connects(server: Server, *, origin: str, host: str | None = None) -> bool:
     """Whether a page's connection is taken from a browser that sends this Origin and this Host."""
     try:
         with (
-            socket.create_connection(("127.0.0.1", server.port)) as own,
+            socket.create_connection(("127.0.0.1", server.port)) as connection,
             # The name in the address becomes the Host header.
             connect(
                 f"ws://{host or f'127.0.0.1:{server.port}'}{_STREAM}",
-                sock=own,
+                sock=connection,
                 origin=Origin(origin),
                 proxy=None,
             ),
@@ -109,8 +109,8 @@ def test_the_chart_library_is_asked_for_early_and_kept(server: Server) -> None:
 def test_only_this_machine_can_reach_it_and_it_gathers_no_statistics(server: Server) -> None:
     """Streamlit's script in the browser sends statistics unless it is told not to."""
     process = server.process
-    connections = process.net_connections("tcp")
-    assert [one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN] == ["127.0.0.1"]
+    listening = [socket for socket in process.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
+    assert [socket.laddr.ip for socket in listening] == ["127.0.0.1"]
     assert "ANYBODY" not in server.printed
     assert process.pid not in reachable_dashboards()
     script = (

@@ -36,9 +36,9 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
     """A folder, the same as a URL, and another kind of fsspec."""
     shared = Artefacts(kind.format(folder=tmp_path / "shared place", id=uuid.uuid4()))
     assert shared.names() == []
-    own = made(tmp_path / "own")
+    sealed = made(tmp_path / "own")
     for name in ("states/12/600", "states/12/1200", "states/120/5", "models/12-1"):
-        shared.push(own, name)
+        shared.push(sealed, name)
     assert shared.pull("states/12/600", tmp_path / "deep" / "other")
     assert read(tmp_path / "deep" / "other") == FILES
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["other"]  # nothing is left beside
@@ -122,14 +122,14 @@ def test_two_may_pull_one_at_once(tmp_path: Path) -> None:
 
 def test_names_stay_inside(tmp_path: Path) -> None:
     shared = Artefacts(str(tmp_path / "shared"))
-    own = made(tmp_path / "own")
+    sealed = made(tmp_path / "own")
     for name in ("../a", "a/../../b", "/etc", "a/./b", "", "a\\..\\b", "C:/a", "s3://other/a"):
         for act in (shared.push, lambda folder, name: shared.pull(name, folder)):
             with pytest.raises(ArtefactError, match="outside of the shared place"):
-                act(own, name)
+                act(sealed, name)
         with pytest.raises(ArtefactError, match="outside of the shared place"):
             shared.remove(name)
-    assert read(own) == FILES
+    assert read(sealed) == FILES
 
 
 def test_files_of_a_list_stay_inside(tmp_path: Path) -> None:

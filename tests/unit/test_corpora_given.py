@@ -96,9 +96,9 @@ def test_what_is_written_can_be_read_again() -> None:
     assert text.splitlines()[3].split("\t")[3] == "_"
     parts = [(sentences[:1], answers[:1]), (sentences[1:], answers[1:])]
     assert text == "".join(conll_text(*part, gold=["ner"], confidence=True) for part in parts)
-    plain = conll_text([Sentence(one.tokens, {}) for one in sentences], answers)
+    plain = conll_text([Sentence(sentence.tokens, {}) for sentence in sentences], answers)
     again = read_given(plain.encode(), "x.conll", {"pos": "plain", "ner": "iob2"})
-    assert [one.tokens for one in again.sentences] == [one.tokens for one in sentences]
+    assert [sentence.tokens for sentence in again.sentences] == [sentence.tokens for sentence in sentences]
     assert again.sentences[0].labels == {"pos": ("NNP", "VB"), "ner": ("B-PER", "O")}
 
 

@@ -50,7 +50,7 @@ def small_dataset() -> Any:
 
 def test_class_labels_become_their_names() -> None:
     corpus = from_dataset("conll2003", small_dataset())
-    assert [(one.tokens, dict(one.labels)) for one in corpus.train] == [
+    assert [(sentence.tokens, dict(sentence.labels)) for sentence in corpus.train] == [
         (("Anna", "runs"), {"pos": ("NN", "VBZ"), "ner": ("B-PER", "O")}),
         (("Rose",), {"pos": ("NN",), "ner": ("B-PER",)}),
     ]
@@ -72,16 +72,16 @@ def test_without_hub_or_folder_the_answer_says_what_to_do(
 
 
 def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     def recorded(repository: str, revision: str) -> Any:
-        asked.append((repository, revision))
+        requests.append((repository, revision))
         return small_dataset()
 
     monkeypatch.setattr(datasets, "load_dataset", recorded)
     monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
     assert load("conll2003").name == "conll2003"
-    assert asked == [("eriktks/conll2003", "refs/convert/parquet")]
+    assert requests == [("eriktks/conll2003", "refs/convert/parquet")]
 
 
 def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
@@ -100,7 +100,7 @@ def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
         assert [name for name in CATALOGUE if not is_local(name)] == missing
     both = load("both-pos")
     assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
-    assert [(set(one.labels), one.part) for one in both.train] == [
+    assert [(set(sentence.labels), sentence.part) for sentence in both.train] == [
         ({"pos-2003"}, "conll2003"),
         ({"pos-2000"}, "conll2000"),
     ]

@@ -66,7 +66,7 @@ class TestJoined:
     def test_one_task_alone_sees_the_same_sentences_of_its_part(self) -> None:
         both = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1, seed=3))
         alone = prepare(stl("pos-b", corpus="demo-both-pos", fraction=0.1, seed=3))
-        assert words(alone.train) == [one.tokens for one in both.train if "pos-b" in one.labels]
+        assert words(alone.train) == words(tuple(s for s in both.train if "pos-b" in s.labels))
         assert len(alone.test) == 200
         assert "Trains on 60 of 600 training sentences, drawn with seed 3." in alone.notes
 
@@ -93,8 +93,8 @@ class TestJoined:
 
 class TestWithoutDev:
     def test_a_seeded_tenth_of_train_serves_as_dev(self, mine: Path) -> None:
-        own = {"corpus": str(mine), "columns": "tokens,pos,ner"}
-        first, again, other = (prepare(config(**own, seed=seed)) for seed in (1, 1, 2))
+        described = {"corpus": str(mine), "columns": "tokens,pos,ner"}
+        first, again, other = (prepare(config(**described, seed=seed)) for seed in (1, 1, 2))
         assert (len(first.train), len(first.dev), len(first.test)) == (18, 2, 4)
         assert first.dev_from_train
         assert not set(words(first.train)) & set(words(first.dev))
@@ -102,7 +102,7 @@ class TestWithoutDev:
         assert first.dev != other.dev
         note = "mine has no dev split: 2 training sentences, drawn with seed 1, are held out as one."
         assert note in first.notes
-        half = prepare(config(**own, fraction=0.5))
+        half = prepare(config(**described, fraction=0.5))
         assert (len(half.train), len(half.dev)) == (9, 1)
 
     @pytest.mark.parametrize("number", [0, 1, 5, 19, 20])

@@ -33,7 +33,7 @@ def refusal(path: Path, columns: tuple[str, ...] = COLUMNS) -> str:
 class TestColumns:
     def test_words_and_labels_by_sentence(self, tmp_path: Path) -> None:
         sentences, notes = read_columns(written(tmp_path, TWO_SENTENCES), COLUMNS)
-        assert [one.tokens for one in sentences] == [("EU", "rejects"), ("Peter",)]
+        assert [sentence.tokens for sentence in sentences] == [("EU", "rejects"), ("Peter",)]
         assert sentences[0].labels == {
             "pos": ("NNP", "VBZ"),
             "chunk": ("B-NP", "B-VP"),

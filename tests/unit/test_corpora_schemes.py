@@ -31,6 +31,8 @@ def column(*sentences: str) -> list[tuple[str, ...]]:
         (("I-.. O NN",), "plain"),
         (("'' ( -LRB- B",), "plain"),
         (("B- O",), "plain"),
+        (("I-PER O",) * 200 + ("B-PER O",), "IOB1"),  # one mistake does not hide the scheme
+        (("I-PER O",) * 20 + ("B-PER O",) * 20, "IOB2"),
     ],
 )
 def test_notation(sentences: tuple[str, ...], expected: str) -> None:
@@ -54,12 +56,6 @@ def test_conversion_to_iob2(written: str, expected: str) -> None:
     assert convert(labels, notation(labels)) == column(expected)
 
 
-def test_one_mistake_in_a_large_iob1_column_does_not_hide_the_scheme() -> None:
-    labels = column(*["I-PER O"] * 200, "B-PER O")
-    assert notation(labels) == "IOB1"
-    assert notation(column(*["I-PER O"] * 20, *["B-PER O"] * 20)) == "IOB2"
-
-
 def test_violations_are_i_labels_that_continue_nothing() -> None:
     assert violations(column("I-PER I-PER O", "B-PER I-LOC", "O I-LOC I-LOC B-LOC I-LOC")) == 3
     assert violations(column("B-PER I-PER O B-LOC")) == 0
@@ -79,7 +75,7 @@ class TestAssembly:
     def test_iob1_is_converted_once_and_said(self) -> None:
         train = [sentence("a b", ner="I-PER B-PER"), sentence("c", ner="O")]
         corpus = assemble("c", {"train": train, "test": [sentence("d", ner="I-LOC")]})
-        assert [one.labels["ner"] for one in corpus.train] == [("B-PER", "B-PER"), ("O",)]
+        assert [sentence.labels["ner"] for sentence in corpus.train] == [("B-PER", "B-PER"), ("O",)]
         assert corpus.test[0].labels["ner"] == ("B-LOC",)
         assert corpus.notes == (
             "ner is written in IOB1 in the train split; converted to IOB2.",
@@ -113,6 +109,6 @@ class TestAssembly:
     def test_sentences_may_be_annotated_for_different_tasks(self) -> None:
         train = [sentence("a", x="I-P"), sentence("b", y="NN"), sentence("c", x="O", y="VB")]
         corpus = assemble("c", {"train": train, "test": [sentence("a", x="O", y="NN")]})
-        assert [dict(one.labels) for one in corpus.train] == [
+        assert [dict(sentence.labels) for sentence in corpus.train] == [
             {"x": ("B-P",)}, {"y": ("NN",)}, {"x": ("O",), "y": ("VB",)},
         ]  # fmt: skip

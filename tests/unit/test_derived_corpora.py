@@ -18,7 +18,7 @@ from core.store import RunState, Store
 from core.tagging import load_tagger
 from jobs.submit import check, submit
 from jobs.worker.loop import Worker
-from tests.making import OWNER
+from tests.making import OWNER, NoWorkers
 from tests.tiny import tiny_bert
 
 SIMULATED = "simulated:demo?task=ner&tasks=3&samples=400&tokens=200"
@@ -31,7 +31,7 @@ def made(corpus: str, tasks: str, **values: Any) -> Corpus:
 
 def on(corpus: Corpus, task: str) -> list[tuple[str, ...]]:
     """The words of the training sentences annotated for that task."""
-    return [one.tokens for one in corpus.train if task in one.labels]
+    return [sentence.tokens for sentence in corpus.train if task in sentence.labels]
 
 
 def size(sentences: list[tuple[str, ...]]) -> int:
@@ -50,7 +50,7 @@ def test_samples_of_each_joined_corpus_apart() -> None:
 class TestApart:
     def test_all_sentences_are_dealt_evenly(self) -> None:
         corpus = made("apart:demo", "pos,chunk,ner")
-        assert all(len(one.labels) == 1 for one in corpus.train)
+        assert all(len(sentence.labels) == 1 for sentence in corpus.train)
         assert [len(on(corpus, task)) for task in ("pos", "chunk", "ner")] == [400, 400, 400]
         assert set(corpus.dev[0].labels) == {"pos", "chunk", "ner"}
         assert corpus.dev == made("demo", "pos,chunk,ner").dev
@@ -71,23 +71,25 @@ class TestApart:
 class TestSimulated:
     def test_tasks_labels_and_schemes(self) -> None:
         corpus = made("simulated:demo?task=chunk&tasks=2&tokens=3000", "chunk,sim-1,sim-2")
-        real, one, two = corpus.tasks
-        assert (real.scheme, one.scheme, two.scheme) == ("iob2", "plain", "plain")
-        assert (real.auxiliary, one.auxiliary, two.auxiliary) == (False, True, True)
-        assert set(one.labels) == set(two.labels) == set(load("demo").task("chunk").labels)
+        real, first, second = corpus.tasks
+        assert (real.scheme, first.scheme, second.scheme) == ("iob2", "plain", "plain")
+        assert (real.auxiliary, first.auxiliary, second.auxiliary) == (False, True, True)
+        assert set(first.labels) == set(second.labels) == set(load("demo").task("chunk").labels)
         assert all(set(sentence.labels) == {"chunk"} for sentence in (*corpus.dev, *corpus.test))
         assert len(corpus.test) == 300
 
     def test_all_on_the_same_sentences(self) -> None:
         corpus = made("simulated:demo?tasks=2&tokens=200&sentences=same", "ner,sim-1,sim-2")
-        assert all(set(one.labels) == {"ner", "sim-1", "sim-2"} for one in corpus.train)
-        own = made("simulated:demo?tasks=2&tokens=200&samples=300", "ner,sim-1,sim-2")
-        assert on(corpus, "ner") == on(own, "ner")
+        assert all(set(sentence.labels) == {"ner", "sim-1", "sim-2"} for sentence in corpus.train)
+        separate = made("simulated:demo?tasks=2&tokens=200&samples=300", "ner,sim-1,sim-2")
+        assert on(corpus, "ner") == on(separate, "ner")
 
     def test_words_keep_their_real_label_as_often_as_alpha_says(self) -> None:
         corpus = made("simulated:demo?task=pos&tasks=1&sentences=same&alpha=0.3", "pos,sim-1")
         pairs = [
-            pair for one in corpus.train for pair in zip(one.labels["pos"], one.labels["sim-1"], strict=True)
+            pair
+            for words in corpus.train
+            for pair in zip(words.labels["pos"], words.labels["sim-1"], strict=True)
         ]
         kept = sum(real == artificial for real, artificial in pairs) / len(pairs)
         assert kept == pytest.approx(0.3, abs=0.02)
@@ -123,17 +125,17 @@ class TestJoined:
 
     def test_sentences_keep_all_tasks_of_their_corpus(self) -> None:
         corpus = made("joined:demo+demo-pos-a", "pos@demo-pos-a,ner,pos@demo")
-        assert {(one.part, *sorted(one.labels)) for one in corpus.train} == {
+        assert {(sentence.part, *sorted(sentence.labels)) for sentence in corpus.train} == {
             ("demo", "ner", "pos@demo"),
             ("demo-pos-a", "pos@demo-pos-a"),
         }
-        assert [one.tokens for one in corpus.train[:1200]] == [one.tokens for one in load("demo").train]
+        assert on(corpus, "ner") == on(load("demo"), "ner")
         assert len(corpus.train) == 1800
         assert len(made("joined:demo+demo-pos-a?dev=7", "chunk").dev) == 7
 
     def test_every_kind_takes_several_bases(self) -> None:
         corpus = made("apart:demo-pos-a+demo-pos-b?tokens=50", "pos@demo-pos-a,pos@demo-pos-b")
-        assert {one.part for one in corpus.train} == {"demo-pos-a", "demo-pos-b"}
+        assert {sentence.part for sentence in corpus.train} == {"demo-pos-a", "demo-pos-b"}
 
 
 def folder(path: Path) -> Path:
@@ -163,7 +165,7 @@ class TestFolders:
         assert len(summarise(name).samples) == 3
         assert len(load(name).train) == 15
         (tmp_path / "mine" / "train.conll").write_text("Bo B-PER N\nhums O V\n\n")
-        assert [one.tokens for one in load(name).train] == [("Bo", "hums")]
+        assert [sentence.tokens for sentence in load(name).train] == [("Bo", "hums")]
         assert summarise(name).splits["train"].sentences == 1
 
 
@@ -254,18 +256,6 @@ def test_a_corpus_is_read_once_for_many_runs(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_run_from_end_to_end(tmp_path: Path) -> None:
     """Through the store: trained, scored on its real task alone, and able to tag with all of them."""
 
-    class Engine:
-        name = "none"
-
-        def ensure_workers(self, store: Store) -> int:
-            return 0
-
-        def expect_run(self, store: Store) -> None:
-            """Nothing: no worker is started."""
-
-        def live_workers(self, store: Store) -> int:
-            return 0
-
     config = RunConfig.build(
         corpus=f"{SIMULATED}&alpha=0.9,0.2&dev=20&test=20",
         tasks="ner,sim-1,sim-2,sim-3",
@@ -277,7 +267,7 @@ def test_a_run_from_end_to_end(tmp_path: Path) -> None:
         epochs=2,
     )
     store = Store.open("sqlite://")
-    (run_id,) = submit(store, [config], engine=Engine())
+    (run_id,) = submit(store, [config], engine=NoWorkers())
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
     run = store.run(run_id)
     assert run.error is None

@@ -111,11 +111,11 @@ def test_a_run_in_a_laboratory_is_like_a_workers(
     assert np.array_equal(ours.relations("label"), lab.run(theirs).relations("label"))
     metrics = [lab.run(number).metrics().drop(columns="seconds") for number in (ours.id, theirs)]
     assert metrics[0].equals(metrics[1])
-    own, other = (lab.store.run(number) for number in (ours.id, theirs))
-    assert own.checkpoint == str(laboratory / "checkpoints" / "1")
+    our_run, their_run = (lab.store.run(number) for number in (ours.id, theirs))
+    assert our_run.checkpoint == str(laboratory / "checkpoints" / "1")
     assert sorted(path.name for path in (laboratory / "checkpoints").iterdir()) == ["1", "2"]
     for name in ("state", "step", "epoch", "best_epoch"):
-        assert getattr(own, name) == getattr(other, name)
+        assert getattr(our_run, name) == getattr(their_run, name)
     assert ours.tag("EU rejects lamb .").equals(lab.run(theirs).tag("EU rejects lamb ."))
 
     runs = lab.runs()
