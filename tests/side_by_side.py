@@ -1,7 +1,8 @@
 """How many test files run at once, which, and in what order: pytest-xdist's `--dist=loadfile`, told more.
 
-Files that drive a browser count as one file: a page, its app and its browser keep a core busy, and two of
-them make each other wait. Files that take long come first, so that small ones are left to even out the ends.
+Files that drive a browser count as two: those with apps of their own, and those that share one app and one
+browser. More of them at once would make each other wait. Files that take long come first, so that small ones
+are left to even out the ends.
 """
 
 from __future__ import annotations
@@ -17,9 +18,16 @@ __all__ = [
     "pytest_xdist_make_scheduler",
 ]
 
-_BROWSER = ("tests/journeys/", "tests/security/test_markup.py", "tests/security/test_login.py")
+_OWN_APPS = (
+    "tests/journeys/test_main_job.py",
+    "tests/journeys/test_jobs.py",
+    "tests/security/test_markup.py",
+    "tests/security/test_login.py",
+)
+_ONE_APP = "tests/journeys/"
 _FIRST = (
-    *_BROWSER,
+    *_OWN_APPS,
+    _ONE_APP,
     "tests/clusters/",
     "tests/unit/test_killed_workers.py",
     "tests/unit/cli/test_launch_to_tag.py",
@@ -45,10 +53,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileS
 
 
 class _Files(LoadFileScheduling):
-    """Spreads files, those with a browser as one."""
+    """Spreads files, those with a browser as two."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "browser" if nodeid.startswith(_BROWSER) else super()._split_scope(nodeid)
+        if nodeid.startswith(_OWN_APPS):
+            return "browser, own apps"
+        return "browser, one app" if nodeid.startswith(_ONE_APP) else super()._split_scope(nodeid)
 
 
 def _place(nodeid: str) -> int:
