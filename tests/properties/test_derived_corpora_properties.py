@@ -20,13 +20,13 @@ def made(corpus: str, tasks: str, seed: int) -> Corpus:
 
 
 def on(corpus: Corpus, task: str) -> list[tuple[str, ...]]:
-    return [one.tokens for one in corpus.train if task in one.labels]
+    return [sentence.tokens for sentence in corpus.train if task in sentence.labels]
 
 
 def assert_apart(corpus: Corpus) -> None:
     """Each training sentence has one task and is there once (equal ones are known apart by their tuples)."""
-    assert all(len(one.labels) == 1 for one in corpus.train)
-    assert len({id(one.tokens) for one in corpus.train}) == len(corpus.train)
+    assert all(len(sentence.labels) == 1 for sentence in corpus.train)
+    assert len({id(sentence.tokens) for sentence in corpus.train}) == len(corpus.train)
 
 
 @given(seed=seeds, alpha=st.floats(0, 1), labels=st.integers(2, 6))
@@ -37,11 +37,11 @@ def test_labels_follow_the_matrix(seed: int, alpha: float, labels: int) -> None:
     drawn = artificial_labels(real, alpha, labels, draw)
     together = np.zeros((labels, labels))
     np.add.at(together, (real, drawn), 1)
-    found = together / together.sum(axis=1, keepdims=True)
+    shares = together / together.sum(axis=1, keepdims=True)
     matrix = np.full((labels, labels), (1 - alpha) / (labels - 1))
     np.fill_diagonal(matrix, alpha)
     # Each share is of 4,500 draws at least: five standard errors of it are 0.037 at most.
-    assert np.abs(found - matrix).max() < 0.04
+    assert np.abs(shares - matrix).max() < 0.04
 
 
 @given(seed=seeds, low=st.floats(0, 1), high=st.floats(0, 1))
@@ -94,4 +94,4 @@ def test_a_smaller_sample_is_part_of_a_larger_one(seed: int, few: int, more: int
     small, large = (made(f"demo?train={number}", "ner", seed).train for number in (few, few + more))
     assert len(small) == few
     rest = iter(large)
-    assert all(one in rest for one in small)  # in the same order
+    assert all(sentence in rest for sentence in small)  # in the same order

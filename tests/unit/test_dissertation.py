@@ -20,6 +20,7 @@ from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_run
 from jobs.cli.study import markdown
 
 PUBLISHED = [cell for table in TABLES for cell in table.cells()]
+BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}
 _PAPER = Path(__file__).resolve().parents[3] / "shared" / "spec" / "published-results.md"
 
 
@@ -37,13 +38,8 @@ def config(paradigm: str = "mrn", **more: Any) -> RunConfig:
 
 
 def cell(table: int, encoder: str, paradigm: str, task: str, fraction: float = 1.0) -> tuple[float, float]:
-    (found,) = [
-        one
-        for one in PUBLISHED
-        if (one.table, one.encoder, one.paradigm, one.task, one.fraction)
-        == (table, encoder, paradigm, task, fraction)
-    ]
-    return found.mean, found.sd
+    published = BY_NAME[table, encoder, paradigm, task, fraction]
+    return published.mean, published.sd
 
 
 def test_the_tables_are_complete() -> None:
@@ -64,8 +60,7 @@ def test_every_figure_is_the_one_that_was_noted_from_the_paper() -> None:
         if line.startswith("|")
         for found in re.findall(r"([\d.]+)±([\d.]+)", line)
     ]
-    ours = {(one.table, one.encoder, one.paradigm, one.task, one.fraction): one for one in PUBLISHED}
-    assert len(ours) == len(PUBLISHED)
+    assert len(BY_NAME) == len(PUBLISHED)
     # Table 3 is noted row by row over both fractions, the others row by row.
     order = sorted(PUBLISHED, key=lambda one: (one.table, one.table == 3 and one.paradigm == "mrn"))
     assert [(one.mean, one.sd) for one in order] == noted
@@ -100,10 +95,8 @@ def test_what_was_trained_otherwise_has_none(changes: dict[str, Any]) -> None:
 def test_pos_by_accuracy_stands_beside_no_f1() -> None:
     assert set(matching(config(pos_score="accuracy"))) == {"ner", "chunk"}
     both = config(corpus="both-pos", tasks=("pos-2003", "pos-2000"), alignment="exact", fraction=0.05)
-    assert {task: one.fraction for task, one in matching(both).items()} == {
-        "pos-2003": 0.05,
-        "pos-2000": 0.05,
-    }
+    fractions = {task: cell.fraction for task, cell in matching(both).items()}
+    assert fractions == {"pos-2003": 0.05, "pos-2000": 0.05}
     assert matching(both.with_(pos_score="accuracy")) == {}
     assert matching(both.with_(alignment="disjoint")) == {}
 
@@ -183,8 +176,7 @@ class TestPlan:
         assert {(run.lambda_, run.dev_sentences) for run in then} == {(0.5, 0)}
         assert [run.seed for run in then] == [1, 2, 3, 4, 5]
 
-    def test_no_test_score_and_no_final_run_chooses(self) -> None:
-        """Final runs that stand in the store already, with dev scores or not, decide nothing."""
+    def test_final_runs_that_stand_in_the_store_choose_nothing(self) -> None:
         layout = lay_out(STUDY, next(one for one in STUDY.settings if one.name == "table3-5"))
         final = {run: {"pos-2003": 1.0} for arm in layout.arms["mrn"] for run in arm.of(STUDY.seeds)}
         assert chosen_arm(layout, "mrn", DevScores(final), ()) is None

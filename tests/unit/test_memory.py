@@ -150,8 +150,7 @@ def test_a_training_that_finds_no_memory_leads_to_the_batch_size_that_fits(
     assert run.error.type == "OutOfMemory"
     assert run.facts["error"] == {"field": "batch_size", "fits": 4}
     assert "batches of 16 sentences: about 4 would fit. Clone it with batch_size 4." in run.error.message
-    told = advice(run)
-    assert told is not None
-    assert told.cause == "out of memory"
-    assert told.clone == {"batch_size": "4"}
+    advised = advice(run)
+    assert advised is not None
+    assert (advised.cause, advised.clone) == ("out of memory", {"batch_size": "4"})
     store.close()

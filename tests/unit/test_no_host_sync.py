@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from core.config import RunConfig
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import Prior, PriorSettings, make_prior
 from core.registry import PRIORS
 from core.training.setup import set_up
 from core.training.trainer import train_step
-from tests.tiny import tiny_bert
-from tests.toys import corpus
+from tests.toys import config, corpus
 
 FEATURES = 6
 WAITING = {
@@ -86,26 +83,19 @@ def test_updates_do_not_wait(name: str) -> None:
 
 
 STEPS: dict[str, dict[str, Any]] = {
-    "mtl": {"lr_encoder": 1e-3},
-    "mrn": {"paradigm": "mrn", "lr_encoder": 1e-3},
-    "bilstm": {"encoder": "+bilstm", "lr_encoder": 1e-3},
+    "mtl": {},
+    "mrn": {"paradigm": "mrn"},
+    "bilstm": {"encoder": "+bilstm"},
     "frozen": {"encoder_training": "frozen"},
-    "budget": {"batch_tokens": 70, "lr_encoder": 1e-3},
+    "budget": {"batch_size": 16, "batch_tokens": 70},
 }
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_steps_do_not_wait(kind: str, tmp_path: Path) -> None:
+def test_steps_do_not_wait(kind: str, encoder: str) -> None:
     """Without dropout, for its masks are drawn otherwise on a processor than on a device."""
-    values: dict[str, Any] = {
-        "paradigm": "mtl",
-        "dropout": 0.0,
-        "device": "cpu",
-        "precision": "fp32",
-        "max_length": 32,
-    } | STEPS[kind]
-    values["encoder"] = str(tiny_bert(tmp_path / "encoder")) + values.get("encoder", "")
-    run = set_up(RunConfig.build(corpus="toy", tasks="pos,ner", **values), corpus())
+    values = {"paradigm": "mtl", "dropout": 0.0} | STEPS[kind]
+    run = set_up(config(encoder + values.pop("encoder", ""), **values), corpus())
     run.compute_features(lambda event: None, lambda: False)
     for module in run.model.modules():
         if isinstance(module, nn.Dropout):

@@ -5,6 +5,7 @@ The table names where each value stands: a section of the text, or the file of t
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from itertools import chain
 from pathlib import Path
@@ -24,7 +25,7 @@ from core.models.tagger import Heads
 from core.mrn.priors import paper
 from core.records import TOTAL, EpochMetrics, Event, Note, SplitResult, StepMetrics
 from core.training.setup import make_optimiser, set_up, snapshot_steps, update_steps
-from core.training.trainer import train
+from core.training.trainer import train, train_step
 from tests.benchmarks import _published as program
 from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
@@ -163,11 +164,6 @@ class TestEpochs:
         assert rest == _words(batches, 3)[4:]
 
 
-def _train(config: RunConfig, data: Corpus, folder: Path) -> tuple[list[Event], Any]:
-    events: list[Event] = []
-    return events, train(config, data, sink=events.append, checkpoint=Checkpoint(folder / "run"))
-
-
 def _in_program(batch: Batch, tasks: list[str], length: int) -> dict[str, torch.Tensor]:
     """A batch as A.4 has it: padded to `length`, labels at words' first subwords."""
     padding = (0, length - batch.ids.shape[1])
@@ -191,7 +187,8 @@ def test_thirty_steps_are_those_of_the_published_program(tmp_path: Path) -> None
         batching="shuffled", head_init="default", dropout=0.0, epochs=6, lr_encoder=2e-3, lr_heads=2e-3,
         update_every=3, update_timing="epoch_start",
     )  # fmt: skip
-    events, _ = _train(config, toy_corpus(), tmp_path)
+    events: list[Event] = []
+    train(config, toy_corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "run"))
     steps = [event for event in events if isinstance(event, StepMetrics) and (TOTAL, "loss") in event.values]
 
     run = set_up(config, toy_corpus())  # of the same seed: the same heads and batches as before
@@ -219,11 +216,11 @@ def test_thirty_steps_are_those_of_the_published_program(tmp_path: Path) -> None
 
 
 def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path: Path) -> None:
-    whole = toy_corpus()
-    data = Corpus(whole.name, whole.tasks, whole.train, (), whole.test)
+    data = dataclasses.replace(toy_corpus(), dev=())
     for select_by in ("score", "loss", "last"):
         config = toy_config(encoder, dev_sentences=0, select_by=select_by)
-        events, outcome = _train(config, data, tmp_path / select_by)
+        events: list[Event] = []
+        outcome = train(config, data, sink=events.append, checkpoint=Checkpoint(tmp_path / select_by))
         assert outcome.best_epoch == 3
         assert events[0].selected_by == "last"  # type: ignore[union-attr]
         assert [event.split for event in events if isinstance(event, SplitResult)] == ["test"]
@@ -233,12 +230,9 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
 
 def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:
     """A.5, both POS tasks: the loss of a batch is its corpus's cross-entropy, not a half of it."""
-    from core.training.trainer import train_step
-
     mixed = tuple(sentences(16, 0, ("pos",)) + sentences(16, 1, ("ner",)))
     parts = tuple(Sentence(one.tokens, one.labels, "A" if "pos" in one.labels else "B") for one in mixed)
-    whole = toy_corpus()
-    data = Corpus(whole.name, whole.tasks, parts, whole.dev, whole.test)
+    data = dataclasses.replace(toy_corpus(), train=parts)
     for order, share in (("mixed", 0.5), ("in_turn", 1.0)):
         run = set_up(toy_config(encoder, paradigm="mtl", corpus_order=order, dropout=0.0), data)
         for batch in run.epoch(skip=0):

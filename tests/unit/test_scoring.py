@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,8 +35,8 @@ NEVER_SEEN = {"pos": ("UH",), "ner": ("B-NEW", "I-NEW"), "extra": ()}
 
 def _split(sentences: Sequence[Sentence]) -> SplitData:
     """The sentences with a subword for each word."""
-    words = sum(len(one.tokens) for one in sentences)
-    ends = np.cumsum([0, *(len(one.tokens) for one in sentences)])
+    words = sum(len(sentence.tokens) for sentence in sentences)
+    ends = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
     text = EncodedText(np.zeros(words, np.int32), ends, np.zeros(words, np.int32), ends, ends)
     labels = label_numbers(sentences, [task.name for task in TASKS], [task.labels for task in TASKS])
     return SplitData(tuple(sentences), text, "key", labels, Batches(text, labels, 4, 0))
@@ -55,33 +56,31 @@ def sentences(draw: st.DrawFn) -> list[Sentence]:
     return made
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(sentences(), st.randoms(use_true_random=False), st.sampled_from(["accuracy", "seqeval_f1"]))
 def test_scores_are_those_of_the_labels(given: list[Sentence], chance: Random, plain: str) -> None:
-    words = [chance.randrange(3) for one in given for _ in one.tokens]
+    words = [chance.randrange(3) for sentence in given for _ in sentence.tokens]
     numbers = np.array([words, [0] * len(words), words], dtype=np.int64).T
     predicted = Predicted(numbers, np.zeros(3))
     config = RunConfig.build(corpus="demo", tasks="pos,ner", pos_score=plain)
     scorer = Scorer(config, "dev", _split(given), TASKS)
-    result, ends = scorer.result(predicted, epoch=3), np.cumsum([len(one.tokens) for one in given])[:-1]
+    result, ends = (
+        scorer.result(predicted, epoch=3),
+        np.cumsum([len(sentence.tokens) for sentence in given])[:-1],
+    )
     by_sentence = [part.tolist() for part in np.split(np.array(words), ends)]
     assert (result.split, result.epoch) == ("dev", 3)
     assert list(result.gold) == list(result.predictions) == ["pos", "ner"]
     for task, score, brief in zip(
         (TASKS[0], TASKS[2]), result.scores, scorer.headlines(predicted), strict=True
     ):
-        gold = [list(one.labels[task.name]) for one in given if task.name in one.labels]
-        guess = [
-            [task.labels[number] for number in part]
-            for one, part in zip(given, by_sentence, strict=True)
-            if task.name in one.labels
-        ]
+        annotated = [place for place, sentence in enumerate(given) if task.name in sentence.labels]
+        gold = [list(given[place].labels[task.name]) for place in annotated]
+        guess = [[task.labels[number] for number in by_sentence[place]] for place in annotated]
         assert result.gold[task.name] == gold
         assert result.predictions[task.name] == guess
-        assert score == score_task(task.name, task.scheme, gold, guess, plain_score=config.pos_score)
-        assert brief == score_task(
-            task.name, task.scheme, gold, guess, plain_score=config.pos_score, details=False
-        )
+        scored = partial(score_task, task.name, task.scheme, gold, guess, plain_score=plain)
+        assert (score, brief) == (scored(), scored(details=False))
 
 
 @pytest.fixture

@@ -38,12 +38,12 @@ class Terminal:
         self.store = store
         self.study = study(*settings)
         self.layouts = laid_out(self.study, self.study.settings)
-        self.told: list[str] = []
+        self.lines: list[str] = []
 
     def follow(self, **options: Any) -> bool:
-        self.told.clear()
+        self.lines.clear()
         defaults: dict[str, Any] = {"engine": Workers(), "sleep": lambda _: None}
-        return follow(self.store, self.layouts, self.told.append, **(defaults | options))
+        return follow(self.store, self.layouts, self.lines.append, **(defaults | options))
 
     def descriptions(self) -> Counter[str]:
         return Counter(run.config.to_json() for run in self.store.runs())
@@ -71,7 +71,7 @@ class TestFollow:
         mrn = result.outcome("mrn")
         assert mrn.chosen == "λ=0.1"  # the best on dev, not on test
         assert mrn.differences[MEAN].verdict == HELPS
-        assert terminal.told == [
+        assert terminal.lines == [
             "small: dev chose mrn λ=0.1 (71.80%).",
             "small is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps).",
         ]
@@ -118,8 +118,8 @@ class TestFollow:
         terminal = Terminal(store)
         assert not terminal.follow(engine=Workers(train=fails))
         (failed,) = store.runs(states={RunState.FAILED})
-        (told,) = [line for line in terminal.told if "not a number" in line]
-        assert f"`mrnlab retry {failed.id}`" in told
+        (line,) = [line for line in terminal.lines if "not a number" in line]
+        assert f"`mrnlab retry {failed.id}`" in line
         (result,) = StudyRuns(store, terminal.layouts).results()
         assert (result.outcome("mrn").chosen, result.outcome("mrn").failed) == ("λ=0.01", 1)
         before = len(store.runs())
@@ -146,8 +146,8 @@ class TestFollow:
         terminal = Terminal(store, setting("gone", corpus=str(tmp_path / "gone")), small)
         assert not terminal.follow()
         assert len(store.runs()) == 3
-        (told,) = [line for line in terminal.told if line.startswith("gone is left out")]
-        assert str(tmp_path / "gone") in told
+        (line,) = [line for line in terminal.lines if line.startswith("gone is left out")]
+        assert str(tmp_path / "gone") in line
 
     def test_settings_are_queued_one_after_another(self, store: Store) -> None:
         settings = [
@@ -162,8 +162,8 @@ class TestFollow:
         assert terminal.follow(sleep=look)
         assert len(store.runs()) == 3 * 3
         assert max(seen) <= 2 * 3
-        ended = [line.split()[0] for line in terminal.told if "is done" in line]
-        assert ended == [one.name for one in settings]
+        ended = [line.split()[0] for line in terminal.lines if "is done" in line]
+        assert ended == ["s1", "s2", "s3"]
 
     def test_workers_that_never_start(self, store: Store) -> None:
         class Vain(Workers):
@@ -179,9 +179,8 @@ class TestOutstanding:
         terminal = Terminal(store, setting("one"), setting("two"), setting("three", fraction=0.5))
         plan = outstanding(store, terminal.layouts)
         # The second shares all runs with the first.
-        assert [(one.setting, one.search, one.final) for one in plan] == [
-            ("one", 6, 10), ("two", 0, 0), ("three", 6, 10),
-        ]  # fmt: skip
+        counts = [(part.setting, part.search, part.final) for part in plan]
+        assert counts == [("one", 6, 10), ("two", 0, 0), ("three", 6, 10)]
         assert plan[0].seconds is not None
         assert plan[2].seconds is not None
         assert plan[2].seconds < plan[0].seconds
@@ -190,6 +189,6 @@ class TestOutstanding:
 
     def test_a_corpus_that_is_not_here(self, store: Store, tmp_path: Path) -> None:
         terminal = Terminal(store, setting("gone", corpus=str(tmp_path / "gone")))
-        (one,) = outstanding(store, terminal.layouts)
-        assert (one.search, one.final, one.seconds) == (6, 10, None)
-        assert "gone" in one.problem
+        (part,) = outstanding(store, terminal.layouts)
+        assert (part.search, part.final, part.seconds) == (6, 10, None)
+        assert "gone" in part.problem

@@ -96,8 +96,7 @@ class TestAnalysis:
         assert result.outcome("stl").differences["ner"].verdict == NOT_SHOWN
 
     def test_what_is_missing(self) -> None:
-        made = study()
-        layout = lay_out(made, made.settings[0])
+        layout = lay_out(study(), setting())
         pos, _ner = layout.arms["stl"][0].runs[2]
         stl = analysed(frozenset({pos})).outcome("stl")
         assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
@@ -109,8 +108,7 @@ class TestAnalysis:
         assert (single.verdict, single.paired.low, single.p_holm) == (NOT_SHOWN, None, None)
 
     def test_test_scores_choose_nothing(self) -> None:
-        made = study()
-        layout = lay_out(made, made.settings[0])
+        layout = lay_out(study(), setting())
         scores = {
             split: {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in layout.runs()}
             for split in ("dev", "test")
@@ -122,12 +120,10 @@ class TestAnalysis:
         assert mrn(scores["test"]).arm == mrn({}).arm == {"paradigm": "mrn", "lambda": 0.1}
 
 
-class TestHolm:
-    def test_by_hand(self) -> None:
-        # Smallest first: 4 · 0.01, 3 · 0.015, 2 · 0.03, then 0.055, which may not fall below the one before.
-        assert holm([0.03, 0.01, 0.055, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
-        assert holm([]) == []
-        assert holm([0.2]) == [0.2]
+def test_holm_by_hand() -> None:
+    # Smallest first: 4 · 0.01, 3 · 0.015, 2 · 0.03, then 0.055, which may not fall below the one before.
+    assert holm([0.03, 0.01, 0.055, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
+    assert holm([]) == []
 
 
 def test_the_rarer_half_is_of_labels_that_are_annotated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def _of(events: list[Event], kind: type[Any]) -> list[Any]:
 def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str) -> None:
     corpus = _corpus()
     if paradigm == "stl":
-        corpus = Corpus("toy", corpus.tasks[:1], corpus.train, corpus.dev, corpus.test)
+        corpus = dataclasses.replace(corpus, tasks=corpus.tasks[:1])
     config = _config(encoder, paradigm=paradigm, tasks="pos" if paradigm == "stl" else "pos,ner")
     events, outcome = _run(config, corpus, tmp_path)
     facts = events[0]
@@ -94,10 +95,10 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
         assert abs(snapshots[-1].relations.correlation("task")[0, 1]) > 1e-6
     # Beside each snapshot, what it holds in numbers.
     measured = [event for event in _of(events, StepMetrics) if (TOTAL, "label_trace") in event.values]
-    assert [(one.step, one.epoch) for one in measured] == [(one.step, one.epoch) for one in snapshots]
-    for one, snapshot in zip(measured, snapshots, strict=True):
-        assert one.values[TOTAL, "label_trace"] == pytest.approx(np.trace(snapshot.relations.label))
-        assert math.isfinite(one.values[TOTAL, "objective"])
+    for event, snapshot in zip(measured, snapshots, strict=True):
+        assert (event.step, event.epoch) == (snapshot.step, snapshot.epoch)
+        assert event.values[TOTAL, "label_trace"] == pytest.approx(np.trace(snapshot.relations.label))
+        assert math.isfinite(event.values[TOTAL, "objective"])
 
 
 def test_another_seed_has_other_numbers(encoder: str, tmp_path: Path) -> None:
@@ -188,10 +189,9 @@ def test_the_saved_tagger_predicts_what_the_run_did(
 
 def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MRNLabError, match="not there any more"):
-        checkpoints.load(tmp_path / "file")
-    with pytest.raises(MRNLabError, match="not there any more"):
-        checkpoints.load(tmp_path / "checkpoint")
+    for missing in ("file", "checkpoint"):
+        with pytest.raises(MRNLabError, match="not there any more"):
+            checkpoints.load(tmp_path / missing)
     _run(_config(encoder, epochs=1, encoder_training="frozen"), _corpus(), tmp_path)
     weights = tmp_path / "checkpoint" / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:50])
@@ -232,8 +232,7 @@ def test_a_stop_is_heard_while_features_are_computed(
 def test_a_loss_that_is_not_a_number_names_step_and_task(
     encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = _config(encoder, lr_heads=1.0, lr_encoder=1.0, paradigm="mtl", epochs=20)
-    sentences = _corpus()
+    config = _config(encoder, paradigm="mtl")
     events: list[Event] = []
 
     def poisoned(config: RunConfig, corpus: Corpus) -> Any:
@@ -244,7 +243,7 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(
 
     monkeypatch.setattr(trainer, "set_up", poisoned)
     with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
-        train(config, sentences, sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
+        train(config, _corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
     (bad,) = _of(events, StepMetrics)[:1]
     assert not math.isfinite(bad.values["ner", "loss"])
     assert math.isfinite(bad.values["pos", "loss"])
@@ -336,11 +335,9 @@ def test_a_mapping_relates_what_it_joins_and_says_what_it_left(encoder: str, tmp
     ],
 )
 def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | None) -> None:
-    by_score = [DevMetrics(epoch, score, 0.0) for epoch, score in enumerate(scores, start=1)]
-    by_loss = [DevMetrics(epoch, 0.0, -score) for epoch, score in enumerate(scores, start=1)]
-    assert best_epoch(by_score, "score", 3) == expected
-    assert best_epoch(by_loss, "loss", 3) == expected
-    assert best_epoch(by_score, "last", 3) == (3 if len(scores) == 3 else None)
+    metrics = [DevMetrics(epoch, score, -score) for epoch, score in enumerate(scores, start=1)]
+    assert best_epoch(metrics, "score", 3) == best_epoch(metrics, "loss", 3) == expected
+    assert best_epoch(metrics, "last", 3) == (3 if len(scores) == 3 else None)
 
 
 def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
