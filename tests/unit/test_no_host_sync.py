@@ -94,7 +94,7 @@ STEPS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", STEPS)
 def test_steps_do_not_wait(kind: str, encoder: str) -> None:
     """Without dropout, for its masks are drawn otherwise on a processor than on a device."""
-    values = {"paradigm": "mtl", "dropout": 0.0} | STEPS[kind]
+    values: dict[str, Any] = {"paradigm": "mtl", "dropout": 0.0} | STEPS[kind]
     run = set_up(config(encoder + values.pop("encoder", ""), **values), corpus())
     run.compute_features(lambda event: None, lambda: False)
     for module in run.model.modules():

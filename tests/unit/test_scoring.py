@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_labels(given: list[Sentence], chance: Random, p
         guess = [[task.labels[number] for number in by_sentence[place]] for place in annotated]
         assert result.gold[task.name] == gold
         assert result.predictions[task.name] == guess
-        scored = partial(score_task, task.name, task.scheme, gold, guess, plain_score=plain)
+        scored = partial(score_task, task.name, task.scheme, gold, guess, plain_score=config.pos_score)
         assert (score, brief) == (scored(), scored(details=False))
 
 
