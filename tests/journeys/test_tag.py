@@ -98,10 +98,10 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     _words(page).first.wait_for()
     names = page.locator(".who").all_inner_texts()
     assert names == ["MTL 1", "MTL 2", "STL 3 and 4"] * 2
-    one, other = _lane(page, "pos", "MTL 1"), _lane(page, "pos", "MTL 2")
-    differing = sum(mine != theirs for mine, theirs in zip(one, other, strict=True))
+    taught, untaught = _lane(page, "pos", "MTL 1"), _lane(page, "pos", "MTL 2")
+    differing = sum(map(str.__ne__, taught, untaught))
     assert differing
-    assert one == _lane(page, "pos", "STL 3 and 4")
+    assert taught == _lane(page, "pos", "STL 3 and 4")
     expect(page.locator(".about").first).to_have_text(f"{differing} of 5 differ")
     outlined = page.locator('.cell.plain.differs[aria-label*="MTL 2"]')
     assert outlined.count() == differing
@@ -120,8 +120,7 @@ def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
     _words(page).first.wait_for()
     assert page.locator(".span .note").all_inner_texts() == ["invented", "missed"]
     assert page.locator(".span.ghost").count() == 1
-    table = page.get_by_test_id("stDataFrame").first
-    expect(table).to_be_visible()
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     page.evaluate(_ASK)
     assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, "tag-gold")
@@ -129,6 +128,18 @@ def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
     _words(page).first.wait_for()
     assert page.locator(".differs").count() > 0
     picture(page, "tag-test-sentence")
+    # A span over two lines is named on both.
+    page.set_viewport_size({"width": 700, "height": 900})
+    rows = [("EU" + "x" * 18, "B-ORG"), *[("y" * 20, "I-ORG")] * 4]
+    text = "\n".join(f"{word} N {label}" for word, label in rows)
+    page.goto(lab.link(run="1", gold=text))
+    _words(page).first.wait_for()
+    lines = page.locator(".block .line").count()
+    assert lines > 1
+    gold = page.locator(".span", has_text="ORG").filter(has_not=page.locator(".note"))
+    labels = gold.locator(".type").all_inner_texts()
+    assert labels[0] == "ORG"
+    assert labels.count("… ORG") >= lines - 1
 
 
 def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
@@ -175,17 +186,3 @@ def test_any_text_is_drawn_and_none_is_run(lab: Laboratory, browser: Browser) ->
         picture(page, "tag-any-text-dark")
         assert not errors
         assert not elsewhere
-
-
-def test_a_span_over_two_lines_is_named_on_both(lab: Laboratory, page: Page) -> None:
-    page.set_viewport_size({"width": 700, "height": 900})
-    rows = [("EU" + "x" * 18, "B-ORG"), *[("y" * 20, "I-ORG")] * 4]
-    text = "\n".join(f"{word} N {label}" for word, label in rows)
-    page.goto(lab.link(run="1", gold=text))
-    _words(page).first.wait_for()
-    lines = page.locator(".block .line").count()
-    assert lines > 1
-    gold = page.locator(".span", has_text="ORG").filter(has_not=page.locator(".note"))
-    labels = gold.locator(".type").all_inner_texts()
-    assert labels[0] == "ORG"
-    assert labels.count("… ORG") >= lines - 1

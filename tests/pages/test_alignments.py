@@ -1,4 +1,4 @@
-"""Alignments on the pages: what cannot be related, and mappings in the form."""
+"""Mappings of labels in the launch form."""
 
 from __future__ import annotations
 
@@ -32,13 +32,10 @@ def upload(app: AppTest, content: bytes, name: str = "my labels.csv") -> AppTest
     return app
 
 
-def test_a_mapping_is_asked_for_in_its_place(form: AppTest) -> None:
+def test_a_mapping_is_asked_for_and_its_template_fits_as_it_is(form: AppTest) -> None:
     assert "Upload the CSV file of the mapping; the template is a beginning." in words(form)
-    assert "Not ready yet" in [one.value for one in form.subheader]
+    assert "Not ready yet" in words(form)
     assert not form.download_button(key="launch_template").disabled
-
-
-def test_the_template_as_it_is_fits_and_leaves_nothing_out(form: AppTest) -> None:
     tasks = [(task.name, task.labels) for task in summarise("demo").tasks]
     upload(form, template(tasks).encode("utf-8-sig"))
     assert "general rows of their own" not in words(form)
@@ -54,30 +51,23 @@ def test_an_uploaded_mapping_is_shown_and_launched(form: AppTest, workers: list[
     runs = Store.open().runs()
     assert len(runs) == 3
     name, file = parse_alignment(str(runs[0].config.alignment))
-    assert name == "mapping"
-    assert Path(file).read_bytes() == CSV
+    assert (name, Path(file).read_bytes()) == ("mapping", CSV)
     assert Path(file).name.startswith("my-labels-")
     assert workers
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
+def test_what_is_wrong_with_a_mapping_is_said_in_its_place(form: AppTest) -> None:
+    for content, sentence in (
         (CSV + b"ner,B-LOC,NP,none\n", "my labels.csv, row 5: has the weight 'none'"),
         (b"task,label,general\nsrl,A0,NP\n", "no row, from row 2 on, names a task and a label of this run"),
-    ],
-)
-def test_what_is_wrong_with_a_mapping_is_said_in_its_place(form: AppTest, content: bytes, says: str) -> None:
-    upload(form, content)
-    assert words(form).count(says) == 1
-    assert "Not ready yet" in [one.value for one in form.subheader]
+    ):
+        upload(form, content)
+        assert words(form).count(sentence) == 1
+        assert "Not ready yet" in words(form)
     upload(form, CSV)
-    assert says not in words(form)
+    assert sentence not in words(form)
     assert form.button(key="launch")
-
-
-def test_a_kept_mapping_is_there_after_another_page(form: AppTest) -> None:
-    upload(form, CSV)
+    # It is kept while one looks at another page.
     form.switch_page("runs/page.py").run()
     form.switch_page("launch/page.py").run()
     assert form.pills(key="launch_alignment").value == ["mapping"]

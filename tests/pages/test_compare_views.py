@@ -86,8 +86,8 @@ def of(**values: list[float]) -> ResultTable:
 def answer(table: ResultTable) -> Difference:
     """The second row less the first on NER."""
     first, second = table.rows
-    (one,) = answers(table, second.key, first.key)
-    return one
+    (difference,) = answers(table, second.key, first.key)
+    return difference
 
 
 class TestTable:
@@ -112,13 +112,9 @@ class TestTable:
 
     def test_rows_stand_as_in_the_papers(self) -> None:
         bert, bilstm = "bert-base-cased", "bert-base-cased+bilstm"
-        made = [
-            config("mrn", encoder=bert),
-            config("mtl", encoder="roberta-base"),
-            config("mtl", encoder=bilstm),
-            config("stl", encoder=bert),
-        ]
-        _, table = tabled(dict.fromkeys(made, 0.5), TASKS)
+        made = (("mrn", bert), ("mtl", "roberta-base"), ("mtl", bilstm), ("stl", bert))
+        configs = [config(paradigm, encoder=encoder) for paradigm, encoder in made]
+        _, table = tabled(dict.fromkeys(configs, 0.5), TASKS)
         assert [(row.block.partition(",")[0], row.label) for row in table.rows] == [
             (bert, "STL"), (bert, "MRN λ 0.003"), (bilstm, "MTL"), ("roberta-base", "MTL"),
         ]  # fmt: skip
@@ -127,31 +123,25 @@ class TestTable:
     def test_scores_that_do_not_count(self) -> None:
         """A score that is not a number, and a seed that was trained again."""
         (first, second), _ = tabled({config("mtl"): 0.5, config("mtl", seed=2): 0.5})
-        table = tabulate(
-            [first], [score(first.id, "ner", math.nan), score(first.id, "pos", 0.9)], "test", TASKS
-        )
-        assert table.tasks == ("pos",)
+        scores = [score(first.id, "ner", math.nan), score(first.id, "pos", 0.9)]
+        assert tabulate([first], scores, "test", TASKS).tasks == ("pos",)
         again = replace(second, config=first.config)
         table = tabulate([first, again], [score(first.id, "ner", 0.5), score(again.id, "ner", 0.7)], "test")
         (row,) = table.rows
         assert (row.cells["ner"].by_seed, row.cells["ner"].run_ids) == ({1: 0.7}, {1: again.id})
 
     def test_other_data_makes_a_table_of_its_own(self) -> None:
-        others: tuple[dict[str, Any], ...] = (
-            {},
-            {"fraction": 0.05},
-            {"corpus": "/a/mine"},
-            {"corpus": "/b/mine"},
-            {"pos_score": "seqeval_f1"},
+        data: dict[str, dict[str, Any]] = {
+            "demo, 100% of the data, POS by accuracy": {},
+            "demo, 5% of the data": {"fraction": 0.05},
+            "mine (/a/mine)": {"corpus": "/a/mine"},
+            "mine (/b/mine)": {"corpus": "/b/mine"},
+            "demo, 100% of the data, POS by seqeval F1": {"pos_score": "seqeval_f1"},
+        }
+        runs, _ = tabled({config("mtl", **values): 0.5 for values in data.values()})
+        assert {setting.name: len(rows) for setting, rows in by_setting(runs).items()} == dict.fromkeys(
+            data, 1
         )
-        runs, _ = tabled({config("mtl", **other): 0.5 for other in others})
-        assert [(setting.name, len(own)) for setting, own in by_setting(runs).items()] == [
-            ("demo, 100% of the data, POS by accuracy", 1),
-            ("demo, 5% of the data", 1),
-            ("mine (/a/mine)", 1),
-            ("mine (/b/mine)", 1),
-            ("demo, 100% of the data, POS by seqeval F1", 1),
-        ]
 
     def test_what_is_copied_is_what_is_shown(self) -> None:
         table = of(mtl=MTL, mrn=[0.83, 0.841, 0.849])
@@ -172,7 +162,7 @@ class TestTable:
 
 class TestAnswers:
     @pytest.mark.parametrize(
-        ("mtl", "mrn", "verdict", "sentence", "told"),
+        ("mtl", "mrn", "verdict", "sentence", "summary"),
         [
             (MTL, MRN, "above", "+3.33 ± 1.43, 3 seeds, p 0.010", "B is above A on ner (+3.33)."),
             ([0.80], [0.83], "one seed", "+3.00; one seed each, so no interval",
@@ -187,18 +177,19 @@ class TestAnswers:
         ],
     )  # fmt: skip
     def test_what_the_seeds_allow_to_say(
-        self, mtl: list[float], mrn: list[float], verdict: str, sentence: str, told: str
+        self, mtl: list[float], mrn: list[float], verdict: str, sentence: str, summary: str
     ) -> None:
-        one = answer(of(mtl=mtl, mrn=mrn))
-        assert (one.verdict, one.sentence, headline("B", "A", [one])) == (verdict, sentence, told)
+        difference = answer(of(mtl=mtl, mrn=mrn))
+        assert (difference.verdict, difference.sentence) == (verdict, sentence)
+        assert headline("B", "A", [difference]) == summary
 
     def test_no_seed_in_common(self) -> None:
         table = of(mtl=[0.80], mrn=[0.83])
         first, second = table.rows
         moved = replace(second, cells={"ner": replace(second.cells["ner"], by_seed={9: 0.83})})
-        one = answer(replace(table, rows=(first, moved)))
-        assert "no seed in common" in one.sentence
-        assert one.verdict == "no common seed"
+        difference = answer(replace(table, rows=(first, moved)))
+        assert "no seed in common" in difference.sentence
+        assert difference.verdict == "no common seed"
 
     def test_the_first_comparison_is_of_like_with_like(self) -> None:
         made = [config("mtl"), config("mrn"), config("mrn", encoder_training="full")]
@@ -215,25 +206,23 @@ class TestDifferences:
         table = of(stl=STL, mtl=MTL, mrn=MRN)
         base = table.rows[1].key
         shown = differences(table, base)
-        assert [(one.row.config.paradigm, one.verdict) for one in shown] == [
-            ("stl", "not shown"),
-            ("mrn", "above"),
-        ]
-        raw = [one.paired.p for one in shown if one.paired is not None]
-        assert [one.p_seeds for one in shown] == holm([p for p in raw if p is not None])
+        assert [row.row.config.paradigm for row in shown] == ["stl", "mrn"]
+        assert [row.verdict for row in shown] == ["not shown", "above"]
+        raw = [row.paired.p for row in shown if row.paired is not None]
+        assert [row.p_seeds for row in shown] == holm([p for p in raw if p is not None])
         view = forest(shown, table, base)
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.shown for mark in view.marks] == [False, True]
         assert list(forest_chart(view, {}).data[0].marker.symbol) == ["circle-open", "circle"]
         assert "MRN λ 0.003, ner: +3.33 ± 1.43, 3 seeds, p" in view.marks[1].hover
+        # Without a spread there is no interval.
+        table_of_two = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
+        first = table_of_two.rows[0].key
+        (mark,) = forest(differences(table_of_two, first), table_of_two, first).marks
+        assert (mark.low, mark.high, mark.shown) == (None, None, False)
         # With STL as the baseline the step from MTL to MRN is no row of the table, but it counts.
         stl = table.rows[0].key
         assert (len(corrected(table, stl)), len(differences(table, stl))) == (3, 2)
-
-    def test_without_a_spread_there_is_no_interval(self) -> None:
-        table = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
-        (mark,) = forest(differences(table, table.rows[0].key), table, table.rows[0].key).marks
-        assert (mark.low, mark.high, mark.shown) == (None, None, False)
 
     def test_headline_forest_sharing_and_table_say_the_same(self) -> None:
         """MRN's interval lies above zero, but not so once corrected for two differences."""
@@ -245,11 +234,11 @@ class TestDifferences:
         assert shown[1].paired is not None
         assert shown[1].paired.p is not None
         assert shown[1].p_seeds == pytest.approx(2 * shown[1].paired.p)
-        assert [one.verdict for one in shown] == ["not shown", "not shown"]
+        assert [row.verdict for row in shown] == ["not shown", "not shown"]
         assert [mark.shown for mark in forest(shown, table, mtl.key).marks] == [False, False]
-        told = answers(table, mrn.key, mtl.key)
-        assert headline("MRN", "MTL", told) == "No difference between MRN and MTL is shown on ner."
-        assert told[0].sentence.endswith(f"p {shown[1].p_seeds:.3f}")
+        answered = answers(table, mrn.key, mtl.key)
+        assert headline("MRN", "MTL", answered) == "No difference between MRN and MTL is shown on ner."
+        assert answered[0].sentence.endswith(f"p {shown[1].p_seeds:.3f}")
         assert sharing_sentence(sharing(table, mtl.key)).endswith("MRN − MTL shows no difference.")
         assert "**" not in markdown(difference_sheet(shown, table, mtl.key, "demo"))
 
@@ -257,36 +246,35 @@ class TestDifferences:
         table = of(mtl=MTL, mrn=MRN)
         for row, verdict in zip(table.rows, ("above", "below"), strict=True):
             shown = differences(table, row.key)
-            assert [one.verdict for one in shown] == [verdict]
+            assert [row.verdict for row in shown] == [verdict]
             assert ("**" in markdown(difference_sheet(shown, table, row.key, "demo"))) is (verdict == "above")
 
     def test_tests_over_sentences_find_their_place(self) -> None:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         stl, base, mrn = table.rows
         shown = differences(table, base.key)
-        own, other = mrn.cells["ner"].run_ids, base.cells["ner"].run_ids
-        assert run_pairs(shown[1]) == tuple((own[seed], other[seed]) for seed in (1, 2))
+        ids, base_ids = mrn.cells["ner"].run_ids, base.cells["ner"].run_ids
+        assert run_pairs(shown[1]) == tuple((ids[seed], base_ids[seed]) for seed in (1, 2))
         tests: dict[tuple[str, str], Randomised | str]
         tests = {(stl.key, "ner"): "different sentences", (mrn.key, "ner"): Randomised(0.03, 0.01, 2, 100)}
-        told = with_sentences(shown, tests)
-        assert [(one.p_sentences, one.untested) for one in told] == [
-            (None, "different sentences"),
-            (0.01, ""),
-        ]
-        records = difference_records(told, table)
-        assert [(one["p_sentences_holm"], one["sentences"]) for one in records] == [(None, None), (0.01, 100)]
-        text = latex(difference_sheet(told, table, base.key, "demo"))
+        tested = with_sentences(shown, tests)
+        assert [row.p_sentences for row in tested] == [None, 0.01]
+        assert [row.untested for row in tested] == ["different sentences", ""]
+        records = difference_records(tested, table)
+        assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
+        assert [record["sentences"] for record in records] == [None, 100]
+        text = latex(difference_sheet(tested, table, base.key, "demo"))
         assert r"MRN $\lambda$ 0.003 & ner & +3.00 & 2 & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
         gold = [["B-PER", "O"], ["O"]]
-        one = counted("f1_conll", gold, gold)
-        other = counted("f1_conll", gold, [["O", "O"], ["O"]])
+        right = counted("f1_conll", gold, gold)
+        wrong = counted("f1_conll", gold, [["O", "O"], ["O"]])
         elsewhere = counted("f1_conll", [["B-LOC", "O"], ["O"]], gold)
         assert over_sentences([]) == "no common seed"
-        assert over_sentences([(None, one), (one, None)]) == "no predictions stored"
-        assert over_sentences([(one, elsewhere)]) == "different sentences"
-        test = over_sentences([(one, other), (None, one)])
+        assert over_sentences([(None, right), (right, None)]) == "no predictions stored"
+        assert over_sentences([(right, elsewhere)]) == "different sentences"
+        test = over_sentences([(right, wrong), (None, right)])
         assert isinstance(test, Randomised)
         assert (test.difference, test.seeds, test.sentences) == (1.0, 1, 2)
 
@@ -299,10 +287,8 @@ class TestSharing:
         assert sharing_sentence(steps) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
         view = sharing_forest(steps, table.tasks)
         assert view.families == ("MTL − STL", "MRN − MTL")
-        assert [(mark.row, mark.target, mark.shown) for mark in view.marks] == [
-            (0, "ner", False),
-            (1, "ner", True),
-        ]
+        marks = [(mark.row, mark.target, mark.shown) for mark in view.marks]
+        assert marks == [(0, "ner", False), (1, "ner", True)]
         alone = of(mtl=[0.8, 0.81])
         assert sharing(alone, alone.rows[0].key) == []
 

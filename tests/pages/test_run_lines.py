@@ -82,34 +82,33 @@ def test_orders(finished: Filled) -> None:
     assert scored == sorted(scored, reverse=True)
     assert all("ner" not in line.test for line in by_ner[len(scored) :])  # those without one come last
     assert by_ner[len(scored) :]
-    strengths = [
-        store.run(line.run_ids[0]).config.lambda_ or 9.0 for line in page(store, sort="lambda").lines
-    ]
+    by_lambda = page(store, sort="lambda").lines
+    strengths = [store.run(line.run_ids[0]).config.lambda_ or 9.0 for line in by_lambda]
     assert strengths == sorted(strengths)
 
 
 def test_names_tell_configurations_apart(finished: Filled) -> None:
-    found = page(Store.open())
-    names = [line.name for line in found.lines]
-    assert len(set(names)) == len(names)
-    assert {"STL pos", "STL chunk", "STL ner", "MTL"} <= set(names)
-    assert found.shared == "corpus demo and encoder minilm (frozen)"
+    shown = page(Store.open())
+    names = {line.name for line in shown.lines}
+    assert len(names) == len(shown.lines)
+    assert {"STL pos", "STL chunk", "STL ner", "MTL"} <= names
+    assert shown.shared == "corpus demo and encoder minilm (frozen)"
 
 
 def test_only_the_runs_shown_have_their_scores_read(
     finished: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store.open()
-    asked: list[int] = []
+    read_ids: list[int] = []
     read = store.scores
 
     def noted(ids: Sequence[int], **more: Any) -> Any:
-        asked.extend(ids)
+        read_ids.extend(ids)
         return read(ids, **more)
 
     monkeypatch.setattr(store, "scores", noted)
     page_of(store, store.runs()[:5], grouped=False, sort="dev", number=1)
-    assert sorted(asked) == sorted(run.id for run in store.runs(limit=5))
+    assert sorted(read_ids) == sorted(run.id for run in store.runs(limit=5))
 
 
 class TestDifferences:
