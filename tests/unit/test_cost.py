@@ -70,13 +70,13 @@ def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock)
     for seed, epochs in enumerate((2, 4, 8)):
         config = conll_config(corpus, seed=seed, epochs=epochs, batch_size=4)
         ended(store, clock, config, start=30, per_word=0.1, worker=seed)
-    found = cost(
+    estimate = cost(
         store, [conll_config(corpus, epochs=20, batch_size=4), conll_config(corpus, epochs=1, batch_size=4)]
     )
-    assert not found.rough
-    assert found.basis == "from past runs of this kind on this machine"
-    assert [run.seconds for run in found.runs] == pytest.approx([30 + 0.1 * 40 * 20, 30 + 0.1 * 40])
-    assert 0.5 * found.seconds < found.least < found.seconds < found.most < 2 * found.seconds
+    assert not estimate.rough
+    assert estimate.basis == "from past runs of this kind on this machine"
+    assert [run.seconds for run in estimate.runs] == pytest.approx([30 + 0.1 * 40 * 20, 30 + 0.1 * 40])
+    assert 0.5 * estimate.seconds < estimate.least < estimate.seconds < estimate.most < 2 * estimate.seconds
     (share,) = cost(store, [conll_config(corpus, epochs=20, batch_size=4, fraction=0.5)]).runs
     assert share.seconds == pytest.approx(30 + 0.1 * 20 * 20)
 
@@ -103,13 +103,13 @@ def test_the_first_run_of_a_worker_takes_longer_once(
             store, clock, conll_config(corpus, seed=seed, batch_size=4), start=10, per_word=0.1, worker=seed
         )
     configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(4)]
-    one = 10 + 0.1 * 40 * 5
+    run_s = 10 + 0.1 * 40 * 5
     guess = cost(store, configs)
-    assert guess.seconds == pytest.approx(guess.first + 4 * one)
+    assert guess.seconds == pytest.approx(guess.first + 4 * run_s)
     times = planned_table(configs, [None] * 4, guess)["Time"]
-    assert list(times) == [duration(guess.first + one), *[duration(one)] * 3]
+    assert list(times) == [duration(guess.first + run_s), *[duration(run_s)] * 3]
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
-    assert cost(store, configs).seconds == pytest.approx(guess.first + 2 * one)
+    assert cost(store, configs).seconds == pytest.approx(guess.first + 2 * run_s)
 
 
 def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
@@ -142,6 +142,6 @@ def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
 
 
 def test_a_short_disk(store: Store, corpus: Path) -> None:
-    found = disk(store, [conll_config(corpus)])
-    assert not dataclasses.replace(found, needed=10.0, free=100.0).short
-    assert dataclasses.replace(found, needed=95.0, free=100.0).short
+    estimate = disk(store, [conll_config(corpus)])
+    assert not dataclasses.replace(estimate, needed=10.0, free=100.0).short
+    assert dataclasses.replace(estimate, needed=95.0, free=100.0).short

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import pytest
 
+from core.errors import StoreError
 from core.store import Store
 from jobs.cli import main
 from jobs.cli.app import UNFORESEEN
@@ -161,8 +162,11 @@ def test_a_report_without_passwords(
         assert secret not in printed.err
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokenPipeError(32, "gone"), 1)])
-def test_ctrl_c_and_closed_pipes_stay_as_they_are(
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt(), 130), (BrokenPipeError(32, "gone"), 1), (StoreError("The store is busy."), 2)],
+)
+def test_errors_that_were_foreseen_have_their_own_codes(
     monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
 ) -> None:
     with pytest.raises(SystemExit) as ended:

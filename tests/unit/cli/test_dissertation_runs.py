@@ -65,13 +65,15 @@ def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path, monkeypatch: 
     assert {run.state for run in lab.store.runs()} == {RunState.SUCCEEDED}
     assert len(lab.store.runs()) == 14
     families = {
-        (setting["name"], one["name"]): one for setting in document["settings"] for one in setting["families"]
+        (setting["name"], family["name"]): family
+        for setting in document["settings"]
+        for family in setting["families"]
     }
     assert set(families["table2", "mrn"]["test"]) >= {"chunk", "pos"}
     assert families["table2", "mrn"]["arm"]["lambda"] in LAMBDAS
     assert families["table2", "mrn"]["dev"]["n"] == 1
     assert families["table2", "mtl"]["dev"] is None
-    assert all(one["published"] == {} for one in families.values())
+    assert all(family["published"] == {} for family in families.values())
     stl, mtl = families["table1", "stl"]["cost"], families["table1", "mtl"]["cost"]
     assert (stl["models"], mtl["models"]) == (3, 1)
     assert 2 * mtl["parameters"] < stl["parameters"] < 3 * mtl["parameters"]
