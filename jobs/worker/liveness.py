@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from core.errors import LossCause, NotOwner, RunNotFound, WorkerLost
+from core.errors import LossCause, NotOwner, RunNotFound, StoreBusy, WorkerLost
 from core.paths import checkpoint_dir
 from core.recording.heartbeat import DUE_IN_S
 from core.settings import seconds
@@ -198,20 +198,31 @@ def _process_ended(run: Run, code: int | None, *, forced: bool = False) -> Worke
 def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float | None = None) -> bool:
     """Kill the worker of a run that does not stop, or makes no progress (`hang_s`). Whether it is lost."""
     assert run.owner is not None
-    # During the transaction the worker cannot end this run and claim another, which would then be killed.
-    with store.transaction():
-        store.state(run.id)  # locks the run's row on a server
-        current = store.run(run.id)
-        moved = hang_s is not None and current.progress_at != run.progress_at
-        if (current.owner, current.state) != (run.owner, run.state) or moved or not end(run.owner):
-            return False
-        if hang_s is None:
-            message = f"It had not stopped {GRACE_S:.0f} s after it was asked to; its worker was killed."
-            store.add_event(run.id, "warning", message)
-            store.finish(run.id, RunState.CANCELLED, owner=run.owner)
-            return False
-        message = (
-            f"The worker of run {run.id} made no progress for {hang_s:.0f} s although its process lived; it "
-            "was ended."
-        )
-        return store.mark_lost(run.id, message, cause=LossCause.HUNG)
+    try:
+        # During the transaction the worker cannot end this run and claim another, which would then be killed.
+        with store.transaction():
+            store.state(run.id)  # locks the run's row on a server
+            if not _still_stuck(store, run, hang_s) or not end(run.owner):
+                return False
+            if hang_s is None:
+                message = f"It had not stopped {GRACE_S:.0f} s after it was asked to; its worker was killed."
+                store.add_event(run.id, "warning", message)
+                store.finish(run.id, RunState.CANCELLED, owner=run.owner)
+                return False
+            message = (
+                f"The worker of run {run.id} made no progress for {hang_s:.0f} s although its process lived; "
+                "it was ended."
+            )
+            return store.mark_lost(run.id, message, cause=LossCause.HUNG)
+    except StoreBusy:
+        # A worker that was stopped inside a transaction holds the lock. Readers still read.
+        if _still_stuck(store, run, hang_s):
+            end(run.owner)  # the next look finds its process gone
+        return False
+
+
+def _still_stuck(store: Store, run: Run, hang_s: float | None) -> bool:
+    """Whether the run is as it was observed: that worker's, in that state, without progress since."""
+    current = store.run(run.id)
+    moved = hang_s is not None and current.progress_at != run.progress_at
+    return (current.owner, current.state) == (run.owner, run.state) and not moved

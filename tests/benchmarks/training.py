@@ -36,6 +36,8 @@ TURN = 5
 """Steps of a turn: so few that all meet the same load of the machine."""
 WINDOW = 2
 """Turns that are compared together: each window has an update of the covariances."""
+_BF16_TFLOPS = {"NVIDIA H200": 790.0}
+"""The measured peak of matrix products in bfloat16, by the beginning of the GPU's name."""
 
 Count = Callable[[Block], float]
 Peaks = tuple[int, int | None]
@@ -67,16 +69,20 @@ def compare(job: Job) -> dict[str, Any]:
         name: [sum(played[start : start + WINDOW], Block()) for start in range(0, len(played), WINDOW)]
         for name, played in blocks.items()
     }
+    work = _work(job, sum(windows["mtl"], Block()))
     return {
         "load": [round(load, 2), round(os.getloadavg()[0], 2)],
-        "variants": {name: facts[name] | _figures(windows[name], peaks[name]) for name in windows},
+        "variants": {name: facts[name] | _figures(windows[name], peaks[name], *work) for name in windows},
         "ratios": _ratios(windows) | {"memory_over_trainer": round(peaks["mtl"][0] / peaks["trainer"][0], 3)},
     }
 
 
-def _figures(blocks: Sequence[Block], peaks: Peaks) -> dict[str, Any]:
-    """Figures of one way to train."""
+def _figures(
+    blocks: Sequence[Block], peaks: Peaks, flops: Count, peak_tflops: float | None
+) -> dict[str, Any]:
+    """Figures of one way to train. `useful_tflops` is the work that its subwords need, without padding."""
     total, (peak, gpu_peak) = sum(blocks, Block()), peaks
+    tflops = spread([flops(block) / block.seconds / 1e12 for block in blocks], 4)["median"]
     return {
         "words_per_s": spread([block.words / block.seconds for block in blocks], 1)["median"],
         "ms_per_step": spread([1000 * block.seconds / block.steps for block in blocks], 1)["median"],
@@ -86,7 +92,30 @@ def _figures(blocks: Sequence[Block], peaks: Peaks) -> dict[str, Any]:
         "words": total.words,
         "peak_mb": round(peak / 2**20),
         "peak_mb_on_gpu": None if gpu_peak is None else round(gpu_peak / 2**20),
+        "useful_tflops": tflops,
+        "mfu": None if peak_tflops is None else round(tflops / peak_tflops, 4),
     }
+
+
+def _work(job: Job, mtl: Block) -> tuple[Count, float | None]:
+    """The floating-point operations of training on a block, and the peak TFLOP/s of the job's GPU if known.
+
+    Three times the forward pass (Kaplan et al. 2020, section 2.1), in sentences of as many subwords as MTL's,
+    with the heads' rows.
+    """
+    import torch
+    from transformers import AutoConfig
+
+    from core.models.sources import locate
+
+    encoder = AutoConfig.from_pretrained(locate(job.config.encoder))
+    layers, features, inner = encoder.num_hidden_layers, encoder.hidden_size, encoder.intermediate_size
+    subwords = mtl.subwords / (mtl.steps * job.config.batch_size)
+    per_subword = 2 * layers * (4 * features**2 + 2 * features * inner) + 4 * layers * subwords * features
+    per_word = 2 * sum(job.labels) * features
+    gpu = torch.cuda.get_device_name(job.device) if job.device.type == "cuda" and job.half else ""
+    peak = next((peak for name, peak in _BF16_TFLOPS.items() if gpu.startswith(name)), None)
+    return lambda block: 3 * (block.subwords * per_subword + block.words * per_word), peak
 
 
 def _ratios(windows: Mapping[str, Sequence[Block]]) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Connection
 
-from core.errors import LossCause, MRNLabError
+from core.errors import LossCause, MRNLabError, StoreBusy
 from core.recording.owner import this_process
 from core.store import ENDED, ErrorInfo, Owner, Run, RunState, Store
 from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap
@@ -186,6 +188,28 @@ class TestHung:
         assert error.message == (
             f"The worker of run {run_id} made no progress for 120 s although its process lived; it was ended."
         )
+
+    def test_one_that_was_stopped_with_the_store_locked_is_ended_too(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MRNLAB_HANG_S", "120")
+        claimed(store)
+        ended: list[Owner] = []
+
+        reading = store.transaction
+
+        def locked(*, write: bool = True) -> AbstractContextManager[Connection]:
+            if write:
+                raise StoreBusy("The store is busy.")
+            return reading(write=False)
+
+        def end(owner: Owner) -> bool:
+            ended.append(owner)
+            return True
+
+        monkeypatch.setattr(store, "transaction", locked)
+        assert Observer(store, ProcessStatus.ALIVE, end).watches(130) is None  # its loss is recorded later
+        assert set(ended) == {OWNER}
 
     @pytest.mark.parametrize("moves", ["steps", "beats"])
     def test_one_that_moves_is_left_alone(
