@@ -56,8 +56,9 @@ def fresh_engine(worker: str = "jobs.worker.loop") -> Iterator[tuple[Store, Loca
         yield made
 
 
-def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[float, psutil.Process]:
-    """Seconds from the form's button to the first loss that a page would find, and the worker.
+def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[float, float, psutil.Process]:
+    """Seconds from the form's button to the first loss that a page would find, the processor seconds of the
+    worker's life until then, and the worker.
 
     What the form shows before (the corpus at a glance, the check) is done already. The run is stopped then.
     """
@@ -71,44 +72,52 @@ def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[fl
         time.sleep(_POLL_S)
     seconds = time.perf_counter() - began
     worker = psutil.Process(owner_of(store, run_id).pid)
+    cpu_s = processor_seconds(worker)
     store.request_stop(run_id)
     wait_for(lambda: store.state(run_id) in ENDED, _PATIENCE_S)
-    return seconds, worker
+    return seconds, cpu_s, worker
+
+
+def processor_seconds(worker: psutil.Process) -> float:
+    """Of all its threads, so far."""
+    return float(sum(worker.cpu_times()[:2]))
 
 
 def starts(
-    first: RunConfig, second: RunConfig, worker: str = "jobs.worker.loop", idle_s: float = _IDLE_S
+    first: RunConfig,
+    second: RunConfig,
+    other: RunConfig,
+    worker: str = "jobs.worker.loop",
+    idle_s: float = _IDLE_S,
 ) -> dict[str, float]:
-    """Seconds to the first loss: of a cold start, and of another run of that worker."""
+    """Seconds to the first loss: of a cold start, of another run of that worker, and of one on other text."""
     with fresh_engine(worker) as (store, engine):
-        cold_s, process = first_loss(store, first, engine)
-        cold_cpu_s = sum(process.cpu_times()[:2])
-        warm_s, same = first_loss(store, second, engine)
-        assert same == process
+        cold_s, cold_cpu_s, process = first_loss(store, first, engine)
+        time.sleep(idle_s)
+        idle_cpu_s = processor_seconds(process)
+        warm_s, warm_cpu_s, same = first_loss(store, second, engine)
+        other_s, _, also_same = first_loss(store, other, engine)
+        assert process == same == also_same
         time.sleep(idle_s)
         return {
             "first_loss_cold_s": cold_s,
             "worker_cold_processor_s": cold_cpu_s,
             "first_loss_warm_s": warm_s,
-            "worker_warm_processor_s": sum(process.cpu_times()[:2]) - cold_cpu_s,
+            "worker_warm_processor_s": warm_cpu_s - idle_cpu_s,
+            "first_loss_warm_other_corpus_s": other_s,
             "worker_waiting_mb": process.memory_info().rss / 1e6,
         }
 
 
 def other_starts(corpus: str) -> dict[str, float]:
-    """The same of a cold worker on `demo`, of it on another corpus, and of a worker started ahead."""
+    """The same of a cold worker on `demo`, and of a worker started ahead."""
     with fresh_engine() as (store, engine):
-        demo_s, _ = first_loss(store, make_config("demo", 1), engine)
-        other_s, _ = first_loss(store, make_config(corpus, 2), engine)
+        demo_s, _, _ = first_loss(store, make_config("demo", 1), engine)
     with fresh_engine() as (store, engine):
         engine.expect_run(store)
         wait_for(lambda: "Ready for a run." in tail(home() / "logs" / "workers.log"), _PATIENCE_S)
-        ahead_s, _ = first_loss(store, make_config(corpus, 1), engine)
-    return {
-        "first_loss_warm_other_corpus_s": other_s,
-        "first_loss_cold_demo_s": demo_s,
-        "first_loss_started_ahead_s": ahead_s,
-    }
+        ahead_s, _, _ = first_loss(store, make_config(corpus, 1), engine)
+    return {"first_loss_cold_demo_s": demo_s, "first_loss_started_ahead_s": ahead_s}
 
 
 def imports_and_encoding(config: RunConfig) -> dict[str, float]:
@@ -136,8 +145,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.quick:
         with laboratory() as folder:
-            first, second = (toy_config(folder, seed=seed) for seed in (1, 2))
-            quickly = starts(first, second, "tests.small_training", idle_s=0)
+            first, second, other = (toy_config(folder, seed=seed) for seed in (1, 2, 3))
+            quickly = starts(first, second, other, "tests.small_training", idle_s=0)
             rounds = [quickly | imports_and_encoding(first)]
     elif args.data is None:
         parser.error("--data is required")
@@ -145,7 +154,7 @@ def main() -> None:
         data = str(args.data.resolve())
         first, second = (make_config(data, seed) for seed in (1, 2))
         rounds = [
-            imports_and_encoding(first) | starts(first, second) | other_starts(data)
+            imports_and_encoding(first) | starts(first, second, make_config("demo", 3)) | other_starts(data)
             for _ in range(args.times)
         ]
     figures = {name: round(statistics.median(row[name] for row in rounds), 3) for name in rounds[0]}
