@@ -181,10 +181,10 @@ def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: 
             error = _process_ended(run, code, forced=forced)
             record_loss(store, run, error)
             _log.error("%s", error)
-        elif run.state is RunState.SUCCEEDED and checkpoint_dir(run.id).with_suffix(".states").exists():
-            from core.checkpoints import Checkpoint
+        elif run.state is RunState.SUCCEEDED:
+            from core.checkpoints import Checkpoint  # pages and commands import this module, and need no more
 
-            Checkpoint(checkpoint_dir(run.id)).forget_states()  # it ended before it could do so itself
+            Checkpoint(checkpoint_dir(run.id)).forget_states()  # it may have ended before it did so itself
     return bool(claimed)
 
 
