@@ -17,12 +17,25 @@ class MRNLabError(Exception):
     data: Mapping[str, int | float | str] = MappingProxyType({})
 
 
+FIELD = "{field}"
+"""Stands for the field's name in the message of a ConfigError."""
+
+
 class ConfigError(MRNLabError):
-    """A run description that contradicts itself. `field` is the field to change."""
+    """A run description that contradicts itself. `field` is the field to change.
+
+    The message has FIELD where the field is named: `str(error)` writes its public name, `sentence` what a
+    page calls it.
+    """
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(message.replace(FIELD, field))
         self.field = field
+        self._message = message
+
+    def sentence(self, label: str) -> str:
+        """The message with this name of the field."""
+        return self._message.replace(FIELD, label)
 
 
 class SettingError(MRNLabError):

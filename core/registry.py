@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.errors import ConfigError
+from core.errors import FIELD, ConfigError
 
 BILSTM_SUFFIX = "+bilstm"
 
@@ -107,11 +107,11 @@ def parse_alignment(text: str) -> tuple[str, str]:
     """
     name, colon, file = text.partition(":")
     if name not in ALIGNMENTS:
-        raise ConfigError("alignment", f"alignment: '{text}' is not one of {', '.join(ALIGNMENTS)}.")
+        raise ConfigError("alignment", f"{FIELD}: '{text}' is not one of {', '.join(ALIGNMENTS)}.")
     if name == "mapping" and not file:
         raise ConfigError(
-            "alignment", "alignment: a mapping needs its CSV file; name it, as in mapping:labels.csv."
+            "alignment", f"{FIELD}: a mapping needs its CSV file; name it, as in mapping:labels.csv."
         )
     if name != "mapping" and colon:
-        raise ConfigError("alignment", f"alignment: only mapping takes a file; write {name} alone.")
+        raise ConfigError("alignment", f"{FIELD}: only mapping takes a file; write {name} alone.")
     return name, file

@@ -17,6 +17,11 @@ def all_of(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
+def any_of(names: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
 def first_of(names: Sequence[str], most: int = 8) -> str:
     """The first names, and how many more there are: `a, b and 3 more`."""
     shown = ", ".join(names[:most])

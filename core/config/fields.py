@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import ConfigError
+from core.errors import FIELD, ConfigError
 from core.registry import has_bilstm, recommended_learning_rate
 
 LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
@@ -97,6 +97,38 @@ CONDITIONS: tuple[Condition, ...] = (
 )
 
 
+_LABELS = {
+    "lambda": "λ",
+    "fraction": "Share",
+    "seed": "Seeds",
+    "encoder_training": "Training",
+    "lr_encoder": "Learning rate, encoder",
+    "lr_heads": "Learning rate, heads",
+    "lr_bilstm": "Learning rate, BiLSTM",
+    "bilstm_hidden": "BiLSTM size",
+    "pos_score": "Score of plain labels",
+    "select_by": "Best epoch by",
+    "learn": "Covariances to learn",
+    "head_init": "Heads start from",
+    "update_every": "Update covariances every",
+    "max_length": "Longest piece",
+    "batch_tokens": "Batch budget",
+    "truecase": "Restore case",
+    "fraction_draw": "Draw the share",
+    "dev_sentences": "Held-out dev set",
+    "label_inventory": "Labels of the heads",
+    "update_timing": "When to update",
+    "batching": "Sentences of a batch",
+    "corpus_order": "Several corpora",
+    "dropout_on": "Dropout sets to zero",
+}
+
+
+def field_label(field: str) -> str:
+    """What pages call the field, by its public name: `Share` for `fraction`."""
+    return _LABELS.get(field, field.replace("_", " ").capitalize())
+
+
 def public_name(attribute: str) -> str:
     """The field's name outside of Python: `lambda` for `lambda_`."""
     return "lambda" if attribute == "lambda_" else attribute
@@ -122,5 +154,5 @@ def fill(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, An
             filled[condition.field] = condition.default(context)
         elif is_set and not applies:
             field = public_name(condition.field)
-            raise ConfigError(field, f"{field} must be left unset here: {condition.because}.")
+            raise ConfigError(field, f"{FIELD} must be left unset here: {condition.because}.")
     return filled

@@ -25,9 +25,17 @@ from pydantic import (
     model_validator,
 )
 
-from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, fill, public_name
-from core.errors import ConfigError
+from core.config.fields import (
+    CONDITIONS,
+    CONTEXT_FIELDS,
+    attribute_name,
+    field_label,
+    fill,
+    public_name,
+)
+from core.errors import FIELD, ConfigError
 from core.registry import PRIORS, parse_alignment
+from core.wording import all_of, any_of
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]
@@ -220,26 +228,26 @@ class RunConfig(BaseModel):
     def _fields_fit_each_other(self) -> RunConfig:
         number, names = len(self.tasks), ", ".join(self.tasks)
         if self.paradigm == "stl" and number != 1:
-            raise ConfigError("tasks", f"tasks: STL learns exactly one task, not {number} ({names}).")
+            raise ConfigError("tasks", f"{FIELD}: STL learns exactly one task, not {number} ({names}).")
         if self.paradigm != "stl" and number < 2:
             aim = "share" if self.paradigm == "mtl" else "relate"
             needs = f"{self.paradigm.upper()} needs at least two tasks to {aim}"
-            raise ConfigError("tasks", f"tasks: {needs}; name another or use STL.")
+            raise ConfigError("tasks", f"{FIELD}: {needs}; name another or use STL.")
         default_size = type(self).model_fields["batch_size"].default
         if self.batch_tokens is not None and self.batch_size != default_size:
-            problem = "batch_size must be left unset here: batch_tokens says how much a step reads."
+            problem = f"{FIELD} must be left unset here: batch_tokens says how much a step reads."
             raise ConfigError("batch_size", problem)
         if self.batch_tokens is not None and self.batching == "shuffled":
             problem = (
-                "batching: batch_tokens fills each batch with sentences of like length; leave it unset to "
+                f"{FIELD}: batch_tokens fills each batch with sentences of like length; leave it unset to "
                 "use 'shuffled', or set batching to 'by_length'."
             )
             raise ConfigError("batching", problem)
         if self.columns is not None and "tokens" not in self.columns:
-            problem = "columns: one of the names must be 'tokens', the column of the words."
+            problem = f"{FIELD}: one of the names must be 'tokens', the column of the words."
             raise ConfigError("columns", problem)
         if self.prior is not None and self.prior not in PRIORS:
-            raise ConfigError("prior", f"prior: '{self.prior}' is not one of {', '.join(PRIORS)}.")
+            raise ConfigError("prior", f"{FIELD} must be {any_of(list(PRIORS))}, not '{self.prior}'.")
         if self.alignment is not None:
             parse_alignment(self.alignment)
         return self
@@ -338,7 +346,11 @@ class FieldHelp:
     description: str
     unit: str
     range: str
+    accepted: str
+    """The range in words, as it follows "must be": `above 0 and at most 1`, `stl, mtl or mrn`."""
     symbol: str | None
+    label: str
+    """What the pages call the field."""
 
     @property
     def sentence(self) -> str:
@@ -347,17 +359,26 @@ class FieldHelp:
         return f"{self.description} ({details})" if details else self.description
 
 
-_SIGNS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
+_LIMITS = {
+    "exclusiveMinimum": (">", "above"),
+    "minimum": ("≥", "at least"),
+    "exclusiveMaximum": ("<", "below"),
+    "maximum": ("≤", "at most"),
+}
 
 
 def _help(name: str, schema: Mapping[str, Any]) -> FieldHelp:
     """The help of a field from its JSON schema; its range are the choices or the limits."""
-    range_ = ""
+    range_ = accepted = ""
     for option in (schema, *schema.get("anyOf", [])):
-        limits = ", ".join(f"{sign} {option[key]:g}" for key, sign in _SIGNS.items() if key in option)
-        range_ = range_ or " | ".join(option.get("enum", ())) or limits
+        limits = [(sign, words, option[key]) for key, (sign, words) in _LIMITS.items() if key in option]
+        choices = [choice for choice in option.get("enum", ()) if choice is not None]
+        range_ = range_ or " | ".join(choices) or ", ".join(f"{sign} {value:g}" for sign, _, value in limits)
+        in_words = [f"{words} {value:,.10g}" for _, words, value in limits]
+        accepted = accepted or any_of(choices) or all_of(in_words)
     description = " ".join(schema["description"].split())
-    return FieldHelp(name, description, schema["unit"], range_, schema.get("symbol"))
+    unit, symbol = schema["unit"], schema.get("symbol")
+    return FieldHelp(name, description, unit, range_, accepted, symbol, field_label(name))
 
 
 FIELD_HELP: dict[str, FieldHelp] = {
@@ -368,12 +389,23 @@ FIELD_HELP: dict[str, FieldHelp] = {
 
 
 def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
-    """One sentence for pydantic's `error` on `field`: what was given and what is accepted."""
+    """The sentence of a ConfigError for pydantic's `error`: what is accepted and what was given."""
     help_ = FIELD_HELP.get(field)
-    if error["type"] == "extra_forbidden":
+    if error["type"] == "extra_forbidden" or help_ is None:
         return f"{field}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
     if error["type"] == "missing":
-        return f"{field}: is missing ({help_.sentence if help_ else 'required'})."
-    problem = str(error["msg"]).removeprefix("Value error, ")
-    accepted = f" Accepted: {help_.range} ({help_.unit})." if help_ and help_.range else ""
-    return f"{field}: {error.get('input')!r} is not possible: {problem[0].lower()}{problem[1:]}.{accepted}"
+        return f"{FIELD} is missing: {help_.sentence}"
+    if error["type"] == "string_too_short":
+        return f"{FIELD} must not be empty."
+    if error["type"] == "value_error":
+        return f"{FIELD} {str(error['msg']).removeprefix('Value error, ')}."
+    given = error.get("input")
+    if not help_.accepted:
+        return f"{FIELD} cannot be {given!r}: {help_.description}"
+    kind = {
+        "int_parsing": "a whole number ",
+        "int_from_float": "a whole number ",
+        "float_parsing": "a number ",
+    }
+    shown = f"{given:g}" if isinstance(given, float) else repr(given)
+    return f"{FIELD} must be {kind.get(error['type'], '')}{help_.accepted}, not {shown}."

@@ -11,7 +11,7 @@ from typing import Any
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
-from core.errors import ConfigError
+from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 
 MOST_RUNS = 10_000
@@ -42,7 +42,7 @@ def expand(
     lists = {public_name(field): list(values) for field, values in lists.items()}
     for field, values in lists.items():
         if not values:
-            raise ConfigError(field, f"{field}: the list is empty; name at least one value.")
+            raise ConfigError(field, f"{FIELD}: the list is empty; name at least one value.")
     seeds = lists.pop("seed", None)
     # Before anything is built: the product of a few long lists would fill the memory.
     _check_number(math.prod(map(len, lists.values())), lists)
@@ -69,8 +69,7 @@ def _check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
         longest = max(lists, key=lambda name: len(lists[name]))
         raise ConfigError(
             longest,
-            f"{longest}: these lists make more than {MOST_RUNS:,} runs; name fewer values, or launch in "
-            "parts.",
+            f"{FIELD}: these lists make more than {MOST_RUNS:,} runs; name fewer values, or launch in parts.",
         )
 
 
@@ -133,7 +132,7 @@ def numbers(text: str, field: str) -> list[float]:
     for part in _parts(text, field):
         if (value := read(part)) is None:
             raise ConfigError(
-                field, f"{field}: '{shortened(part)}' is not {kind}; write numbers separated by commas."
+                field, f"{FIELD}: '{shortened(part)}' is not {kind}; write numbers separated by commas."
             )
         values[value] = None
     return list(values)
@@ -154,16 +153,16 @@ def seeds(text: str) -> list[int]:
         if match is None:
             raise ConfigError(
                 "seed",
-                f"seed: '{shortened(part)}' is not a seed; write whole numbers or ranges, such as 1-5, 7.",
+                f"{FIELD}: '{shortened(part)}' is not a seed; write whole numbers or ranges, such as 1-5, 7.",
             )
         first, last = int(match[1]), int(match[2] or match[1])
         if not 0 <= last - first < MOST_SEEDS:
             raise ConfigError(
-                "seed", f"seed: '{part}' is not a range of at most {MOST_SEEDS:,} seeds, smallest first."
+                "seed", f"{FIELD}: '{part}' is not a range of at most {MOST_SEEDS:,} seeds, smallest first."
             )
         values |= dict.fromkeys(range(first, last + 1))
         if len(values) > MOST_SEEDS:
-            raise ConfigError("seed", f"seed: the list names more than {MOST_SEEDS:,} seeds; name fewer.")
+            raise ConfigError("seed", f"{FIELD}: the list names more than {MOST_SEEDS:,} seeds; name fewer.")
     return list(values)
 
 
@@ -182,5 +181,5 @@ def seeds_typed(values: Iterable[int]) -> str:
 def _parts(text: str, field: str) -> list[str]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise ConfigError(field, "Write at least one number.")
+        raise ConfigError(field, f"{FIELD}: write at least one number.")
     return parts

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from core.config import RunConfig
-from core.errors import ConfigError, EncoderError
+from core.errors import FIELD, ConfigError, EncoderError
 from core.paths import may_read, models_dir
 from core.registry import ENCODERS, base_name
 
@@ -235,7 +235,7 @@ def check_max_length(config: RunConfig) -> None:
     if limit is not None and config.max_length > limit:
         raise ConfigError(
             "max_length",
-            f"max_length: the encoder {base_name(config.encoder)} reads at most {limit} subwords at once, "
+            f"{FIELD}: the encoder {base_name(config.encoder)} reads at most {limit} subwords at once, "
             f"not {config.max_length}. Set it to {limit} or less.",
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
-from core.config.fields import CONDITIONS, attribute_name
+from core.config.fields import CONDITIONS, attribute_name, field_label
 from core.config.sweep import (
     LISTED,
     expand,
@@ -20,7 +20,7 @@ from core.config.sweep import (
     whole_number,
 )
 from core.corpora import CATALOGUE
-from core.errors import ConfigError
+from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS
 from core.wording import plural
@@ -131,7 +131,7 @@ def plan(draft: Draft) -> Plan:
             base["learn"] = learn
         configs = expand(base, lists_of(draft))
     except ConfigError as error:
-        return Plan(field=error.field, error=str(error))
+        return Plan(field=error.field, error=error.sentence(field_label(error.field)))
     return Plan(configs=tuple(configs))
 
 
@@ -177,7 +177,7 @@ def _chosen(draft: Draft) -> None:
         if name in _ONLY_MRN and "mrn" not in draft.lists.get("paradigm", ()):
             continue
         if isinstance(given, str) and not given.strip():
-            raise ConfigError(name, "Write at least one number.")
+            raise ConfigError(name, f"{FIELD}: write at least one number.")
         if not given:
             raise ConfigError(name, f"Choose at least one {_KINDS.get(name, name)}.")
 

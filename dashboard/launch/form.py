@@ -23,29 +23,8 @@ from dashboard.shared import resources
 from dashboard.text import escape
 from dashboard.theme import PARADIGM_NAMES
 
-_WORDS = {
-    "lr_encoder": "Learning rate, encoder",
-    "lr_heads": "Learning rate, heads",
-    "lr_bilstm": "Learning rate, BiLSTM",
-    "bilstm_hidden": "BiLSTM size",
-    "pos_score": "Score of plain labels",
-    "select_by": "Best epoch by",
-    "learn": "Covariances to learn",
-    "head_init": "Heads start from",
-    "update_every": "Update covariances every",
-    "max_length": "Longest piece",
-    "batch_tokens": "Batch budget",
-    "truecase": "Restore case",
-    "fraction_draw": "Draw the share",
-    "dev_sentences": "Held-out dev set",
-    "label_inventory": "Labels of the heads",
-    "update_timing": "When to update",
-    "batching": "Sentences of a batch",
-    "corpus_order": "Several corpora",
-    "dropout_on": "Dropout sets to zero",
-}
 _UNSET = {"batch_tokens": "none", "dev_sentences": "a tenth"}
-_NO_UNIT = ("choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
+_NO_UNIT = ("share", "choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
 
 
 def start_fields() -> None:
@@ -56,9 +35,8 @@ def start_fields() -> None:
 
 def field_label(field: str) -> str:
     """A field's name in words, with its unit where it has one."""
-    words = _WORDS.get(field, field.replace("_", " ").capitalize())
-    unit = FIELD_HELP[field].unit
-    return words if unit in _NO_UNIT else f"{words} ({unit})"
+    help_ = FIELD_HELP[field]
+    return help_.label if help_.unit in _NO_UNIT else f"{help_.label} ({help_.unit})"
 
 
 def picks(

@@ -68,12 +68,12 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
 def test_launch_says_beside_the_field_what_is_wrong(open_page: Open) -> None:
     app = open_page("launch")
     for key, value, sentence in (
-        ("launch_lambda", "-1", "lambda: -1.0 is not possible"),
+        ("launch_lambda", "-1", "λ must be above 0 and at most 1,000,000, not -1."),
         ("launch_lambda", "much", "'much' is not a number"),
-        ("launch_seed", "", "Write at least one number."),
+        ("launch_seed", "", "Seeds: write at least one number."),
         ("launch_seed", "5-1", "smallest first"),
-        ("launch_fraction", "1.5", "fraction: 1.5 is not possible"),
-        ("launch_dropout", "2", "dropout: 2.0 is not possible"),
+        ("launch_fraction", "1.5", "Share must be above 0 and at most 1, not 1.5."),
+        ("launch_dropout", "2", "Dropout must be at least 0 and below 1, not 2."),
     ):
         right = app.text_input(key=key).value
         app.text_input(key=key).set_value(value).run()
@@ -83,7 +83,7 @@ def test_launch_says_beside_the_field_what_is_wrong(open_page: Open) -> None:
         assert "Not ready yet" in shown
         assert "launch" not in [button.key for button in app.button]
         app.text_input(key=key).set_value(right)
-    assert "**Dropout (share)** under *More settings*: the form says beside it what is missing." in shown
+    assert "**Dropout** under *More settings*: the form says beside it what is missing." in shown
     app.multiselect(key="launch_encoder").set_value(["bert-base-cased"]).run()
     assert any("bert\\-base\\-cased" in one.value for one in app.warning)
     assert app.button(key="launch").disabled
