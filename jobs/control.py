@@ -14,7 +14,7 @@ from core.checkpoints.shared_storage import forget_run
 from core.errors import IllegalMove, MRNLabError, RunNotFound
 from core.paths import checkpoint_dir, log_path
 from core.plain_text import shortened
-from core.store import RESTARTABLE, RunState, Store, normal_tag
+from core.store import RESTARTABLE, RunState, Store, normal_keyword
 from jobs.engines import Engine, default_engine
 
 PRIORITIES = (-1000, 1000)
@@ -121,17 +121,19 @@ def _moved(
         return _each(ids, act)
 
 
-def label(store: Store, ids: Iterable[int], *, add: Sequence[str], remove: Sequence[str]) -> list[Answer]:
-    """Gives tags to runs and takes tags from them. Raises MRNLabError for a tag that cannot be one."""
+def change_keywords(
+    store: Store, ids: Iterable[int], *, add: Sequence[str], remove: Sequence[str]
+) -> list[Answer]:
+    """Gives keywords to runs and takes some from them. Raises MRNLabError as `normal_keyword` does."""
 
     def act(run_id: int) -> str:
-        store.add_tags([run_id], add)
-        store.remove_tags([run_id], remove)
-        tags = store.run(run_id).tags
-        return f"is tagged {', '.join(tags)}." if tags else "has no tags."
+        store.add_keywords([run_id], add)
+        store.remove_keywords([run_id], remove)
+        keywords = store.run(run_id).keywords
+        return f"has the keywords {', '.join(keywords)}." if keywords else "has no keywords."
 
-    for tag in (*add, *remove):
-        normal_tag(tag)
+    for text in (*add, *remove):
+        normal_keyword(text)
     with store.transaction():
         return _each(ids, act)
 

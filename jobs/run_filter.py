@@ -6,8 +6,8 @@
     operator  := ":" | "=" | "!=" | "<" | "<=" | ">" | ">="
     word, value := "in quotes" | without spaces
 
-A word is searched in the paradigm, λ, tasks, corpus, encoder and tags, whatever its case; a whole number is
-also compared with the run's id. A `*` at the end of an unquoted value stands for any rest.
+A word is searched in the paradigm, λ, tasks, corpus, encoder and keywords, whatever its case; a whole number
+is also compared with the run's id. A `*` at the end of an unquoted value stands for any rest.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _config_field(name: str) -> FilterField:
 _RUN_FIELDS: tuple[FilterField, ...] = (
     FilterField("run", "number", "The number of the run.", lambda run: run.id),
     FilterField("state", "text", f"Where it is: {', '.join(_STATES)}.", lambda run: run.state, _STATES),
-    FilterField("tag", "text", "A tag it has; tag:* any.", lambda run: run.tags),
+    FilterField("keyword", "text", "A keyword it has; keyword:* any.", lambda run: run.keywords),
     FilterField("archived", "flag", "Archived or not; unsaid, archived runs are left out.",
                 lambda run: run.archived),
     FilterField("created", "time", "When it was queued: after a day >2026-11-01, by age <2h.",
@@ -181,7 +181,9 @@ FIELDS: Mapping[str, FilterField] = {
 ALIASES: Mapping[str, str] = {
     "id": "run",
     "status": "state",
-    "tags": "tag",
+    "keywords": "keyword",
+    "tag": "keyword",  # as links and scripts of before have it
+    "tags": "keyword",
     "task": "tasks",
     "launch": "sweep",
     **{help_.symbol: name for name, help_ in FIELD_HELP.items() if help_.symbol},
@@ -270,4 +272,4 @@ def _searched(run: Run) -> str:
     config = run.config
     lambda_ = "" if config.lambda_ is None else f" λ {config.lambda_:g}"
     lines = (f"{config.paradigm}{lambda_}", " ".join(config.tasks), config.corpus, config.encoder)
-    return "\n".join((*lines, *run.tags)).casefold()
+    return "\n".join((*lines, *run.keywords)).casefold()

@@ -17,7 +17,7 @@ from core.store.records import (
     SnapshotKey,
     StoredScore,
 )
-from core.store.runs import normal_tag
+from core.store.runs import normal_keyword
 from core.store.store import Store, StoreHealth
 
 __all__ = [
@@ -39,5 +39,5 @@ __all__ = [
     "StoreHealth",
     "StoredScore",
     "back_up",
-    "normal_tag",
+    "normal_keyword",
 ]

@@ -128,8 +128,8 @@ class Run:
     archived_at: datetime | None = None
     """When it was put out of sight; None while it is in the lists."""
     note: str = ""
-    tags: tuple[str, ...] = ()
-    """Normalised (`core.store.runs.normal_tag`) and sorted."""
+    keywords: tuple[str, ...] = ()
+    """Normalised (`core.store.runs.normal_keyword`) and sorted."""
     config_problem: str | None = None
     """Why the stored description no longer holds (written by another version, say). `config` then shows what
     could be read of it, unchecked, and the run cannot be trained."""

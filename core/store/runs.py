@@ -36,7 +36,7 @@ from core.store.schema import events, facts, runs
 
 _NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
-_LONGEST_TAG = 50
+_LONGEST_KEYWORD = 50
 _COLUMNS = tuple(runs.c.keys())
 
 
@@ -45,17 +45,17 @@ def datetime_of(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def normal_tag(text: str) -> str:
-    """The one spelling of a tag: lower case, with a hyphen for spaces and commas.
+def normal_keyword(text: str) -> str:
+    """The one spelling of a keyword: lower case, with a hyphen for spaces and commas.
 
     Raises MRNLabError where nothing is left, or too much.
     """
-    tag = re.sub(r"[\s,]+", "-", text).strip("-").lower()
-    if not tag:
-        raise MRNLabError("A tag needs at least one letter or digit.")
-    if len(tag) > _LONGEST_TAG:
-        raise MRNLabError(f"The tag '{tag[:20]}…' is longer than {_LONGEST_TAG} characters.")
-    return tag
+    keyword = re.sub(r"[\s,]+", "-", text).strip("-").lower()
+    if not keyword:
+        raise MRNLabError("A keyword needs at least one letter or digit.")
+    if len(keyword) > _LONGEST_KEYWORD:
+        raise MRNLabError(f"The keyword '{keyword[:20]}…' is longer than {_LONGEST_KEYWORD} characters.")
+    return keyword
 
 
 class Runs(Database):
@@ -255,15 +255,15 @@ class Runs(Database):
                 archived = (runs.c.id.in_(chunk), runs.c.archived_at.is_not(None))
                 connection.execute(update(runs).where(*archived).values(**values))
 
-    def add_tags(self, ids: Collection[int], tags: Iterable[str]) -> None:
-        """Gives these tags to runs. Raises MRNLabError where `normal_tag` does."""
-        self._retag(ids, added={normal_tag(tag) for tag in tags}, removed=set())
+    def add_keywords(self, ids: Collection[int], keywords: Iterable[str]) -> None:
+        """Gives these keywords to runs. Raises MRNLabError where `normal_keyword` does."""
+        self._change_keywords(ids, added=set(map(normal_keyword, keywords)), removed=set())
 
-    def remove_tags(self, ids: Collection[int], tags: Iterable[str]) -> None:
-        """Takes these tags from runs. Raises MRNLabError where `normal_tag` does."""
-        self._retag(ids, added=set(), removed={normal_tag(tag) for tag in tags})
+    def remove_keywords(self, ids: Collection[int], keywords: Iterable[str]) -> None:
+        """Takes these keywords from runs. Raises MRNLabError where `normal_keyword` does."""
+        self._change_keywords(ids, added=set(), removed=set(map(normal_keyword, keywords)))
 
-    def _retag(self, ids: Collection[int], *, added: set[str], removed: set[str]) -> None:
+    def _change_keywords(self, ids: Collection[int], *, added: set[str], removed: set[str]) -> None:
         statement = update(runs).where(runs.c.id == bindparam("run"))
         statement = statement.values(tags=bindparam("new"), revision=runs.c.revision + 1)
         with self.transaction() as connection:
@@ -358,6 +358,6 @@ def run_of(row: Row[Any]) -> Run:
         owner=owner,
         error=error,
         facts=_NO_FACTS,
-        tags=tuple(json.loads(column["tags"])),
+        keywords=tuple(json.loads(column["tags"])),
         **values,
     )

@@ -88,7 +88,7 @@ runs = Table(
     Column("error_type", String(200)),
     *_columns(Text, "checkpoint", "log", "error_message", "error_traceback"),
     Column("error_exit_code", Integer),
-    # What researchers add: archived or not, a note, and tags (a JSON list, sorted).
+    # What researchers add: archived or not, a note, and keywords (`tags`: a JSON list, sorted).
     Column("archived_at", Double),
     Column("note", Text, nullable=False, server_default=""),
     Column("tags", Text, nullable=False, server_default="[]"),

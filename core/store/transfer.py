@@ -72,15 +72,15 @@ class Transfer(Runs, Metrics, Results):
     def take_in(self, record: RunRecord, note: str) -> int:
         """Adds a run that succeeded elsewhere, with all that it recorded; returns its id here.
 
-        It keeps description, times, note and tags; `note` is the last line of its history. It belongs to no
-        worker and has no checkpoint yet (`place_checkpoint`).
+        It keeps description, times, note and keywords; `note` is the last line of its history. It belongs to
+        no worker and has no checkpoint yet (`place_checkpoint`).
         """
         run = record.run
         times = {name: getattr(run, name) for name in _KEPT_TIMES}
         row = {name: None if time is None else time.timestamp() for name, time in times.items()}
         row |= {name: getattr(run, name) for name in _KEPT}
         row |= {"config": run.config.to_json(), "state": RunState.SUCCEEDED.value}
-        row["tags"] = json.dumps(sorted(run.tags), ensure_ascii=False)
+        row["tags"] = json.dumps(sorted(run.keywords), ensure_ascii=False)
         with self.transaction() as connection:
             run_id = int(connection.execute(insert(runs).returning(runs.c.id), row).scalar_one())
             of_run = {"run_id": run_id}

@@ -98,7 +98,7 @@ def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
                 icon = f":material/{icon}:"
                 st.button(label, icon=icon, on_click=actions.ask, args=(act, able), help=words)
         _priority([run for run in runs if run.state is RunState.QUEUED])
-        _tags(runs)
+        _keywords(runs)
         _delete([run.id for run in runs if run.state in ENDED or run.state is RunState.QUEUED])
 
 
@@ -134,22 +134,22 @@ def _priority(waiting: Sequence[Run]) -> None:
     )
 
 
-def _tags(runs: Sequence[Run]) -> None:
-    """The tags that all runs have, to be changed; those that only some have are named."""
-    everywhere = sorted(set.intersection(*(set(run.tags) for run in runs)))
-    somewhere = sorted({tag for run in runs for tag in run.tags} - set(everywhere))
+def _keywords(runs: Sequence[Run]) -> None:
+    """The keywords that all runs have, to be changed; those that only some have are named."""
+    everywhere = sorted(set.intersection(*(set(run.keywords) for run in runs)))
+    somewhere = sorted({word for run in runs for word in run.keywords} - set(everywhere))
     ids = [run.id for run in runs]
-    key = f"tags_{hash(tuple(ids))}"
+    key = f"keywords_{hash(tuple(ids))}"
     if st.session_state.get(key) != everywhere:
         st.session_state[key] = everywhere
-    with st.popover("Tags", icon=":material/label:"):
+    with st.popover("Keywords", icon=":material/label:"):
         st.multiselect(
-            f"Tags of {'the run' if len(ids) == 1 else f'all {len(ids):,} runs'}",
+            f"Keywords of {'the run' if len(ids) == 1 else f'all {len(ids):,} runs'}",
             [*everywhere, *somewhere],
             key=key,
             accept_new_options=True,
-            placeholder="Type a tag and press Enter",
-            on_change=lambda: actions.retag(ids, everywhere, st.session_state[key]),
+            placeholder="Type a keyword and press Enter",
+            on_change=lambda: actions.change_keywords(ids, everywhere, st.session_state[key]),
             width=360,
         )
         if somewhere:
@@ -214,8 +214,8 @@ def run_detail(detail: RunDetail) -> None:
         state_badge(run.state)
         if run.archived:
             st.badge("Archived", icon=":material/archive:", color="gray")
-        for tag in run.tags:
-            st.badge(escape(tag), icon=":material/label:", color="gray")
+        for word in run.keywords:
+            st.badge(escape(word), icon=":material/label:", color="gray")
     if run.state in ACTIVE:
         st.progress(fraction_done(run), text=escape(detail.progress))
         if survival := survival_text(run):

@@ -78,7 +78,7 @@ def draw() -> None:
     else:
         st.caption(
             "Tick lines to choose runs: for the other pages, to see how they differ, to stop, resume, retry, "
-            "tag, archive or delete them. The eye shows one in full."
+            "give keywords, archive or delete them. The eye shows one in full."
         )
 
 

@@ -32,7 +32,7 @@ EXAMPLES = {
     "state:failed,lost created<2d": "failed or lost in the last two days",
     "corpus:conll* fraction<1": "on a part of a corpus whose name begins so",
     '-encoder:minilm "to check"': "not minilm, with these words",
-    "tag:* archived:no": "whatever has a tag",
+    "keyword:* archived:no": "whatever has a keyword",
     "archived:yes": "what is archived; other filters leave it out",
 }
 
@@ -123,7 +123,7 @@ def _help() -> None:
     st.markdown(
         "Terms are separated by spaces, and all must hold. `field:a,b` is any of these values, `*` stands "
         "for anything, `< <= > >= !=` compare, a minus before a term turns it round. Words are looked for in "
-        "paradigm, λ, tasks, corpus, encoder and tags; a number is also a run's. Text with spaces or "
+        "paradigm, λ, tasks, corpus, encoder and keywords; a number is also a run's. Text with spaces or "
         "such signs stands in quotes."
     )
     st.markdown("\n".join(f"- `{example}`: {words}" for example, words in EXAMPLES.items()))
@@ -242,7 +242,7 @@ def _frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int], *, gro
             "Done": 100 * line.done,
             "Time": duration(line.seconds),
             "Queued": ago(line.newest),
-            "Tags": list(line.tags),
+            "Keywords": list(line.keywords),
         }
         for line in lines
     )
@@ -285,7 +285,7 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         for line in lines
         for (state, _), text in zip(line.states, _states(line), strict=True)
     }
-    tags = sorted({tag for line in lines for tag in line.tags})
+    keywords = sorted({word for line in lines for word in line.keywords})
     means = "percent"
     if grouped:
         means += ", mean ± SD over seeds; in brackets the number of seeds where not all have one"
@@ -324,5 +324,5 @@ def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> d
         **{f"test {task}": score(f"{task}, test", f"Score on the test sentences, {means}") for task in tasks},
         "Time": config.TextColumn(width=76, help="Wall-clock time of training; of seeds the mean"),
         "Queued": config.TextColumn(width=96),
-        "Tags": config.MultiselectColumn(options=tags, color="gray", width=130),
+        "Keywords": config.MultiselectColumn(options=keywords, color="gray", width=130),
     }

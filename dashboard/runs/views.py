@@ -56,7 +56,7 @@ class Line:
     test: Mapping[str, MeanSD]
     seconds: float | None
     newest: datetime
-    tags: tuple[str, ...]
+    keywords: tuple[str, ...]
     priority: int
 
 
@@ -180,7 +180,7 @@ def _line(
         test={task: mean for task, mean in test.items() if mean is not None},
         seconds=fmean(times) if times else None,
         newest=max(member.created_at for member in group),
-        tags=tuple(sorted({tag for member in group for tag in member.tags})),
+        keywords=tuple(sorted({word for member in group for word in member.keywords})),
         priority=max((member.priority for member in group if member.state is RunState.QUEUED), default=0),
     )
 

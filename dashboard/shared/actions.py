@@ -52,10 +52,10 @@ def say(message: str) -> None:
     st.session_state[_REPORT] = [Answer(0, True, message)]
 
 
-def retag(runs: Sequence[int], before: Sequence[str], after: Sequence[str]) -> None:
-    """Give all runs the tags that are new, and take those that are gone."""
+def change_keywords(runs: Sequence[int], before: Sequence[str], after: Sequence[str]) -> None:
+    """Give all runs the keywords that are new, and take those that are gone."""
     add, remove = set(after) - set(before), set(before) - set(after)
-    ask(control.label, runs, add=sorted(add), remove=sorted(remove))
+    ask(control.change_keywords, runs, add=sorted(add), remove=sorted(remove))
 
 
 def delete(runs: Sequence[int]) -> None:

@@ -90,18 +90,18 @@ def priority(
 
 
 @app.command()
-def label(
+def keyword(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
-    add: Annotated[str, typer.Option(help="Tags to give, with commas.")] = "",
-    remove: Annotated[str, typer.Option(help="Tags to take, with commas.")] = "",
+    add: Annotated[str, typer.Option(help="Keywords to give, with commas.")] = "",
+    remove: Annotated[str, typer.Option(help="Keywords to take, with commas.")] = "",
 ) -> None:
-    """Tag runs, or take tags from them: `mrnlab runs --filter tag:NAME` finds them."""
+    """Give runs keywords, or take them away: `mrnlab runs --filter keyword:NAME` finds the runs."""
     added, removed = comma_list(add), comma_list(remove)
     if not added and not removed:
-        raise MRNLabError("Name the tags: --add paper,best or --remove paper.")
+        raise MRNLabError("Name the keywords: --add paper,best or --remove paper.")
     with opened_store(ctx) as store:
-        _answer(control.label(store, run, add=added, remove=removed))
+        _answer(control.change_keywords(store, run, add=added, remove=removed))
 
 
 @app.command()

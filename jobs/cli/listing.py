@@ -21,7 +21,7 @@ from jobs.worker.maintenance import resume_lost
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 _HEADERS = (
     *("run", "state", "progress", "paradigm", "λ", "tasks", "encoder", "corpus", "seed", "time"),
-    *("dev", "tags"),
+    *("dev", "keywords"),
 )
 
 
@@ -33,7 +33,7 @@ def runs(
     ] = None,
     filter_: Annotated[
         str | None,
-        typer.Option("--filter", help="Words and fields: 'paradigm:mrn lambda<0.1 -tag:old created<2d'."),
+        typer.Option("--filter", help="Words and fields: 'paradigm:mrn lambda<0.1 -keyword:old created<2d'."),
     ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="The archived runs instead.")] = False,
     limit: Annotated[
@@ -55,7 +55,7 @@ def runs(
             say(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         rows = [
-            (*_cells(run), f"{percent(best[run.id])}%" if run.id in best else "", ",".join(run.tags))
+            (*_cells(run), f"{percent(best[run.id])}%" if run.id in best else "", ",".join(run.keywords))
             for run in matching
         ]
         print_table(_HEADERS, rows)
@@ -125,7 +125,7 @@ def show(
             shown.config_problem and f"Its description no longer holds: {shown.config_problem}",
             shown.error and shown.error.message,
             shown.archived and "Archived.",
-            shown.tags and f"Tags: {', '.join(shown.tags)}",
+            shown.keywords and f"Keywords: {', '.join(shown.keywords)}",
             shown.note and f"Note: {shown.note}",
         ):
             if line:

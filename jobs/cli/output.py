@@ -104,10 +104,7 @@ _SCORE_FIELDS = (
     *("score", "score_name", "accuracy", "precision", "recall"),
     *("f1_conll", "f1_strict", "seqeval_f1"),
 )
-_RUN_FIELDS = (
-    *("configuration_id", "sweep", "tags", "note", "archived", "attempt", "step", "total_steps"),
-    *("epoch", "best_epoch", "seconds"),
-)
+_RUN_FIELDS = (*("note", "archived", "attempt", "step", "total_steps", "epoch", "best_epoch", "seconds"),)
 
 
 def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
@@ -122,6 +119,9 @@ def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
         "paradigm": run.config.paradigm,
         "tasks": list(run.config.tasks),
         "seed": run.config.seed,
+        "configuration_id": run.configuration_id,
+        "sweep": run.sweep,
+        "tags": run.keywords,  # the name that readers of `--json` know
         **{name: getattr(run, name) for name in _RUN_FIELDS},
         "alignment": run.facts.get("alignment"),
         **by_split,

@@ -39,7 +39,7 @@ MOST_BYTES = 4 * 1024**3
 # What travels of a run as it stands.
 _SAME = (
     *("configuration_id", "sweep", "attempt", "created_at", "started_at", "finished_at", "progress_at"),
-    *("step", "total_steps", "epoch", "best_epoch", "note", "tags"),
+    *("step", "total_steps", "epoch", "best_epoch", "note"),
 )
 _CLOCKS_DIFFER = timedelta(days=1)  # a clock that is wrong by up to a day is not held against a run
 _LARGEST = 2**53  # every whole number up to here is a float too
@@ -103,6 +103,7 @@ class RunFile(BaseModel):
             run=run.id,
             config=json.loads(run.config.to_json()),
             facts=dict(run.facts),
+            tags=run.keywords,  # the format's name of keywords
             history=tuple(
                 _Line(
                     time=event.time,
@@ -142,7 +143,7 @@ class RunFile(BaseModel):
             config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
-        values: dict[str, Any] = {name: getattr(self, name) for name in _SAME}
+        values: dict[str, Any] = {name: getattr(self, name) for name in _SAME} | {"keywords": self.tags}
         # What belongs to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
         run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)

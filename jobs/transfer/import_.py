@@ -19,12 +19,12 @@ from core.checkpoints.sealed import MANIFEST, Damaged, opened, verified
 from core.errors import MRNLabError
 from core.paths import checkpoint_dir, given_path
 from core.registry import ENCODERS, base_name
-from core.store import Store, normal_tag
+from core.store import Store, normal_keyword
 from core.store.transfer import RunRecord
 from jobs.transfer.format import CHECKPOINT, MOST_BYTES, RunFile, read_export
 
 IMPORTED = "imported"
-"""The tag of runs that came from elsewhere."""
+"""The keyword of runs that came from elsewhere."""
 _MOST_FILES = 10_000
 _MOST_TEXT = 256 * 1024**2
 # By ending, how long a file may be; any other ending is refused. Weights are bounded by the disk.
@@ -76,8 +76,8 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
             _check_model(copy / CHECKPOINT, file)
         except (_Refused, Damaged, ValueError, OSError) as error:
             raise MRNLabError(f"{folder} is not imported: {error}. Nothing was changed.") from error
-        tags = {normal_tag(tag) for tag in (*record.run.tags, IMPORTED)}
-        run = dataclasses.replace(record.run, tags=tuple(sorted(tags)))
+        keywords = set(map(normal_keyword, (*record.run.keywords, IMPORTED)))
+        run = dataclasses.replace(record.run, keywords=tuple(sorted(keywords)))
         note = (
             f"Imported from {folder}, where {file.made_by} had exported it on {file.exported_at:%Y-%m-%d} as "
             f"run {file.run} of another store."

@@ -37,7 +37,7 @@ def main() -> None:
     for split in ("dev", "test"):
         store.add_result(done, split_result(split))
     store.finish(done, RunState.SUCCEEDED, best_epoch=1, checkpoint="checkpoints/1", owner=OWNER)
-    store.add_tags([done], ["keep"])
+    store.add_keywords([done], ["keep"])
     failed = claimed(store, paradigm="mtl")
     error = ErrorInfo("TrainingError", "The loss of ner is not a number at step 2.", "Traceback")
     store.finish(failed, RunState.FAILED, error=error, owner=OWNER)

@@ -34,7 +34,7 @@ def test_a_backup_is_the_store(url: str, tmp_path: Path) -> None:
         store.add_metrics(run_id, [step_metrics(1), step_metrics(2, float("nan"))])
         store.add_snapshot(run_id, snapshot(3))
         store.add_result(run_id, split_result("test"))
-        store.add_tags([run_id], ["Größer als λ"])
+        store.add_keywords([run_id], ["Größer als λ"])
         store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
         store.pause_queue()
         store.delete_runs(store.add_runs([config(seed=2), config(seed=3)]))

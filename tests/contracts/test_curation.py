@@ -1,4 +1,4 @@
-"""What researchers add to runs, whatever database the store stands on: archive, notes, tags."""
+"""What researchers add to runs, whatever database the store stands on: archive, notes, keywords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.errors import IllegalMove, MRNLabError
-from core.store import ACTIVE, RunState, Store, normal_tag
+from core.store import ACTIVE, RunState, Store, normal_keyword
 from tests.making import Clock, claimed, config
 
 
@@ -38,36 +38,36 @@ class TestArchive:
                 store.archive([done, going_on])
         assert not store.run(done).archived
 
-    def test_a_run_that_starts_again_is_back_in_the_lists_with_its_tags(self, store: Store) -> None:
+    def test_a_run_that_starts_again_is_back_in_the_lists_with_its_keywords(self, store: Store) -> None:
         run_id = claimed(store, RunState.FAILED)
-        store.add_tags([run_id], ["odd"])
+        store.add_keywords([run_id], ["odd"])
         store.archive([run_id])
         store.requeue(run_id)
-        assert [run.tags for run in store.runs()] == [("odd",)]
+        assert [run.keywords for run in store.runs()] == [("odd",)]
 
 
 class TestTags:
     def test_are_added_and_removed(self, store: Store) -> None:
         first, second = store.add_runs([config(), config(seed=2)])
-        store.add_tags([first, second, 999], ["Baseline", "to check"])
-        store.add_tags([first], ["baseline", "BEST"])
-        assert store.run(first).tags == ("baseline", "best", "to-check")
-        assert store.run(second).tags == ("baseline", "to-check")
-        store.remove_tags([first, second], ["Baseline", "unheard of"])
-        assert [run.tags for run in store.runs()] == [("to-check",), ("best", "to-check")]
+        store.add_keywords([first, second, 999], ["Baseline", "to check"])
+        store.add_keywords([first], ["baseline", "BEST"])
+        assert store.run(first).keywords == ("baseline", "best", "to-check")
+        assert store.run(second).keywords == ("baseline", "to-check")
+        store.remove_keywords([first, second], ["Baseline", "unheard of"])
+        assert [run.keywords for run in store.runs()] == [("to-check",), ("best", "to-check")]
 
     def test_one_bad_tag_changes_nothing(self, store: Store) -> None:
         run_id = claimed(store)
         with pytest.raises(MRNLabError, match="at least one letter"):
-            store.add_tags([run_id], ["good", " , "])
+            store.add_keywords([run_id], ["good", " , "])
         with pytest.raises(MRNLabError, match="longer than 50"):
-            store.add_tags([run_id], ["good", "x" * 51])
-        assert store.run(run_id).tags == ()
+            store.add_keywords([run_id], ["good", "x" * 51])
+        assert store.run(run_id).keywords == ()
 
 
 @pytest.mark.parametrize("text", ["Größer als λ", " A,b\t c\n", "--x--y-", "İstanbul", "ΑΣ", "x" * 50])
 def test_a_tag_has_one_spelling(text: str) -> None:
-    tag = normal_tag(text)
-    assert normal_tag(tag) == tag
-    assert tag == tag.lower()
-    assert not set(tag) & set(", \t\n")
+    keyword = normal_keyword(text)
+    assert normal_keyword(keyword) == keyword
+    assert keyword == keyword.lower()
+    assert not set(keyword) & set(", \t\n")

@@ -160,7 +160,7 @@ class TestAgain:
         store.add_result(run_id, split_result("dev"), OWNER)
         store.set_progress(run_id, 12, 1.2, 40, OWNER)
         store.set_saved_step(run_id, 10, OWNER)
-        store.add_tags([run_id], ["odd"])
+        store.add_keywords([run_id], ["odd"])
         store.request_stop(run_id)
         store.finish(run_id, RunState.CANCELLED, best_epoch=1, owner=OWNER)
         store.requeue(run_id, resume=True)
@@ -174,7 +174,7 @@ class TestAgain:
         assert store.snapshots(run_id) == [SnapshotKey(2, 0.2)]
         assert len(store.scores([run_id])) == 2
         assert set(store.predictions(run_id, "dev")) == {"pos", "ner"}
-        assert run.tags == ("odd",)
+        assert run.keywords == ("odd",)
         assert "to be resumed" in store.events(run_id)[-1].message
 
     def test_steps_made_again_are_on_record_already(self, store: Store) -> None:

@@ -65,7 +65,7 @@ def test_an_older_store_becomes_a_new_one(url: str, revision: str) -> None:
     assert tables(store) == new
     run = store.claim(OWNER, due_in=15)
     assert run is not None
-    assert (run.id, run.config, run.priority, run.retries, run.saved_step, run.note, run.tags) == (
+    assert (run.id, run.config, run.priority, run.retries, run.saved_step, run.note, run.keywords) == (
         *(run_id, config(), 0, 0, None, "", ()),
     )
     assert store.add_runs([config(seed=2)]) == [run.id + 1]
@@ -112,8 +112,8 @@ def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
         assert fresh.record(fresh.take_in(store.record(done.id), "Imported.")).snapshots
         assert {run.archived for run in runs.values()} == {False}
         store.set_priority([runs[RunState.QUEUED].id], 3)
-        store.add_tags([done.id], ["old"])
-        assert "old" in store.run(done.id).tags
+        store.add_keywords([done.id], ["old"])
+        assert "old" in store.run(done.id).keywords
         assert [event.kind for event in store.events(done.id)] == ["running", "succeeded"]
         store.delete_runs([done.id])
         assert store.add_runs([config()]) == [4]

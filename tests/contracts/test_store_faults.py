@@ -220,7 +220,7 @@ def test_many_changes_of_the_same_runs_wait_for_one_another(url: str) -> None:
         try:
             for turn in range(5):
                 store.set_priority(order, turn)
-                store.add_tags(order, [f"turn-{turn}"])
+                store.add_keywords(order, [f"turn-{turn}"])
                 store.set_waiting_for(dict.fromkeys(order, f"turn {turn}"))
                 store.add_metrics(order[0], [step_metrics(turn)])
         except BaseException as error:  # noqa: BLE001 - handed to the test's own thread below

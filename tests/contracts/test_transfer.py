@@ -52,7 +52,7 @@ def finished(store: Store, **values: Any) -> int:
     store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint="somewhere", owner=OWNER)
     with store.transaction() as connection:  # as an older version wrote it
         store.update_run(connection, run_id, {"note": "λ was too high."})
-    store.add_tags([run_id], ["paper"])
+    store.add_keywords([run_id], ["paper"])
     return run_id
 
 

@@ -1,4 +1,4 @@
-"""Runs in a real browser: find, open a configuration, see what differs, tag, archive, delete."""
+"""Runs in a real browser: find, open a configuration, see what differs, give a keyword, archive, delete."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def test_tag_archive_and_delete(page: Page, address: str, store: Store, filled: 
     expect(page.get_by_text("Failed: the loss is not a number.")).to_be_visible()
     picture(page, "runs-failed")
     page.get_by_role("button", name="Tags").click()
-    page.get_by_placeholder("Type a tag and press Enter").fill("Look at it")
+    page.get_by_placeholder("Type a keyword and press Enter").fill("Look at it")
     page.keyboard.press("Enter")
-    wait_for(lambda: store.run(failed).tags == ("look-at-it",))
+    wait_for(lambda: store.run(failed).keywords == ("look-at-it",))
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Archive", exact=True).click()
     expect(page.get_by_text("22 runs.")).to_be_visible()

@@ -70,16 +70,18 @@ def test_a_link_to_the_second_page(open_page: Open) -> None:
     assert len(table(open_page("runs", table_page="99"))) == 3
 
 
-def test_tags_and_the_archive(open_page: Open, finished: Filled) -> None:
+def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
     store = Store.open()
     app = open_page("runs", run="1,2")
-    tags = next(one for one in app.multiselect if one.label == "Tags of all 2 runs")
-    tags.set_value(["x" * 51]).run()
+    keywords = next(one for one in app.multiselect if one.label == "Keywords of all 2 runs")
+    keywords.set_value(["x" * 51]).run()
     assert any("longer than 50" in toast.value for toast in app.toast)
-    assert store.run(1).tags == ()
-    next(one for one in app.multiselect if one.label == "Tags of all 2 runs").set_value(["To Check"]).run()
+    assert store.run(1).keywords == ()
+    next(one for one in app.multiselect if one.label == "Keywords of all 2 runs").set_value(
+        ["To Check"]
+    ).run()
     assert not app.exception
-    assert [run.tags for run in store.runs([1, 2])] == [("to-check",)] * 2
+    assert [run.keywords for run in store.runs([1, 2])] == [("to-check",)] * 2
     press(app, "Archive")
     assert [run.id for run in store.runs(archived=True)] == [2, 1]
     assert "18 runs" in words(app)

@@ -79,8 +79,8 @@ resume 1
 archive 1 2
 runs --archived --json
 restore 1
-label 3 4 --add good,old
-label 3 --remove old
+keyword 3 4 --add good,old
+keyword 3 --remove old
 show 3 --json
 delete 5 --yes
 delete 18 --yes

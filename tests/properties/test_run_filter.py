@@ -38,15 +38,16 @@ runs = st.builds(
     created_at=moments,
     finished_at=st.none() | moments,
     archived_at=st.none() | moments,
-    tags=st.sets(st.sampled_from(["paper", "best", "a-b"])).map(lambda tags: tuple(sorted(tags))),
+    keywords=st.sets(st.sampled_from(["paper", "best", "a-b"])).map(lambda words: tuple(sorted(words))),
     error=st.none() | st.just(ErrorInfo("TrainingError", "The loss of ner is not a number.", "")),
 )
 _TERMS = """
     mrn 0.1 ner 7 paper check -best state:failed,lost state:active status:c* paradigm:mrn paradigm=stl,mtl
     lambda<0.1 lambda<=0.1 lambda>0 lambda:* λ>=0.1 lambda=0.01,0.1 seed:3 fraction<1 truecase:yes
-    encoder:bert* corpus:demo tasks:ner task:pos tag:paper tag:* tag:a* sweep:"a" sweep:* run>5 id:1,2,3
-    created>2026-11-01 created<2h created:2026-11-20 ended<3d archived:yes archived:no error:loss minutes>1
-    learn:label encoder_training:frozen prior:relational sweep:* sweep:check,nan lambda!=0.1 state!=queued
+    encoder:bert* corpus:demo tasks:ner task:pos keyword:paper keyword:* tag:a* sweep:"a" sweep:* run>5
+    id:1,2,3 created>2026-11-01 created<2h created:2026-11-20 ended<3d archived:yes archived:no error:loss
+    minutes>1 learn:label encoder_training:frozen prior:relational sweep:* sweep:check,nan lambda!=0.1
+    state!=queued
 """
 terms = st.sampled_from([*_TERMS.split(), '"to check"', 'corpus:"my corpus"'])
 
@@ -70,17 +71,18 @@ unquoted = st.text(st.characters(exclude_characters='"'), min_size=1)
 @settings(max_examples=50)
 @given(unquoted, st.text(), st.text(), unquoted, runs)
 def test_quotes_mean_what_they_hold(text: str, before: str, after: str, other: str, run: Run) -> None:
-    named = dataclasses.replace(run, tags=(before + text + after,), sweep=before + text + after)
+    named = dataclasses.replace(run, keywords=(before + text + after,), sweep=before + text + after)
     assert _holds(f'"{text}"', named)
     assert _holds(f'sweep:"{text}"', named)
     assert not _holds(f'-"{text}"', named)
-    tagged = dataclasses.replace(run, tags=(text,))
-    assert _holds(f'tag:"{other}"', tagged) is (text.casefold() == other.casefold())
-    assert _holds(f'tag:"{other}","{text}"', tagged)
+    tagged = dataclasses.replace(run, keywords=(text,))
+    assert _holds(f'keyword:"{other}"', tagged) is (text.casefold() == other.casefold())
+    assert _holds(f'keyword:"{other}","{text}"', tagged)
 
 
 @given(
-    st.lists(st.sampled_from(['"', "\\", "-", ":", "<", ",", "*", " ", "tag", "lambda", "x", "1", "λ"])), runs
+    st.lists(st.sampled_from(['"', "\\", "-", ":", "<", ",", "*", " ", "keyword", "lambda", "x", "1", "λ"])),
+    runs,
 )
 def test_whatever_is_written_is_a_filter_or_a_sentence(parts: list[str], run: Run) -> None:
     text = "".join(parts)

@@ -1,4 +1,4 @@
-"""A store whose every text is hostile: names of tasks and labels, tags, notes, launches, errors, history."""
+"""A store whose every text is hostile: tasks, labels, keywords, notes, launches, errors, history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import inspect
 from core.store import Store
 from tests.pages.filled_store import Filled, fill
 
-__all__ = ["COMMANDS", "MARKUP", "TAG", "fill_hostile"]
+__all__ = ["COMMANDS", "KEYWORD", "MARKUP", "fill_hostile"]
 
 COMMANDS = "\x1b]0;owned\x07\x9b2J"
 """What a terminal would obey."""
@@ -22,7 +22,7 @@ MARKUP = (
 )
 """Commands, HTML, Markdown, LaTeX, directives of Streamlit, templates of Plotly."""
 
-TAG = "<img/src=x/onerror=window.owned=1>"
+KEYWORD = "<img/src=x/onerror=window.owned=1>"
 _JSON = frozenset(["config", "facts", "report", "tags"])
 _TASK, _LABEL = "chunk", "MISC"
 """A task and a type of spans of the store, to whose names MARKUP is added wherever they stand."""
@@ -49,7 +49,7 @@ def fill_hostile(url: str, seeds: Sequence[int]) -> Filled:
                         )
             connection.exec_driver_sql("UPDATE runs SET sweep = ?, note = ?", (MARKUP, MARKUP))
         ids = [run.id for run in store.runs(archived=None)]
-        store.add_tags(ids, [TAG])
+        store.add_keywords(ids, [KEYWORD])
         for run_id in ids:
             store.add_event(run_id, "note", MARKUP)
     finally:

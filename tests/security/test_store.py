@@ -52,7 +52,7 @@ def test_hostile_text_is_kept_and_found_as_it_is(text: str) -> None:
     store = Store.open()
     sweep = f"a {text} launch".replace("\x00", "")
     plain, run_id = store.add_runs([config(seed=1), config(seed=2)], sweep=sweep)
-    store.add_tags([run_id], ["tag " + text.replace("\x00", "").replace(",", " ")])
+    store.add_keywords([run_id], ["keyword " + text.replace("\x00", "").replace(",", " ")])
     run = store.run(run_id)
     assert run.sweep == sweep
     for words in (f'"{text}"', f"sweep:{text}*", f'-"{text}"'):

@@ -31,7 +31,7 @@ def runs() -> list[Run]:
     store.add_runs([config(paradigm="stl", tasks=("ner",), fraction=0.05)])
     clock.now += DAY
     last = claimed(store, RunState.LOST, paradigm="mtl", corpus="apart:demo?tokens=300")
-    store.add_tags([first, last], ["paper", "to check"])
+    store.add_keywords([first, last], ["paper", "to check"])
     store.archive([last])
     listed = store.runs(archived=None)
     store.close()
@@ -64,7 +64,8 @@ def runs() -> list[Run]:
         ("corpus:demo", {1, 2, 4}),
         ('corpus:"My Corpus"', {3}),
         ("corpus:apart:demo?tokens=300", {5}),
-        ("tag:to-check", {1, 5}),
+        ("keyword:to-check", {1, 5}),
+        ("keyword:* archived:no", {1}),
         ("tag:* archived:no", {1}),
         ("archived:yes", {5}),
         ("error:memory", {2}),
@@ -87,7 +88,7 @@ def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
 @pytest.mark.parametrize(
     ("text", "position", "words"),
     [
-        ("mrn lamda<0.1", 4, "no field 'lamda'. Did you mean lambda? Fields are run, state, tag, "),
+        ("mrn lamda<0.1", 4, "no field 'lamda'. Did you mean lambda? Fields are run, state, keyword, "),
         ("lambda < 0.1", 7, "without spaces"),
         ("lambda<much", 0, "lambda is a number, not 'much'"),
         ("seed:nan", 0, "seed is a number"),
@@ -96,8 +97,8 @@ def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
         ("encoder<bert", 0, "encoder has no order; write encoder:value"),
         ("created>yesterday", 0, "created>2026-11-01"),
         ("archived:maybe", 0, "yes or no"),
-        ("tag:paper,", 0, "needs a value"),
-        ("mrn tag: paper", 4, "needs a value"),
+        ("keyword:paper,", 0, "needs a value"),
+        ("mrn keyword: paper", 4, "needs a value"),
         ('mrn "to check', 4, "not closed"),
         ("mrn -", 4, "a minus needs"),
     ],
@@ -118,5 +119,5 @@ def test_every_field_of_a_description_can_be_asked_for(runs: list[Run]) -> None:
 
 
 def test_archived_runs_are_read_only_where_asked_for() -> None:
-    assert parse_filter("mrn tag:paper").archived is False
+    assert parse_filter("mrn keyword:paper").archived is False
     assert parse_filter("-archived:no").archived is None

@@ -53,7 +53,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         ]
         with contextlib.closing(Store.open()) as store:
             ids = train_runs(store, configs)
-            store.add_tags([ids[0]], ["paper"])
+            store.add_keywords([ids[0]], ["paper"])
     return home, dict(zip(("mrn", "frozen", "bilstm"), ids, strict=True))
 
 
@@ -107,8 +107,8 @@ def test_there_and_back(kind: str, trained: Trained, source: Store, target: Stor
     assert tagged(run.checkpoint) == tagged(source.run(run_id).checkpoint)
     assert run.checkpoint == str(checkpoint_dir(taken.run_id))
     left, right = source.record(run_id), target.record(taken.run_id)
-    assert set(right.run.tags) == {*left.run.tags, "imported"}
-    target.remove_tags([taken.run_id], ["imported"])
+    assert set(right.run.keywords) == {*left.run.keywords, "imported"}
+    target.remove_keywords([taken.run_id], ["imported"])
     assert_same(left, target.record(taken.run_id))
     assert left.run.configuration_id == right.run.configuration_id
     assert right.history[-1].message.startswith(f"Imported from {tmp_path / 'out'}")

@@ -52,12 +52,12 @@ _DERIVED = (*_DERIVED_WORDS.split(), f"apart:demo?tokens={_LONG}", "joined:" + "
 _FILTERS_WORDS = r"""
 created<99999999999999999d created<1_0d created<٣d created<-1d created<nand created>9999-12-31
 created>0001-01-01 created:0000-00-00 created>٢٠٢٦-٠١-٠١ created:* created<* lambda<1_0 lambda<nan
-seed:1e400 run:1.5 ١ run: run:, : < - -- " "a tag:" x:1 state:asleep archived:maybe ( [ \ sweep:\ run:٣
+seed:1e400 run:1.5 ١ run: run:, : < - -- " "a keyword:" x:1 state:asleep archived:maybe ( [ \ sweep:\ run:٣
 """
 _FILTERS = (
     *_FILTERS_WORDS.split(),
     *(f"created<{_LONG}d", f"lambda<{_LONG}", f"run:{_LONG}", f"-{_LONG}", "sweep:" + "*a" * 40 + "b"),
-    *("a" * 9000, "tag:\ud800", "seed:" + ",".join(["1"] * 5000)),
+    *("a" * 9000, "keyword:\ud800", "seed:" + ",".join(["1"] * 5000)),
 )
 _URL_WORDS = """
 postgresql://me:PW@host:port/db postgresql://me:PW@host:99999999/db postgresql://me:PW@[::1/db
@@ -89,7 +89,7 @@ def hostile_calls(folder: Path, run: str) -> Iterator[tuple[str, ...]]:
     for number in _INTEGERS:
         yield from ((verb, number) for verb in _RUN_VERBS)
         yield "delete", "--yes", number
-        yield "label", number, "--add", "x"
+        yield "keyword", number, "--add", "x"
         yield "tag", number, "Hello ."
         yield "export", number, str(folder / "out")
         yield "priority", "--", number, run
@@ -133,7 +133,7 @@ def hostile_calls(folder: Path, run: str) -> Iterator[tuple[str, ...]]:
         yield "export", run, name
         yield "export", run, str(folder / "out"), "--tasks", name
         yield "backup", name
-        yield "label", "99", "--add", name
+        yield "keyword", "99", "--add", name
         yield "runs", "--state", name
         yield "stop", "--sweep", name
         yield "metrics", run, name
@@ -179,5 +179,5 @@ def test_every_call_is_answered(lab: Laboratory, tmp_path: Path, monkeypatch: py
             assert result.stderr.strip(), call
 
 
-_ANSWERS_EACH = ("stop", "resume", "retry", "archive", "restore", "priority", "label", "delete")
+_ANSWERS_EACH = ("stop", "resume", "retry", "archive", "restore", "priority", "keyword", "delete")
 """The verbs that answer each run by itself: some are done, others refuse."""

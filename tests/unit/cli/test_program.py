@@ -19,7 +19,7 @@ from tests.unit.cli.conftest import Laboratory
 
 ROOT = Path(__file__).resolve().parents[3]
 VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
-VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "label", "delete"]
+VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
 VERBS += ["queue", "worker", "doctor"]
 
 
