@@ -146,7 +146,7 @@ class StoredRun:
     def __repr__(self) -> str:
         run = self.record
         tasks = ", ".join(run.config.tasks)
-        return f"<run {run.id}: {run.state}, {run.config.paradigm} of {tasks}, {run.config.corpus}>"
+        return f"<run {run.id}: {run.state.word}, {run.config.paradigm} of {tasks}, {run.config.corpus}>"
 
     @property
     def record(self) -> Run:
@@ -236,9 +236,9 @@ class StoredRun:
     def _tagger(self) -> Tagger:
         run = self.record
         if run.checkpoint is None:
-            raise MRNLabError(f"Run {self.id} is {run.state} and has no finished model to tag with.")
+            raise MRNLabError(f"Run {self.id} is {run.state.word} and has no finished model to tag with.")
         return load_tagger(own_checkpoint(run.checkpoint) if self._models is None else run.checkpoint)
 
     def _check_recorded(self, records: Collection[object], what: str) -> None:
         if not records:
-            raise MRNLabError(f"Run {self.id} has no {what}; it is {self.record.state}.")
+            raise MRNLabError(f"Run {self.id} has no {what}; it is {self.record.state.word}.")

@@ -7,9 +7,9 @@ from pathlib import Path
 import streamlit as st
 
 from core.store.records import RunState
-from core.wording import plural
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live, look_out
+from dashboard.shared.queue import counts_text
 from dashboard.shared.run_views import fraction_done
 from dashboard.text import escape
 from dashboard.theme import LOGO
@@ -36,11 +36,9 @@ def _running() -> None:
     if store.paused_since() is not None:
         st.markdown(":orange-badge[:material/pause_circle: The queue is paused]")
     if not running and not waiting:
-        st.caption("Nothing runs.")
+        st.caption("Idle")
         return
-    parts = [f"{plural(running, 'run')} in training"] if running else []
-    parts += [f"{waiting} waiting"] if waiting else []
     icon = "spinner" if running else ":material/schedule:"
-    st.page_link("runs/page.py", label=" and ".join(parts), icon=icon)
+    st.page_link("runs/page.py", label=counts_text(running, waiting), icon=icon)
     for run in store.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
         st.progress(fraction_done(run), text=f"Run {run.id}")

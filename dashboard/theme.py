@@ -65,7 +65,7 @@ STATES: Mapping[RunState, StateLook] = {
     RunState.CANCELLING: StateLook("Stopping", ":material/stop_circle:", "◼", "gray"),
     RunState.SUCCEEDED: StateLook("Succeeded", ":material/check_circle:", "✓", "green"),
     RunState.FAILED: StateLook("Failed", ":material/error:", "✕", "orange"),
-    RunState.CANCELLED: StateLook("Cancelled", ":material/cancel:", "⊘", "gray"),
+    RunState.CANCELLED: StateLook("Stopped", ":material/cancel:", "⊘", "gray"),
     RunState.LOST: StateLook("Lost", ":material/link_off:", "?", "violet"),
 }
 

@@ -23,7 +23,7 @@ MOST_RETRIES = 100
 """How often a run may be resumed by itself: one that dies oftener wants a look."""
 
 _STOPPED = {
-    RunState.CANCELLED: "was waiting and is cancelled",
+    RunState.CANCELLED: "was queued and is stopped",
     RunState.CANCELLING: "stops at its next step",
 }
 
@@ -193,9 +193,9 @@ def _and_workers(store: Store, answers: list[Answer], engine: Engine | None) -> 
 
 
 def pause(store: Store) -> list[Answer]:
-    """No waiting run starts from now on."""
+    """No queued run starts from now on."""
     store.pause_queue()
-    message = "The queue is paused. What trains goes on; what waits starts when you resume the queue."
+    message = "The queue is paused. Runs in progress go on; queued runs start when you resume the queue."
     return [Answer(0, True, message)]
 
 
@@ -209,7 +209,7 @@ def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:
     """A machine takes no more runs. What it trains goes on, or with `now` is saved and waits for another."""
     _check_host(host)
     store.drain(host, now=now)
-    rest = "is saved and waits again" if now else "goes on to its end"
+    rest = "is saved and queued again" if now else "goes on to its end"
     return [Answer(0, True, f"{host} takes no more runs; what it trains {rest}.")]
 
 

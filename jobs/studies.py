@@ -262,8 +262,8 @@ class _StudyQueue:
         for run in progress.failed.values():
             why = "" if run.error is None else f": {run.error.message}"
             self._tell_once(
-                f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state}{why} `mrnlab retry {run.id}` tries it "
-                "again."
+                f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state.word}{why} `mrnlab retry {run.id}` "
+                "tries it again."
             )
         waiting = sum(run.state is RunState.QUEUED for run in progress.active.values())
         room = _WAITING_PER_SLOT * slot_count() - waiting

@@ -32,11 +32,16 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
     LOST = "lost"
 
+    @property
+    def word(self) -> str:
+        """What people read; the stored values of a stop are older."""
+        return {"cancelling": "stopping", "cancelled": "stopped"}.get(self.value, self.value)
+
 
 _S = RunState
 
 MOVES: dict[RunState, frozenset[RunState]] = {
-    # A queued run that is stopped has no worker to wait for: it is cancelled at once.
+    # A queued run that is stopped has no worker to wait for: it is stopped at once.
     _S.QUEUED: frozenset({_S.RUNNING, _S.CANCELLED}),
     _S.RUNNING: frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLING, _S.LOST}),
     # A stop asked for at the last step may find the run ended, failed or its owner dead.

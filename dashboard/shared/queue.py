@@ -1,4 +1,4 @@
-"""The queue in a line: what trains and waits, what holds it, the machines."""
+"""The queue in a line: what is in progress and queued, what holds it, the machines."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _seconds_left(url: str, training: int, waiting: int) -> float | None:
 
 
 def counts_text(training: int, waiting: int) -> str:
-    """`2 training, 35 waiting`; a count of zero is left out."""
-    parts = ((training, "training"), (waiting, "waiting"))
+    """`2 in progress, 35 queued`; a count of zero is left out."""
+    parts = ((training, "in progress"), (waiting, "queued"))
     return ", ".join(f"{count:,} {word}" for count, word in parts if count)
 
 
@@ -40,7 +40,7 @@ def queue_panel(store: Store) -> None:
     waiting = counts[RunState.QUEUED]
     is_paused = store.paused_since() is not None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        line = "Nothing runs or waits."
+        line = "No runs in progress or queued."
         if text := counts_text(training, waiting):
             left = None if is_paused else _seconds_left(database_url(), training, waiting)
             line = f"**{text}**" + (f", about {duration(left)}" if left is not None else "")
@@ -51,7 +51,7 @@ def queue_panel(store: Store) -> None:
                 control.pause,
                 icon=":material/pause_circle:",
                 type="tertiary",
-                help="Nothing that waits starts until you resume it. What trains goes on.",
+                help="No queued run starts until you resume the queue. Runs in progress go on.",
             )
         with st.popover("Machines", icon=":material/dns:", type="tertiary"):
             _machines(store)
@@ -104,7 +104,9 @@ def _machines(store: Store) -> None:
         if machine := training.get(host):
             slots = f" in {plural(slot_count(), 'slot')}" if host == this else ""
             since = ago(machine.since).removesuffix(" ago")
-            text = f"{machine.training} training{slots}, for {since}, last sign of life {ago(machine.heard)}"
+            text = (
+                f"{machine.training} in progress{slots}, for {since}, last sign of life {ago(machine.heard)}"
+            )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             with st.container(gap=None, width=330):
                 st.markdown(f"**{escape(host)}**{', this machine' if host == this else ''}")

@@ -66,9 +66,9 @@ def stop(
         with store.transaction():  # no run of it is claimed or queued again meanwhile
             requested = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
         if not requested:
-            raise MRNLabError(f"No run of '{sweep}' trains or waits.")
+            raise MRNLabError(f"No run of '{sweep}' is in progress or queued.")
         tell(
-            f"Waiting runs of '{sweep}' that are cancelled: {requested[RunState.CANCELLED]:,}. "
+            f"Queued runs of '{sweep}' that are stopped: {requested[RunState.CANCELLED]:,}. "
             f"Runs that stop at their next step: {requested[RunState.CANCELLING]:,}."
         )
 
@@ -132,11 +132,11 @@ def queue(
     ctx: typer.Context,
     limit: Annotated[
         int,
-        typer.Option(metavar="N", help="At most so many of the runs that wait.", parser=whole("--limit", 1)),
+        typer.Option(metavar="N", help="At most so many of the queued runs.", parser=whole("--limit", 1)),
     ] = 20,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Show what trains where, what waits and why; pause and resume the queue, drain machines."""
+    """Show the runs in progress and the queue; pause and resume the queue, drain machines."""
     if ctx.invoked_subcommand is not None:
         return
     with opened_store(ctx) as store:
@@ -166,31 +166,32 @@ def queue(
     for host, moment in drained.items():
         tell(f"{host} takes no runs since {moment.astimezone():%d %b %H:%M}.")
     if not training and not waiting:
-        tell("No run trains or waits.")
+        tell("No runs in progress or queued.")
     if training:
-        print_table(("run", "state", "machine", "process", "step", "of", "sweep"), trained_rows)
+        rows = [(run_id, state.word, *rest) for run_id, state, *rest in trained_rows]
+        print_table(("run", "state", "machine", "process", "step", "of", "sweep"), rows)
     if waiting:
         rest = f"; the first {limit:,}, in the order in which they start:" if len(waiting) > limit else "."
-        tell(f"Waiting: {len(waiting):,}{rest}")
+        tell(f"Queued: {len(waiting):,}{rest}")
         rows = [(run.id, run.priority, run.attempt, run.sweep, run.waiting_for) for run in first]
         print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
 
 
 def _trained_row(run: Run) -> tuple[Any, ...]:
     host, pid = (run.owner.host, run.owner.pid) if run.owner is not None else (None, None)
-    return run.id, run.state.value, host, pid, run.step, run.total_steps, run.sweep
+    return run.id, run.state, host, pid, run.step, run.total_steps, run.sweep
 
 
 @_queue.command()
 def pause(ctx: typer.Context) -> None:
-    """Let no waiting run start. What trains goes on."""
+    """Start no queued run. Runs in progress go on."""
     with opened_store(ctx) as store:
         _answer(control.pause(store))
 
 
 @_queue.command("resume")
 def unpause(ctx: typer.Context) -> None:
-    """Let waiting runs start again."""
+    """Start queued runs again."""
     with opened_store(ctx) as store:
         _answer(control.unpause(store))
 

@@ -62,12 +62,12 @@ def wait_for_runs(
 def _progress(run: Run, left: float | None) -> str:
     if run.state in ENDED:
         why = "" if run.error is None else f": {run.error.message}"
-        return f"Run {run.id} {run.state} after {duration(run.seconds or 0)}{why}"
+        return f"Run {run.id} {run.state.word} after {duration(run.seconds or 0)}{why}"
     if not run.step:
-        return f"Run {run.id} {run.state}."
+        return f"Run {run.id} {run.state.word}."
     soon = "" if left is None else f", about {duration(max(left, 1))} left"
     return (
-        f"Run {run.id} {run.state}: epoch {run.epoch:.1f} of {run.config.epochs}, "
+        f"Run {run.id} {run.state.word}: epoch {run.epoch:.1f} of {run.config.epochs}, "
         f"step {run.step:,} of {run.total_steps or 0:,}{soon}."
     )
 
@@ -239,5 +239,5 @@ def _print_scores(store: Store, ids: list[int]) -> None:
         )
         failed = "" if run.error is None else run.error.message
         took = "" if run.seconds is None else duration(run.seconds)
-        rows.append((run.id, run.state.value, run.config.paradigm, run.config.seed, took, by_task or failed))
+        rows.append((run.id, run.state.word, run.config.paradigm, run.config.seed, took, by_task or failed))
     print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)

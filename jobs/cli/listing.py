@@ -84,7 +84,7 @@ def _cells(run: Run) -> tuple[object, ...]:
     encoder = config.encoder + (" (frozen)" if config.encoder_training == "frozen" else "")
     corpus = config.corpus if len(config.corpus) <= 24 else "…" + config.corpus[-23:]
     return (
-        run.id, run.state.value, progress, config.paradigm, config.lambda_, ",".join(config.tasks), encoder,
+        run.id, run.state.word, progress, config.paradigm, config.lambda_, ",".join(config.tasks), encoder,
         corpus, config.seed, "" if run.seconds is None else duration(run.seconds),
     )  # fmt: skip
 
@@ -119,7 +119,8 @@ def show(
             print_json(document | ({"log_tail": tail(own_log(shown.log), log)} if log else {}))
             return
         tell(
-            f"Run {shown.id}, {shown.state}, attempt {shown.attempt}, configuration {shown.configuration_id}"
+            f"Run {shown.id}, {shown.state.word}, attempt {shown.attempt}, "
+            f"configuration {shown.configuration_id}"
         )
         for line in (
             shown.config_problem and f"Its description no longer holds: {shown.config_problem}",

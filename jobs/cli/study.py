@@ -43,7 +43,7 @@ def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> No
                 planned.stage,
                 "chosen on dev" if planned.open else differs,
                 planned.run.seed,
-                "to run" if run is None else f"{run.state} (run {run.id})",
+                "to run" if run is None else f"{run.state.word} (run {run.id})",
             )
             for (planned, run), differs in zip(
                 runs, differing([planned.run for planned, _ in runs]), strict=True

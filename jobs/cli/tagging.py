@@ -50,7 +50,7 @@ def tag(
     with opened_store(ctx) as store:
         chosen = store.run(run)
     if chosen.checkpoint is None:
-        raise MRNLabError(f"Run {run} is {chosen.state} and has no finished model to tag with.")
+        raise MRNLabError(f"Run {run} is {chosen.state.word} and has no finished model to tag with.")
     if file is None and not sentence.strip():
         raise MRNLabError("There is no word in that sentence; give one that has, or --file FILE.")
     if file is None:

@@ -93,7 +93,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
 
 def _checkpoint_of(run: Run) -> Path:
     if run.state is not RunState.SUCCEEDED:
-        raise MRNLabError(f"Run {run.id} is {run.state}; only a run that has succeeded can be exported.")
+        raise MRNLabError(f"Run {run.id} is {run.state.word}; only a run that has succeeded can be exported.")
     if run.config_problem is not None:
         raise MRNLabError(f"Run {run.id} cannot be exported: {run.config_problem}")
     checkpoint = None if run.checkpoint is None else own_checkpoint(run.checkpoint)

@@ -77,7 +77,7 @@ class TestHeldBack:
         assert "what it trains goes on" in drained.message
         assert not store.evicted(OWNER.host)
         (evicted,) = control.drain(store, OWNER.host, now=True)
-        assert "waits again" in evicted.message
+        assert "queued again" in evicted.message
         assert store.evicted(OWNER.host)
         assert claim_all(store) == []
         control.undrain(store, OWNER.host, engine)

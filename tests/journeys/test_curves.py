@@ -95,7 +95,7 @@ def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
     _bands(page)
     live.store.request_stop(live.run_id)
     live.store.finish(live.run_id, RunState.CANCELLED)
-    expect(page.get_by_text("Nothing runs.")).to_be_visible()
+    expect(page.get_by_text("Idle")).to_be_visible()
     _files(page, live)
 
 

@@ -103,7 +103,7 @@ def _await_end(store: Store, started: float) -> None:
 
 def _runs(page: Page) -> None:
     go(page, "Runs")
-    expect(page.get_by_text("Nothing runs.")).to_be_visible()
+    expect(page.get_by_text("Idle")).to_be_visible()
     expect(page.get_by_text("5 configurations, 5 runs.")).to_be_visible()
     expect(page.get_by_text("These 5 runs are 5 configurations.")).to_be_visible()
     page.get_by_text("One run", exact=True).click()

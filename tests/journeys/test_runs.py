@@ -116,12 +116,12 @@ def test_tag_archive_and_delete(page: Page, address: str, store: Store, filled: 
 def test_an_idle_page_notices_what_is_launched_elsewhere(page: Page, lab: Laboratory, store: Store) -> None:
     _opened(page, lab.address)
     sidebar = page.get_by_test_id("stSidebar")
-    expect(sidebar.get_by_text("Nothing runs.")).to_be_visible()
+    expect(sidebar.get_by_text("Idle")).to_be_visible()
     store.pause_queue()  # the run waits: no worker starts
     try:
         (added,) = store.add_runs([config(seed=99)])
-        expect(sidebar.get_by_text("Nothing runs.")).to_have_count(0)
-        expect(page.get_by_text("1 waiting").first).to_be_visible()
+        expect(sidebar.get_by_text("Idle")).to_have_count(0)
+        expect(page.get_by_text("1 queued").first).to_be_visible()
         store.delete_runs([added])
     finally:
         store.unpause_queue()

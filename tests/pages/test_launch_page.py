@@ -268,10 +268,10 @@ def test_what_is_said_before_a_launch() -> None:
     short, hours, before = launch_warnings(long, Disk(21e9, 14e9), waiting)
     assert "about 21.0 GB, and 14.0 GB are free" in short
     assert "More than an hour in all." in hours
-    assert before.endswith("2 training, 1 waiting before them.")
+    assert before.endswith("2 in progress, 1 queued before them.")
     paused, among = launch_warnings(quick, Disk(1e6, 1e12), waiting, paused=True, priority=2)
     assert "The queue is paused: they wait until it is resumed." in paused
-    assert among.endswith("2 training, 1 waiting; higher priorities start first.")
+    assert among.endswith("2 in progress, 1 queued; higher priorities start first.")
     (room,) = launch_warnings(quick, Disk(5e8, 1e12), counts)
     assert room.endswith("They will keep about 500 MB on disk.")
 

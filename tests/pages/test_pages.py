@@ -141,7 +141,7 @@ def test_launch_takes_a_folder_or_a_derived_corpus(open_page: Open, tmp_path: An
 def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
     app = open_page("runs", order="Each run")
     (live,) = filled.live
-    assert "**1 training, 2 waiting**" in words(app)
+    assert "**1 in progress, 2 queued**" in words(app)
     progress = [str(one.proto.text) for one in app.main.get("progress")]
     assert len(progress) == 1
     assert progress[0].startswith(f"**Run {live} ")

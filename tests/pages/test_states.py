@@ -14,9 +14,9 @@ PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
 # What a page says of a run in that state, once the run is chosen.
 SAID = {
-    ("launch", "live"): "1 training, 2 waiting before them",
+    ("launch", "live"): "1 in progress, 2 queued before them",
     ("runs", "live"): "Step 260 of 600",
-    ("runs", "queued"): "1 training, 2 waiting",
+    ("runs", "queued"): "1 in progress, 2 queued",
     ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
     ("runs", "lost"): "stopped answering",
     ("runs", "cancelled"): "It was stopped at step 310. To have its scores, retry it",
@@ -50,7 +50,7 @@ def test_nothing_yet_says_what_to_do(page: str, open_page: Open) -> None:
     app = open_page(page)
     assert NOTHING[page] in words(app)
     assert "Try it" in [button.label for button in app.button]
-    assert "Nothing runs." in words(app)
+    assert "Idle" in words(app)
     assert _sidebar(app) == []
 
 
@@ -60,7 +60,7 @@ def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled)
     app = open_page(page, run=str(run_id))
     progress = "\n".join(str(one.proto.text) for one in app.get("progress"))
     assert SAID[page, state] in f"{words(app)}\n{progress}"
-    assert _sidebar(app) == ["1 run in training and 2 waiting"]
+    assert _sidebar(app) == ["1 in progress, 2 queued"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -138,7 +138,7 @@ def test_a_run_can_be_stopped_from_outside_and_is_not_taken_for_lost(laboratory:
         train_here(lab.store, toy_config(laboratory, epochs=1000), watch)
     assert lab.store.state(1) is RunState.CANCELLED
     assert lab.store.run(1).saved_step is not None
-    assert repr(lab.run(1)).startswith("<run 1: cancelled")
+    assert repr(lab.run(1)).startswith("<run 1: stopped")
 
 
 @pytest.mark.parametrize(

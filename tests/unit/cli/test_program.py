@@ -62,10 +62,10 @@ class TestControl:
         ids = lab.store.add_runs([config(seed=seed) for seed in range(3)], "seeds")
         (other,) = lab.store.add_runs([config(seed=9)], "others")
         lab.store.claim(OWNER, due_in=15)
-        assert "cancelled: 2. Runs that stop at their next step: 1." in lab.answer("stop", "--sweep", "seeds")
+        assert "stopped: 2. Runs that stop at their next step: 1." in lab.answer("stop", "--sweep", "seeds")
         states = [lab.store.state(run_id) for run_id in (*ids, other)]
         assert states == [RunState.CANCELLING, *[RunState.CANCELLED] * 2, RunState.QUEUED]
-        assert "'none' trains or waits" in lab.refusal("stop", "--sweep", "none")
+        assert "'none' is in progress" in lab.refusal("stop", "--sweep", "none")
         assert "Name the runs" in lab.refusal("stop")
         assert "Name the runs" in lab.refusal("stop", str(other), "--sweep", "others")
 
@@ -75,7 +75,7 @@ class TestControl:
         lab.answer("priority", "--", "-1", str(first))
         assert "no run 99" in lab.call("priority", "5", "99").stderr
         assert [run["id"] for run in lab.json("queue")["waiting"]] == [third, second, first]
-        assert "Waiting: 3; the first 1" in lab.answer("queue", "--limit", "1")
+        assert "Queued: 3; the first 1" in lab.answer("queue", "--limit", "1")
 
     def test_pause_and_drain_hold_runs_back(self, lab: Laboratory) -> None:
         lab.store.add_runs([config()])
