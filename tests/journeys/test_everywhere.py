@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
+from core.store import Store
 from dashboard.shared import resources
-from tests.journeys.browser import browser_page, picture
+from tests.journeys.browser import VIEWPORT, browser_page, picture
 from tests.journeys.conftest import Laboratory
 
 pytestmark = pytest.mark.journey
@@ -147,3 +148,36 @@ def test_words_can_be_read_in_the_dark(opened: Opened, page: Page) -> None:
     page.evaluate(_ASK)
     assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, f"everywhere-{opened.name}-dark")
+
+
+def test_the_sidebar_is_a_rail_of_icons_on_a_narrow_screen(opened_pages: dict[str, Opened]) -> None:
+    """It leaves the width to the page, and opens for the mouse and for the keyboard."""
+    page = opened_pages["runs"].page
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.mouse.move(900, 600)
+    label = page.get_by_test_id("stSidebarNav").get_by_text("Curves")
+    expect(label).to_be_hidden()
+    box = page.get_by_test_id("stMain").bounding_box()
+    assert box is not None
+    assert box["width"] > 950
+    page.get_by_test_id("stSidebarNavLink").first.focus()
+    expect(label).to_be_visible()
+    page.locator("body").press("Escape")
+    page.set_viewport_size(VIEWPORT)
+
+
+def test_an_idle_page_notices_what_is_queued_elsewhere(
+    opened_pages: dict[str, Opened], filled_laboratory: Laboratory
+) -> None:
+    assert resources.IDLE + 2 <= 10
+    store = Store.open(f"sqlite:///{filled_laboratory.home / 'runs.db'}")
+    with store.transaction():  # no worker starts
+        store.pause_queue()
+        (run_id,) = store.add_runs([store.run(filled_laboratory.filled.mrn[0]).config.with_(seed=99)])
+    try:
+        for opened in opened_pages.values():
+            expect(opened.page.get_by_test_id("stSidebar").get_by_text("1 queued").first).to_be_visible()
+    finally:
+        store.delete_runs([run_id])
+        store.unpause_queue()
+        store.close()
