@@ -26,7 +26,7 @@ def given_path(text: str | Path) -> Path:
     try:
         os.lstat(place)
     except ValueError:  # a zero byte
-        raise MRNLabError(f"'{shortened(str(text), 300)}' can be the name of no file.") from None
+        raise MRNLabError(f"'{shortened(str(text), 300)}' cannot be a file name.") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise MRNLabError(f"'{shortened(str(text))}' is too long for the name of a file.") from None

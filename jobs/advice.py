@@ -236,7 +236,7 @@ _SIGNALS: Mapping[int, _Cause] = {
     **dict.fromkeys((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE), _CRASHED),
 }
 _GENERAL: Mapping[RunState, _Cause] = {
-    RunState.FAILED: _Cause("unexpected", ("Read the end of the log below.", "mend the cause, then {again}")),
+    RunState.FAILED: _Cause("unexpected", ("Read the end of the log below.", "fix the cause, then {again}")),
     RunState.LOST: _KILLED,
     RunState.CANCELLED: _Cause("stopped", ("to have its scores, {again}",)),
 }

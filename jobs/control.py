@@ -106,7 +106,7 @@ def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
 def restore(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Takes archived runs back into the lists."""
 
-    return _moved(store, ids, store.restore, "is in the lists again.")
+    return _moved(store, ids, store.restore, "is shown in the lists again.")
 
 
 def _moved(

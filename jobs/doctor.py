@@ -260,7 +260,7 @@ def check_store(
     if store.file is not None and not wal_is_safe(sqlite):
         yield _remark(
             "store",
-            f"SQLite {'.'.join(map(str, sqlite))} may lose commits in its fast mode (mended in 3.51.3), "
+            f"SQLite {'.'.join(map(str, sqlite))} may lose commits in its fast mode (fixed in 3.51.3), "
             "so the store uses the slow one. A newer Python brings a newer SQLite.",
         )
 

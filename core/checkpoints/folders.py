@@ -112,7 +112,7 @@ class Checkpoint:
                 )
             self._best = None if about["best"] is None else self._named_best(**about["best"])
         except (Damaged, KeyError, TypeError) as error:
-            self._note(f"The training state of step {step:,} is passed over: {error}.")
+            self._note(f"The training state of step {step:,} is skipped: {error}.")
             return False
         return True
 
@@ -194,7 +194,7 @@ class Checkpoint:
             self._share_failed = False
         except ArtefactError as error:
             if not self._share_failed:
-                self._note(f"{error} Until that is mended no other machine can go on with this run.")
+                self._note(f"{error} Until this is fixed no other machine can resume this run.")
             self._share_failed = True
 
     def _keep_shared(self, names: Collection[str]) -> None:

@@ -142,8 +142,8 @@ class RunConfig(BaseModel):
     'epoch_start' updates after the first batch of each epoch and every update_every batches from there, as
     the dissertation's program does. The last step always updates them.
     """
-    snapshots: int | None = _field(None, "moments", ge=1, le=1000)
-    """How many times during the run the three covariances are stored, evenly spaced, the last step always."""
+    snapshots: int | None = _field(None, "snapshots", ge=1, le=1000)
+    """How often during the run the three covariances are stored, evenly spaced, the last step always."""
     seed: int = _field(1, "number", ge=0, le=2**31 - 1)
     """The source of all randomness. Runs that differ only in it are seeds of one configuration."""
     epochs: int = _field(5, "passes", ge=1, le=1000)
@@ -208,7 +208,7 @@ class RunConfig(BaseModel):
     @classmethod
     def _no_name_twice(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value and len(set(value)) != len(value):
-            raise ValueError("names a thing twice; name each once")
+            raise ValueError("a name is listed twice; list each name once")
         return value
 
     @field_validator("learn")
@@ -398,7 +398,7 @@ def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
     if error["type"] == "string_too_short":
         return f"{FIELD} must not be empty."
     if error["type"] == "value_error":
-        return f"{FIELD} {str(error['msg']).removeprefix('Value error, ')}."
+        return f"{FIELD}: {str(error['msg']).removeprefix('Value error, ')}."
     given = error.get("input")
     if not help_.accepted:
         return f"{FIELD} cannot be {given!r}: {help_.description}"

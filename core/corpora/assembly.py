@@ -111,7 +111,7 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, Sequence[tuple[
     if len(labels) > MOST_LABELS:
         raise CorpusError(
             f"{name}: the column {task} has {len(labels):,} different labels and the most is {MOST_LABELS:,}"
-            "; where it holds lemmas or the like, begin its name with _ to have it read over."
+            "; where it holds lemmas or the like, begin its name with _ to skip it."
         )
     scheme = scheme_of(labels)
     if scheme == "plain" and scheme_of(chain.from_iterable(columns.get("train", ()))) == "iob2":

@@ -167,7 +167,7 @@ def read_folder(
     if is_conllu(files["train"].name):
         if columns is not None:
             raise CorpusError(
-                f"{folder} holds CoNLL-U files, whose columns are fixed; leave the names of columns away."
+                f"{folder} holds CoNLL-U files, whose columns are fixed; leave out the column names."
             )
         for split, file in files.items():
             splits[split], left_out = read_conllu(file)
@@ -199,7 +199,7 @@ def check_names(columns: Sequence[str], tasks: Sequence[str] | None = None) -> N
         if tasks is not None and name not in (TOKENS, *tasks):
             raise CorpusError(
                 f"There is no task '{name}' here; name a column {', '.join((TOKENS, *tasks))}, or begin its "
-                f"name with '{IGNORED}' to have it read over."
+                f"name with '{IGNORED}' to skip it."
             )
         if columns.count(name) > 1:
             raise CorpusError(f"Two columns are named '{name}'; give each a name of its own.")

@@ -98,7 +98,7 @@ def _as_stored(bases: tuple[str, ...], columns: tuple[str, ...] | None) -> Corpu
         return read_folder(locate(name), columns)
     if columns is not None and columns != spec.columns:
         known = f" ({', '.join(spec.columns)})" if spec.columns else ""
-        raise CorpusError(f"{name} knows its own columns{known}; leave the names of columns away.")
+        raise CorpusError(f"{name} knows its own columns{known}; leave out the column names.")
     return spec.read()
 
 

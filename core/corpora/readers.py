@@ -197,14 +197,14 @@ def _problem(line: str, fields: Sequence[str], width: int, expectation: str, sep
     """What is wrong with a line that is not empty; None where nothing is."""
     if not line.strip():
         return (
-            "holds nothing but spaces or tabs in a file whose columns are set apart by tabs; "
+            "holds nothing but spaces or tabs in a file whose columns are separated by tabs; "
             "empty the line to end the sentence there, or delete it."
         )
     if "\0" in line:
         return "holds a zero byte; save the file as UTF-8 text."
     if len(fields) != width:
         name = "tabs" if separator == "\t" else "spaces"
-        return f"expected {width} columns {expectation} set apart by {name}, but found {len(fields)}."
+        return f"expected {width} columns {expectation} separated by {name}, but found {len(fields)}."
     return None if all(fields) else f"column {fields.index('') + 1} is empty."
 
 

@@ -43,7 +43,7 @@ def uploads() -> dict[Path, datetime]:
 def delete_upload(path: Path) -> None:
     """Deletes an uploaded corpus. Raises CorpusError where that is none."""
     if path not in uploads():
-        raise CorpusError(f"{path.name} is no uploaded corpus; it may have been deleted already.")
+        raise CorpusError(f"{path.name} is not an uploaded corpus; it may have been deleted already.")
     shutil.rmtree(path)
 
 

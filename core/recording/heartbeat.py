@@ -89,7 +89,7 @@ class Heartbeat:
                 return
             except StoreError as error:
                 # The sink decides when an unreachable store ends the run; a missed beat alone does not.
-                _log.warning("A sign of life could not be given: %s", error)
+                _log.warning("The heartbeat could not be written: %s", error)
                 continue
             if state is RunState.CANCELLING:
                 self._stop.set(StopReason.ASKED)

@@ -57,14 +57,14 @@ def back_up(store: Store, target: str, *, replace: bool = False) -> Backup:
 
 def _checked_target(store: Store, target: str, replace: bool) -> Path:
     if "://" in target or "@" in target:  # not quoted: it may hold a password
-        raise StoreError("A backup is a file; name one, and no database.")
+        raise StoreError("A backup is a file; name a file, not a database.")
     path = given_path(target).resolve()
     if path == store.file:
         raise StoreError(f"{path} is the store itself; give another name.")
     if path.exists() and not path.is_file():
         raise StoreError(f"{path} is not a file; give another name.")
     if path.exists() and not replace:
-        raise StoreError(f"{path} is there already; give another name, or --force.")
+        raise StoreError(f"{path} already exists; give another name, or --force.")
     if not path.parent.is_dir():
         raise StoreError(f"{path} cannot be written: there is no folder {path.parent}.")
     return path

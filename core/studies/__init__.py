@@ -27,5 +27,5 @@ def load_study(name: str, encoder: str | None = None, encoder_training: str = "f
     if encoder is None and encoder_training == "full":
         return STUDIES[name]
     if (over := STUDIES[name].over) is None:
-        raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave --encoder away.")
+        raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave out --encoder.")
     return over(encoder, encoder_training)

@@ -45,9 +45,9 @@ _verb_on_runs("retry", control.retry, "Start failed, lost or stopped runs again 
 _verb_on_runs(
     "archive",
     control.archive,
-    "Put ended runs out of sight. Nothing is lost: `mrnlab runs --archived` lists them.",
+    "Hide runs that have ended. Nothing is deleted: `mrnlab runs --archived` lists them.",
 )
-_verb_on_runs("restore", control.restore, "Take archived runs back into the lists.")
+_verb_on_runs("restore", control.restore, "Show archived runs in the lists again.")
 
 
 @app.command()
@@ -79,7 +79,7 @@ def priority(
     priority: Annotated[
         int,
         typer.Argument(
-            metavar="N", help="Higher ones start first; unsaid 0.", parser=whole("N", *PRIORITIES)
+            metavar="N", help="Higher ones start first (default: 0).", parser=whole("N", *PRIORITIES)
         ),
     ],
     run: Annotated[list[int], RUNS_ARGUMENT],
@@ -93,8 +93,8 @@ def priority(
 def keyword(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
-    add: Annotated[str, typer.Option(help="Keywords to give, with commas.")] = "",
-    remove: Annotated[str, typer.Option(help="Keywords to take, with commas.")] = "",
+    add: Annotated[str, typer.Option(help="Keywords to add, separated by commas.")] = "",
+    remove: Annotated[str, typer.Option(help="Keywords to remove, separated by commas.")] = "",
 ) -> None:
     """Give runs keywords, or take them away: `mrnlab runs --filter keyword:NAME` finds the runs."""
     added, removed = comma_list(add), comma_list(remove)
@@ -122,7 +122,7 @@ def delete(
         _answer(control.delete(store, run))
 
 
-_HOST = typer.Option("--host", metavar="H", help="A machine by its name; unsaid this one.")
+_HOST = typer.Option("--host", metavar="H", help="The machine's name (default: this one).")
 _queue = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 app.add_typer(_queue, name="queue")
 

@@ -20,7 +20,7 @@ from jobs.worker.liveness import hang_limit
 @app.command()
 def doctor(
     ctx: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Do what can be done without asking.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply every safe fix without asking.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Check the installation, the store, the disk and the workers. Exit code 1 where something is wrong."""
@@ -48,7 +48,7 @@ def _applied(fix: Fix) -> tuple[str, bool]:
     try:
         return fix.apply(), True
     except (MRNLabError, OSError) as error:
-        return f"It could not be done: {error}", False
+        return f"The fix failed: {error}", False
 
 
 def _document(examination: Examination, done: Mapping[Finding, tuple[str, bool]]) -> dict[str, Any]:
@@ -152,7 +152,9 @@ def export(
 def import_(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `mrnlab export` wrote.")],
-    again: Annotated[bool, typer.Option("--again", help="Also where the run is here already.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Import the run even if the store already has it.")
+    ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Take an exported run into this laboratory, with all that it recorded and its model."""
@@ -163,6 +165,6 @@ def import_(
     if json_:
         print_json({"run": made.run_id, "was_there": made.was_there})
     elif made.was_there:
-        tell(f"That run is here already: it is run {made.run_id}. --again makes another of it.")
+        tell(f"The store already has this run, as run {made.run_id}. --again imports it once more.")
     else:
         tell(f"Imported as run {made.run_id}.")

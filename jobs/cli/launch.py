@@ -110,7 +110,7 @@ def launch(
     priority: Annotated[
         int,
         typer.Option(
-            help="Higher ones start first; unsaid 0.", metavar="N", parser=whole("--priority", *PRIORITIES)
+            help="Higher ones start first (default: 0).", metavar="N", parser=whole("--priority", *PRIORITIES)
         ),
     ] = 0,
     retries: Annotated[

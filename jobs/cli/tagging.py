@@ -52,7 +52,7 @@ def tag(
     if chosen.checkpoint is None:
         raise MRNLabError(f"Run {run} is {chosen.state.word} and has no finished model to tag with.")
     if file is None and not sentence.strip():
-        raise MRNLabError("There is no word in that sentence; give one that has, or --file FILE.")
+        raise MRNLabError("The sentence has no words; give another, or --file FILE.")
     if file is None:
         _sentence(chosen, sentence, json_)
     else:

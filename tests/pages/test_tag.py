@@ -109,7 +109,7 @@ def test_pasted_columns_can_be_named_and_a_mistake_in_them_is_one_sentence(
 ) -> None:
     app = open_page("tag", run="1", gold="German J B-MISC\nlamb N\n")
     assert [warning.value.replace("\\", "") for warning in app.warning] == [
-        "Pasted text, line 2: expected 3 columns as on line 1 set apart by spaces, but found 2."
+        "Pasted text, line 2: expected 3 columns as on line 1 separated by spaces, but found 2."
     ]
     app = open_page("tag", run="1", gold="German JJ X X\nlamb NN X X\n")
     assert "Pasted text has 4 columns, which need names" in words(app)

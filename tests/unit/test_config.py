@@ -63,7 +63,7 @@ def test_each_prior_has_its_own_defaults(
         ({"paradigm": "other"}, "paradigm", "must be stl, mtl or mrn, not 'other'"),
         ({"fraction": 0}, "fraction", "fraction must be above 0 and at most 1, not 0"),
         ({"epochs": "many"}, "epochs", "a whole number at least 1 and at most 1,000, not 'many'"),
-        ({"tasks": "pos,pos"}, "tasks", "names a thing twice"),
+        ({"tasks": "pos,pos"}, "tasks", "a name is listed twice"),
         ({"columns": "word,pos"}, "columns", "one of the names must be 'tokens'"),
         ({"encoder_training": "frozen", "lr_encoder": 1e-4}, "lr_encoder", "a frozen encoder is not trained"),
         ({"lr_bilstm": 1e-3}, "lr_bilstm", "ends in \\+bilstm"),

@@ -66,13 +66,13 @@ class TestColumns:
         [
             (
                 "word NN B-NP O\n" * 16 + "word NN B-NP\nword NN B-NP O\n",
-                ", line 17: expected 4 columns (tokens, pos, chunk, ner) set apart by spaces, but found 3.",
+                ", line 17: expected 4 columns (tokens, pos, chunk, ner) separated by spaces, but found 3.",
             ),
             ("a NN B-NP O\nb NN B-NP O O\n", "line 2: expected 4 columns"),
             ("a\tNN\tB-NP\tO\n   \nb\tNN\tB-NP\tO\n", "line 2: holds nothing but spaces or tabs"),
             ("a\tNN\tB-NP\tO\n\t\t\t\n", "line 2: holds nothing but"),
             ("a\tNN\t\tO\n", "line 1: column 3 is empty."),
-            ("a\tNN\tB-NP\tO\nb NN B-NP O\n", "set apart by tabs, but found 1"),
+            ("a\tNN\tB-NP\tO\nb NN B-NP O\n", "separated by tabs, but found 1"),
             ("\n\n", "must hold at least one"),
             ("-DOCSTART- -X- -X- O\n\n", "must hold at least one"),
             (TWO_SENTENCES.encode("utf-16"), "line 1: is UTF-16, not UTF-8"),

@@ -184,7 +184,7 @@ class TestFolders:
         ("demo?dev=", "dev must be a whole number from 1 to 1,000,000,000, not ''."),
         (
             "apart:demo?tokens=1,,2",
-            "tokens must be whole numbers from 1 to 1,000,000,000, set apart by commas",
+            "tokens must be whole numbers from 1 to 1,000,000,000, separated by commas",
         ),
         (
             "apart:demo?tokens=1,2",
@@ -192,7 +192,7 @@ class TestFolders:
         ),
         ("apart:demo?tokens=9000", "9,000 training words were asked for pos, and the sentences dealt to it "),
         ("simulated:demo?tasks=51", "tasks must be a whole number from 1 to 50, not '51'."),
-        ("simulated:demo?alpha=1.1", "alpha must be numbers from 0 to 1, set apart by commas, not '1.1'."),
+        ("simulated:demo?alpha=1.1", "alpha must be numbers from 0 to 1, separated by commas, not '1.1'."),
         ("simulated:demo?alpha=nan", "alpha must be numbers from 0 to 1"),
         ("simulated:demo?sentences=none", "sentences must be one of own, same, not 'none'."),
         ("simulated:demo?task=", "task must be a name"),
@@ -204,7 +204,7 @@ class TestFolders:
         ),
         ("simulated:demo?samples=4000&tasks=5", "(20,000 for 5 artificial tasks)"),
         ("simulated:demo?tokens=20000&sentences=same", "(20,000 for ner)"),
-        ("simulated:demo?samples=5&sentences=same", "leave samples away"),
+        ("simulated:demo?samples=5&sentences=same", "leave out samples"),
         ("joined:demo+demo", "Two of the corpora to join are called demo"),
     ],
 )

@@ -286,7 +286,7 @@ def test_a_shared_place_that_fails_does_not_end_a_training(encoder: str, tmp_pat
     )
     assert pieces.attempt().steps == 5
     (note,) = pieces.record.notes
-    assert note.message.endswith("Until that is mended no other machine can go on with this run.")
+    assert note.message.endswith("Until this is fixed no other machine can resume this run.")
 
 
 class Faults:

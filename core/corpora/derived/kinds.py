@@ -17,7 +17,7 @@ _MOST = 1_000_000_000
 
 
 def option(default: Any = None, *, most: int = _MOST, choices: Sequence[str] = ()) -> Any:
-    """An option of a kind. Its type says how it is read: a number, a text, or numbers set apart by commas.
+    """An option of a kind. Its type says how it is read: a number, a text, or numbers separated by commas.
 
     Whole numbers go from 1 to `most`, others from 0 to 1. `choices` are the accepted texts, where few are.
     """
@@ -83,12 +83,12 @@ def _value(type_: str, text: str, most: int, choices: Sequence[str]) -> tuple[An
     if type_ == "tuple[float, ...]":
         shares = [real_number(part) for part in text.split(",")]
         fits = all(share is not None and 0 <= share <= 1 for share in shares)
-        return tuple(shares) if fits else None, "numbers from 0 to 1, set apart by commas"
+        return tuple(shares) if fits else None, "numbers from 0 to 1, separated by commas"
     if "int" in type_:
         several = type_.startswith("tuple")
         numbers = [whole_number(part) for part in (text.split(",") if several else [text])]
         fits = all(number is not None and 1 <= number <= most for number in numbers)
-        expected = f"whole numbers from 1 to {most:,}, set apart by commas"
+        expected = f"whole numbers from 1 to {most:,}, separated by commas"
         if several:
             return tuple(numbers) if fits else None, expected
         return numbers[0] if fits else None, f"a whole number from 1 to {most:,}"

@@ -73,7 +73,7 @@ def read_mapping(path: str | Path) -> MappingFile:
     try:
         # Reading a device or a pipe might never end.
         if path.stat().st_size > MOST_BYTES or not (path.is_file() or path.is_dir()):
-            raise ConfigError("alignment", f"{path} is no mapping: those are files of up to 5 MB.")
+            raise ConfigError("alignment", f"{path} is not a mapping: a mapping is a file of at most 5 MB.")
         content = path.read_bytes()
     except FileNotFoundError:
         raise ConfigError("alignment", f"There is no file {path}; check the name of the mapping.") from None
