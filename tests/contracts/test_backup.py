@@ -56,7 +56,7 @@ def test_nothing_is_overwritten_by_accident(url: str, tmp_path: Path, postgres_u
     with contextlib.closing(Store.open(url)) as store:
         store.add_runs([config()])
         for target, words in {
-            str(precious): "there already",
+            str(precious): "already exists",
             str(tmp_path / "no" / "folder.db"): "cannot be written",
             postgres_url: "A backup is a file",
         }.items():
