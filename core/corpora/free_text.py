@@ -1,23 +1,36 @@
 """Text that a researcher hands over to have it tagged, with or without gold labels: pasted, or a file.
 
-`.txt` holds a sentence a line; `.conllu` is CoNLL-U; everything else is CoNLL columns, words alone included.
+What a `.txt` file holds is found out; `.conllu` is CoNLL-U; everything else is CoNLL columns, words alone
+included. The reader may say otherwise.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from itertools import groupby
+from typing import Literal
 
-from core.corpora.folder import CONLLU, check_names
-from core.corpora.readers import IGNORED, TOKENS, GivenFile, named, read_conllu, read_lines, read_table
+from core.corpora.folder import check_names, is_conllu, name_columns
+from core.corpora.readers import (
+    CONLLU_WIDTH,
+    DOCSTART,
+    IGNORED,
+    TOKENS,
+    GivenFile,
+    Table,
+    named,
+    read_conllu,
+    read_lines,
+    read_table,
+)
 from core.corpora.schemes import convert, looks_like_spans, notation
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.wording import plural
 
 # Rules of our own instead of pysbd 0.3.4: that drops characters it uses as marks inside (a property test here
 # forbids it), and its time grows with the square of the text: 25 s for 72 kB, where these take 0.05 s.
@@ -174,20 +187,88 @@ def _word() -> re.Pattern[str]:
     )
 
 
+Layout = Literal["text", "split", "words", "columns", "conllu"]
+LAYOUTS: Mapping[Layout, str] = {
+    "text": "text, a sentence a line",
+    "split": "sentences a line, already split into words",
+    "words": "a word a line, empty lines between sentences",
+    "columns": "columns",
+    "conllu": "CoNLL-U",
+}
+"""How a file is laid out, in words."""
+
 _TEXT = ".txt"
+_MOST_LINES_SEEN = 5000
+_NEARLY_ALL = 0.95
+_LABEL = re.compile(r"[A-Z][A-Z0-9$|_.-]*|[A-Z]-\S+|[^\w\s]+|_")
+# A column with fewer kinds of values than one in ten rows holds labels, however they are written.
+_ROWS_PER_LABEL = 10
 
 
 @dataclass(frozen=True)
 class GivenText:
-    """The sentences; each has the gold labels of some tasks, those of span tasks as IOB2, or of none."""
+    """The sentences; each has the gold labels of some tasks, those of span tasks as IOB2, or of none.
+
+    `layout` says how they were read, `columns` how the columns were named, from left to right.
+    """
 
     sentences: tuple[Sentence, ...]
     notes: tuple[str, ...] = ()
+    layout: Layout = "text"
+    columns: tuple[str, ...] = ()
 
     @property
     def gold(self) -> tuple[str, ...]:
         """The tasks that some sentence has gold labels of."""
         return tuple(dict.fromkeys(task for sentence in self.sentences for task in sentence.labels))
+
+    @property
+    def read_as(self) -> str:
+        """How it was read: `columns: 1 word, 2 pos, 3 skipped, 4 ner`."""
+        meanings = ["word" if name == TOKENS else name for name in self.columns]
+        meanings = ["skipped" if name.startswith(IGNORED) else name for name in meanings]
+        numbered = ", ".join(f"{number} {name}" for number, name in enumerate(meanings, start=1))
+        return f"{LAYOUTS[self.layout]}{': ' if numbered else ''}{numbered}"
+
+
+def layout_of(file: GivenFile) -> Layout:
+    """How a file is laid out.
+
+    The ending decides, but for `.txt`: there nearly all lines must have the same number of columns, one of
+    them with labels, or hold one word each with empty lines between sentences; else it is text.
+    """
+    if not file.name.lower().endswith(_TEXT):
+        return "conllu" if is_conllu(file.name) else "columns"
+    blocks = [
+        [_fields(line) for line in block if not line.startswith((DOCSTART, "#"))]
+        for is_empty, block in groupby(read_lines(file)[:_MOST_LINES_SEEN], key=lambda line: not line.strip())
+        if not is_empty
+    ]
+    rows = [row for block in blocks for row in block]
+    if not rows:
+        return "text"
+    ((width, often),) = Counter(map(len, rows)).most_common(1)
+    if often < _NEARLY_ALL * len(rows):
+        return "text"
+    if width == 1:
+        unspaced = sum(_UNSPACED.search(row[0]) is not None for row in rows)
+        return "words" if sum(map(bool, blocks)) > 1 and 2 * unspaced < len(rows) else "text"
+    columns = list(zip(*(row for row in rows if len(row) == width), strict=True))
+    if width == CONLLU_WIDTH and all(value[:1].isdigit() for value in columns[0]):
+        return "conllu"
+    return "columns" if any(map(_are_labels, columns)) else "text"
+
+
+def _fields(line: str) -> list[str]:
+    return line.split("\t") if "\t" in line else line.split()
+
+
+def _are_labels(values: Sequence[str]) -> bool:
+    kinds = set(values)
+    written_as_labels = sum(_LABEL.fullmatch(value) is not None for value in values)
+    if written_as_labels >= _NEARLY_ALL * len(values):
+        return len(kinds) > 1 and bool(kinds - {"A", "I", "O"})
+    return 1 < len(kinds) <= len(values) / _ROWS_PER_LABEL
 
 
 def read_given(
@@ -196,38 +277,40 @@ def read_given(
     schemes: Mapping[str, str],
     *,
     columns: Sequence[str] | None = None,
-    split: bool = False,
+    layout: Layout | None = None,
 ) -> GivenText:
     """The content of a file of that name, or of a text that was pasted.
 
-    Its format is that of its ending, but a .txt file whose `columns` are named holds CoNLL columns. Without
-    names, columns are words and, where there are as many, the tasks in order. `schemes` has the scheme of
-    each task (`iob2`, `plain`); gold labels of other tasks are left out. `split`: the lines of a .txt file
-    are already split into words. Raises CorpusError: what is wrong, in which line, and what was expected.
+    Without `layout` it is `layout_of`; a file whose `columns` are named holds columns. Columns without names
+    are the words and, where there are as many, the tasks in order; else they are named by what is in them.
+    `schemes` has the scheme of each task (`iob2`, `plain`); gold labels of other tasks are left out.
+    Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     file = GivenFile(name, content)
-    ending = Path(name).suffix.lower()
-    if ending == CONLLU:
+    if layout is None:
+        layout = "columns" if columns and not is_conllu(name) else layout_of(file)
+    if layout == "conllu":
         sentences, notes = read_conllu(file)
-    elif ending == _TEXT and not columns:
-        lines = [line.split() if split else split_words(line) for line in read_lines(file)]
-        return GivenText(tuple(Sentence(tuple(words), {}) for words in lines if words))
-    else:
-        if columns:
-            check_names(columns, tuple(schemes))
-        table = read_table(file, columns)
-        sentences, notes = named(table, columns or _usual_names(table.width, name, tuple(schemes)), name)
-    return GivenText(_in_iob2(sentences, schemes, name), notes)
+        return GivenText(_in_iob2(sentences, schemes, name), notes, layout)
+    if layout in ("text", "split"):
+        words = [line.split() if layout == "split" else split_words(line) for line in read_lines(file)]
+        return GivenText(tuple(Sentence(tuple(line), {}) for line in words if line), (), layout)
+    if columns:
+        check_names(columns, tuple(schemes))
+    table = read_table(file, (TOKENS,) if layout == "words" else columns, comments=True)
+    names = tuple(columns or _names(table, file, tuple(schemes)))
+    sentences, notes = named(table, names, name)
+    return GivenText(_in_iob2(sentences, schemes, name), notes, layout, names if layout == "columns" else ())
 
 
-def _usual_names(width: int, name: str, tasks: Sequence[str]) -> tuple[str, ...]:
-    """The names of so many columns, where they go without saying. Raises CorpusError where they do not."""
-    if width not in (1, 1 + len(tasks)):
-        raise CorpusError(
-            f"{name} has {plural(width, 'column')}, which need names; words and the tasks here would be "
-            f"{', '.join((TOKENS, *tasks))}. Name them from left to right, '{IGNORED}' for one to skip."
-        )
-    return (TOKENS, *tasks)[:width]
+def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ...]:
+    """Words and all tasks in order where there are as many columns, else names by what is in the columns."""
+    if table.width in (1, 1 + len(tasks)):
+        return (TOKENS, *tasks)[: table.width]
+    found = name_columns(table, file)
+    return tuple(
+        name if name in (TOKENS, *tasks) or name.startswith(IGNORED) else f"{IGNORED}{name}" for name in found
+    )
 
 
 def _in_iob2(sentences: Sequence[Sentence], schemes: Mapping[str, str], name: str) -> tuple[Sentence, ...]:

@@ -109,16 +109,20 @@ TOKENS = "tokens"
 IGNORED = "_"
 """Columns whose name begins with this are skipped."""
 
-_DOCSTART = "-DOCSTART-"
+DOCSTART = "-DOCSTART-"
 _MOST_COLUMNS = 200
+_METADATA = re.compile(r"#\s*\S+ = ")
 
 
 @dataclass(frozen=True)
 class Table:
-    """The sentences of a file, each as its columns from left to right; how many document marks it has."""
+    """The sentences of a file, each as its columns from left to right; what was left out: document marks and
+    comments.
+    """
 
     sentences: Sequence[Sequence[tuple[str, ...]]]
     docstarts: int
+    comments: int = 0
 
     @property
     def width(self) -> int:
@@ -142,17 +146,22 @@ def named(table: Table, columns: Sequence[str], file: str) -> tuple[tuple[Senten
         Sentence(sentence[tokens], {name: sentence[place] for name, place in tasks})
         for sentence in table.sentences
     )
-    notes = (f"{file}: {plural(table.docstarts, '-DOCSTART- line')} left out.",) if table.docstarts else ()
-    return sentences, notes
+    left_out = {"-DOCSTART- line": table.docstarts, "comment": table.comments}
+    notes = [f"{file}: {plural(count, what)} left out." for what, count in left_out.items() if count]
+    return sentences, tuple(notes)
 
 
-def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
+def read_table(source: Source, columns: Sequence[str] | None = None, *, comments: bool = False) -> Table:
     """The columns of a file, without names. `columns`, where given, says how many fields each row must have.
+
+    With `comments`, lines such as `# text = …` before a sentence are left out. A sentence may begin with the
+    word `#`: its line has as many fields as the others.
 
     Raises CorpusError with file, line and what was expected.
     """
     lines = read_lines(source)
-    first = next(number for number, line in enumerate(lines) if line.strip())
+    marks = ("#",) if comments else ()
+    first = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith(marks)), 0)
     separator = "\t" if "\t" in lines[first] else " "
     # Spaces around a line mean nothing, but where tabs separate columns a line of spaces may be a word.
     end = first if separator == "\t" else len(lines)
@@ -161,15 +170,18 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     width, expectation = (len(columns), f"({', '.join(columns)})") if columns else (0, "")
     sentences: list[tuple[tuple[str, ...], ...]] = []
     rows: list[tuple[str, ...]] = []
-    docstarts = 0
+    docstarts = left_out = 0
     # Lines come again and again: each is taken apart and checked once.
     known: dict[str, tuple[str, ...]] = {"": ()}
     for number, line in enumerate([*lines, ""], start=1):
+        if not rows and line.startswith(marks) and (_METADATA.match(line) or len(line.split()) != width):
+            left_out += 1
+            continue
         fields = known.get(line)
         if fields is None:
             fields = tuple(intern(field.strip(" ")) for field in line.split(separator))
             fields = fields if separator == "\t" else tuple(filter(None, fields))
-            if fields[:1] == (_DOCSTART,):
+            if fields[:1] == (DOCSTART,):
                 problem = _problem(line, fields[:1], 1, "", separator)
                 fields = fields[:1]
             else:
@@ -181,7 +193,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
             if problem is not None:
                 raise CorpusError(f"{source}, line {number}: {problem}")
             known[line] = fields
-        if fields and fields[0] != _DOCSTART:
+        if fields and fields[0] != DOCSTART:
             rows.append(fields)
             continue
         docstarts += bool(fields)
@@ -190,7 +202,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
             rows = []
     if not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return Table(sentences, docstarts)
+    return Table(sentences, docstarts, left_out)
 
 
 def _problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:
@@ -219,7 +231,7 @@ ONLY_TASKS = (
     "To learn such a column, write the words and it as CoNLL columns (.conll)."
 )
 
-_WIDTH = 10
+CONLLU_WIDTH = 10
 _NO_LABEL = "_"
 _NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
@@ -239,7 +251,7 @@ def read_conllu(source: Source) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
         if not line or line.startswith("#"):
             continue
         fields = line.split("\t")
-        problem = _problem(line, [field.strip() for field in fields], _WIDTH, "of CoNLL-U", "\t")
+        problem = _problem(line, [field.strip() for field in fields], CONLLU_WIDTH, "of CoNLL-U", "\t")
         is_word = not _NOT_A_WORD.fullmatch(fields[0])
         if problem is None and is_word and fields[0] != str(len(rows) + 1):
             problem = (

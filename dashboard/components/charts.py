@@ -84,7 +84,7 @@ _mount_legend = _component(
     css=read_asset("curves.css"),
     js=read_asset("curve_legend.js"),
 )
-_MATRIX_SCRIPT = read_asset("matrix_picture.js") + read_asset("matrix.js")
+_MATRIX_SCRIPT = "".join(map(read_asset, ("picture.js", "matrix_picture.js", "matrix.js")))
 _mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
 _mount_matrix_feed = _component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
 

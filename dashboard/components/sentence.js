@@ -3,9 +3,12 @@
 // nodes only, so that no token, label or run name is ever read as HTML.
 
 const drawn = new WeakMap()
+const SVG = "http://www.w3.org/2000/svg"
+const MARGIN = 12 // of a saved picture, in pixels
+const NARROW = 560 // on a telephone, letters are smaller
 const RIGHT_TO_LEFT =
   /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u
-const UNSURE = 0.8 // below this a probability is written beside the label
+const UNSURE = 0.8 // a word without a label of which a run is less sure has its confidence written too
 
 function element(tag, className, text) {
   const node = document.createElement(tag)
@@ -36,38 +39,38 @@ function* spansOf(lane, from, to) {
 }
 
 const sureness = (cell) => (cell.shares ? cell.shares[0][1] : 1)
+// Only lines fade, never letters: squared, for most confidences lie in the upper half.
+const fade = (node, sure) => node.style.setProperty("--fade", `${15 + 85 * sure ** 2}%`)
 
 // A span is as sure as its least sure word.
-function spanNode(lane, span) {
+function spanNode(lane, span, confidence) {
   const first = lane.cells[span.start]
   const node = element("div", "span")
   const looks = { ghost: first.ghost, differs: first.differs, before: span.before, after: span.after }
   node.classList.add(...Object.keys(looks).filter((name) => looks[name]))
   const sure = Math.min(...lane.cells.slice(span.start, span.end).map(sureness))
-  node.style.setProperty("--sure", sure)
+  fade(node, sure)
   node.append(element("div", "bar"))
   const label = element("div", "type", (span.before ? "… " : "") + first.text)
-  if (sure < UNSURE && !first.ghost) label.append(element("span", "share", percent(sure)))
+  if (confidence && first.shares && !first.ghost) label.append(element("span", "share", percent(sure)))
   if (first.note) label.append(element("span", "note", first.note))
   node.append(label)
   return node
 }
 
-function cellNode(lane, cell, token) {
+function cellNode(lane, cell, token, confidence) {
   const node = element("div", `cell ${lane.kind}`)
   const sure = sureness(cell)
-  node.style.setProperty("--sure", sure)
+  fade(node, sure)
   if (lane.kind === "plain") {
-    const tag = element("div", "tag", cell.text || "\u00a0")
-    if (cell.text && sure < UNSURE) {
-      node.classList.add("doubtful")
-      tag.append(element("span", "share", percent(sure)))
-    }
+    const tag = element("div", "tag")
+    tag.append(element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
+    if (confidence && cell.shares) tag.append(element("span", "share", percent(sure)))
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
-  } else if (!cell.inside && sure < UNSURE) {
+  } else if (confidence && !cell.inside && sure < UNSURE) {
     node.classList.add("unsure")
-    node.append(element("span", "share", percent(sure)))
+    node.append(element("span", "share", `${cell.title} ${percent(sure)}`))
   }
   const parts = [token, lane.task, lane.who, cell.title, cell.shares ? percent(sure) : "", cell.why]
   node.setAttribute("aria-label", parts.filter(Boolean).join(", "))
@@ -98,19 +101,20 @@ function lineNode(block, from, to, widths) {
       const name = element("div", "name")
       name.append(element("i", ""), element("bdi", "", lane.task))
       task.append(name)
-      if (lane.about) task.append(element("div", "about", lane.about))
       parts.push(task)
     }
-    parts.push(place(element("div", `who ${lane.kind}`, lane.who), row, 2))
+    const who = place(element("div", `who ${lane.kind}`, lane.who), row, 2)
+    who.title = lane.who // a long one is cut
+    parts.push(who)
     for (let at = from; at < to; at++) {
-      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at]), row, at - from + 3)
+      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at], block.confidence), row, at - from + 3)
       cell.dataset.lane = number
       cell.dataset.word = at
       parts.push(cell)
     }
     if (lane.kind === "spans")
       for (const span of spansOf(lane, from, to))
-        parts.push(place(spanNode(lane, span), row, span.start - from + 3, 1, span.end - span.start))
+        parts.push(place(spanNode(lane, span, block.confidence), row, span.start - from + 3, 1, span.end - span.start))
     for (const part of parts) {
       part.style.setProperty("--task", lane.colour)
       if (opens && number > 0) part.classList.add("opens")
@@ -239,14 +243,117 @@ function interact(stage, blocks) {
   })
 }
 
-function draw(root, data) {
-  const blocks = data.blocks.map((block) => ({
-    ...block,
-    rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
-  }))
+// The labels as columns, as a file of them has them; with a line of names where a task has several lanes.
+function columnsOf({ tokens, all }) {
+  const rows = tokens.map((token, at) => [token, ...all.map((lane) => lane.cells[at].title)])
+  if (all.some((lane) => lane.who)) rows.unshift(["word", ...all.map((lane) => [lane.task, lane.who].join(" ").trim())])
+  return `${rows.map((row) => row.join("\t")).join("\n")}\n`
+}
+
+async function copy(button, text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    button.textContent = "Copied"
+    setTimeout(() => (button.textContent = "Copy"), 1500)
+  } catch {
+    saveAs(new Blob([text], { type: "text/plain" }), "sentence.conll") // no clipboard over plain HTTP
+  }
+}
+
+// A sentence as it stands, as SVG: its bars, outlines and texts where the browser has put them.
+function asSVG(section) {
+  const canvas = document.createElement("canvas")
+  const context = canvas.getContext("2d", { willReadFrequently: true })
+  const solid = (css) => {
+    context.clearRect(0, 0, 1, 1)
+    context.fillStyle = css
+    context.fillRect(0, 0, 1, 1)
+    const [red, green, blue, alpha] = context.getImageData(0, 0, 1, 1).data
+    return [`rgb(${red},${green},${blue})`, alpha / 255]
+  }
+  const nodes = [...section.querySelectorAll(".line *")].filter((node) => node.offsetWidth)
+  const boxes = nodes.map((node) => node.getBoundingClientRect())
+  const left = Math.min(...boxes.map((box) => box.left)) - MARGIN
+  const top = Math.min(...boxes.map((box) => box.top)) - MARGIN
+  const width = Math.ceil(Math.max(...boxes.map((box) => box.right)) - left + MARGIN)
+  const height = Math.ceil(Math.max(...boxes.map((box) => box.bottom)) - top + MARGIN)
+  const svg = document.createElementNS(SVG, "svg")
+  const draw = (tag, attributes, text) => {
+    const made = svg.appendChild(document.createElementNS(SVG, tag))
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+    if (text) made.textContent = text
+  }
+  for (const [name, value] of Object.entries({ xmlns: SVG, width, height })) svg.setAttribute(name, value)
+  draw("rect", { width, height, fill: getComputedStyle(section).getPropertyValue("--st-background-color") })
+  const box = (at, extra) => draw("rect", { x: at.left - left, y: at.top - top, width: at.width, height: at.height, rx: 2, ...extra })
+  nodes.forEach((node, number) => {
+    const style = getComputedStyle(node)
+    const [fill, alpha] = solid(style.backgroundColor)
+    if (alpha) box(boxes[number], { fill, "fill-opacity": alpha * style.opacity })
+    for (const [side, edge] of [["borderTop", "top"], ["borderBottom", "bottom"]]) {
+      const [stroke, seen] = solid(style[`${side}Color`])
+      const dash = style[`${side}Style`] === "dotted" ? { "stroke-dasharray": "2 2" } : {}
+      const y = boxes[number][edge] - top
+      const line = { x1: boxes[number].left - left, x2: boxes[number].right - left, y1: y, y2: y }
+      if (parseFloat(style[`${side}Width`])) draw("line", { ...line, stroke, "stroke-opacity": seen, "stroke-width": 2, ...dash })
+    }
+    if (style.outlineStyle !== "none" && parseFloat(style.outlineWidth)) {
+      const dash = style.outlineStyle === "dashed" ? { "stroke-dasharray": "4 3" } : {}
+      box(boxes[number], { fill: "none", stroke: solid(style.outlineColor)[0], "stroke-width": 1.5, ...dash })
+    }
+    for (const text of node.childNodes) {
+      if (text.nodeType !== Node.TEXT_NODE || !text.data.trim()) continue
+      const range = document.createRange()
+      range.selectNodeContents(text)
+      const at = range.getBoundingClientRect()
+      context.font = style.font
+      const y = at.top - top + context.measureText(text.data).fontBoundingBoxAscent
+      const look = { fill: solid(style.color)[0], "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-style": style.fontStyle }
+      // Programs without our font stretch theirs.
+      draw("text", { x: at.left - left, y, textLength: at.width, lengthAdjust: "spacingAndGlyphs", ...look }, text.data)
+    }
+  })
+  return { width, height, blob: new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }) }
+}
+
+// What is said of a sentence, the tasks that found nothing in it, and what can be taken along.
+function footNode(block, toggle) {
+  const foot = element("div", "foot")
+  if (block.about) foot.append(element("span", "", block.about))
+  const button = (parent, text, title, act) => {
+    const made = parent.appendChild(element("button", "", text))
+    Object.assign(made, { type: "button", title })
+    made.addEventListener("click", () => act(made))
+    return made
+  }
+  if (block.absent.length) {
+    const names = `No ${block.absent.join(", no ")}`
+    button(foot, names, "Show or hide these lanes", toggle).setAttribute("aria-expanded", block.opened)
+  }
+  if (!block.tools) return foot
+  const tools = foot.appendChild(element("span", "tools"))
+  const save = async (name, made) => saveAs(name.endsWith("svg") ? made.blob : await asPNG(made.blob, made), name)
+  button(tools, "Copy", "Copy the words and their labels as columns", (made) => copy(made, columnsOf(block)))
+  button(tools, "PNG", "Save this sentence as PNG", () => save("sentence.png", asSVG(foot.parentElement)))
+  button(tools, "SVG", "Save this sentence as SVG", () => save("sentence.svg", asSVG(foot.parentElement)))
+  return foot
+}
+
+function draw(root, state) {
+  const { data, opened } = state
+  const blocks = data.blocks.map((block, number) => {
+    const tasks = [...new Set(block.lanes.map((lane) => lane.task))]
+    const marks = (lane) => lane.kind === "plain" || lane.cells.some((cell) => cell.inside)
+    const absent = tasks.filter((task) => !block.lanes.some((lane) => lane.task === task && marks(lane)))
+    return {
+      ...block, absent, all: block.lanes, opened: opened.has(number), confidence: data.confidence, tools: !data.small,
+      lanes: block.lanes.filter((lane) => opened.has(number) || !absent.includes(lane.task)),
+      rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
+    }
+  })
   const stage = element("div", "stage")
   root.replaceChildren(stage)
-  root.classList.toggle("small", Boolean(data.small))
+  root.classList.toggle("small", data.small || root.clientWidth < NARROW)
   const { names, lines } = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {
     const section = element("section", "block")
@@ -256,6 +363,12 @@ function draw(root, data) {
       section.append(lineNode(block, from, starts[index + 1] ?? block.tokens.length, names))
     })
     if (block.more) section.append(element("div", "more", block.more))
+    const toggle = () => {
+      if (!opened.delete(number)) opened.add(number)
+      draw(root, state)
+      root.querySelectorAll(".block")[number].querySelector(".foot button").focus()
+    }
+    section.append(footNode(block, toggle))
     section.querySelectorAll(".cell").forEach((cell) => (cell.dataset.block = number))
     stage.append(section)
   })
@@ -267,11 +380,11 @@ export default function (component) {
   const root = parentElement.querySelector("#root")
   let state = drawn.get(root)
   if (!state) {
-    state = { width: 0 }
+    state = { width: 0, opened: new Set() }
     state.observer = new ResizeObserver(() => {
       if (root.clientWidth === 0 || root.clientWidth === state.width) return
       state.width = root.clientWidth
-      draw(root, state.data)
+      draw(root, state)
     })
     state.observer.observe(root)
     drawn.set(root, state)
@@ -280,9 +393,10 @@ export default function (component) {
   const text = JSON.stringify(data)
   if (state.text !== text) {
     state.data = data
+    state.opened.clear()
     state.text = text
     state.width = root.clientWidth
-    if (state.width) draw(root, data)
+    if (state.width) draw(root, state)
   }
   return () => {
     state.observer.disconnect()

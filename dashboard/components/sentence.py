@@ -20,7 +20,7 @@ _mount = st.components.v2.component(
     "mrnlab_sentence",
     html='<div id="root"></div>',
     css=read_asset("sentence.css"),
-    js=read_asset("sentence.js"),
+    js=read_asset("picture.js") + read_asset("sentence.js"),
 )
 
 
@@ -49,7 +49,7 @@ class Mark:
 class Lane:
     """One task as one run (or the gold labels) has it: `kind` is `spans` or `plain`, with a mark per word.
 
-    Lanes of the same task that follow each other are one group, with `about` said once beside it.
+    Lanes of the same task that follow each other are one group.
     """
 
     task: str
@@ -57,15 +57,15 @@ class Lane:
     kind: str
     cells: tuple[Mark, ...]
     who: str = ""
-    about: str = ""
 
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """A sentence with its lanes."""
+    """A sentence with its lanes; `about` is said under it."""
 
     tokens: tuple[str, ...]
     lanes: tuple[Lane, ...]
+    about: str = ""
 
 
 def sentence(
@@ -73,15 +73,17 @@ def sentence(
     *,
     key: str,
     small: bool = False,
+    confidence: bool = False,
     most_words: int = MOST_WORDS,
 ) -> None:
     """Draw the blocks one under the other. The browser builds them from text, never from HTML.
 
-    What a lane is unsure of has a fainter bar or a dotted line, and its probability beside it. Of each
-    sentence the first `most_words` are drawn; how many are left out is written under it.
+    The less sure a lane is of a label, the fainter is the line at it; `confidence` writes the number beside.
+    Span tasks that no lane marks anything of are folded away. Of each sentence the first `most_words` are
+    drawn; how many are left out is written under it. Sentences that are not `small` can be copied and saved.
     """
     drawn = [_block(block, most_words) for block in blocks]
-    _mount(key=key, data={"blocks": drawn, "small": small})
+    _mount(key=key, data={"blocks": drawn, "small": small, "confidence": confidence})
 
 
 def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:

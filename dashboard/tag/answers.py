@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.corpora.types import Sentence
-from core.wording import all_of, percent, plural
+from core.wording import percent, plural
 from dashboard.components.sentence import sentence
 from dashboard.shared import resources
 from dashboard.tag.views import (
@@ -16,7 +16,7 @@ from dashboard.tag.views import (
     Marked,
     System,
     blocks,
-    differing_words,
+    disagreement,
     kinds_in_words,
     marked,
 )
@@ -27,17 +27,19 @@ def show_answers(
     chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
 ) -> None:
     """The sentences with a lane per task and system, mistakes or differences in words, scores below."""
-    st.caption(_summary(sentences, answers, seconds))
-    sentence(blocks(sentences, answers, resources.task_order()), key="tagged")
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(_summary(sentences, answers, seconds), width="content")
+        confidence = st.toggle("Show confidence", key="confidence", bind="query-params")
+    sentence(blocks(sentences, answers, resources.task_order()), key="tagged", confidence=confidence)
     has_gold = any(given.labels for given in sentences)
     parts = [
-        "The fainter a bar, the less sure is the run; below 80% the probability stands beside the label. "
-        "Point at a label, or reach it with Tab and the arrow keys, for the next choices."
+        "The fainter a line, the less confident the run. Point at a label, or reach it with Tab and the "
+        "arrow keys, for its confidence and the next choices."
     ]
     if has_gold:
-        parts.append("Outlined: mistakes in label or boundary, spans invented; dashed: spans missed.")
+        parts.append("Outlined: wrong label or boundary, invented spans; dashed: missed spans.")
     elif len(answers) > 1:
-        parts.append("Outlined: what differs from the first lane of the task, dashed where a span is absent.")
+        parts.append("Outlined: differs from the first model; dashed where a span is missing.")
     st.caption(" ".join(parts))
     if has_gold:
         _scores(marked(answers, sentences, chosen_systems[0].runs[0].config.pos_score))
@@ -45,16 +47,10 @@ def show_answers(
 
 def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:
     size = plural(sum(len(given.tokens) for given in sentences), "word")
-    if len(sentences) > 1:
-        size += f", {plural(len(sentences), 'sentence')}"
     text = f"{size}, tagged in {1000 * seconds:.0f} ms."
-    tasks = dict.fromkeys(task for answer in answers for task in answer.schemes)
-    shared = [task for task in tasks if sum(task in answer.schemes for answer in answers) > 1]
-    counts = [sum(differing_words(answers, task, i) for i in range(len(sentences))) for task in shared]
-    if not shared:
+    if len(sentences) == 1:  # what is said of a sentence stands under it
         return text
-    parts = [f"{count} in {task}" for task, count in zip(shared, counts, strict=True) if count]
-    return f"{text} They differ on words: {all_of(parts)}." if parts else f"{text} All agree on every word."
+    return f"{plural(len(sentences), 'sentence')}, {text} {disagreement(answers, range(len(sentences)))}"
 
 
 def _scores(rows: Sequence[Marked]) -> None:
@@ -64,9 +60,9 @@ def _scores(rows: Sequence[Marked]) -> None:
         pd.DataFrame(
             {
                 "Task": row.task,
-                "Run": row.who,
+                "Model": row.who,
                 "Score": percent(row.score),
-                "of": SCORE_NAMES.get(row.score_name, row.score_name),
+                "Measure": SCORE_NAMES.get(row.score_name, row.score_name),
                 "Words": row.words,
                 "Mistakes": kinds_in_words(row.kinds),
             }

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
 
-from core.corpora.folder import EXTENSIONS, is_conllu
+from core.corpora.folder import EXTENSIONS
 from core.corpora.free_text import (
+    LAYOUTS,
     GivenText,
+    Layout,
     given_sentences,
     has_unspaced_script,
     read_given,
     split_sentences,
 )
+from core.corpora.readers import TOKENS
 from core.corpora.types import Sentence
 from core.errors import CorpusError, MRNLabError
+from core.store.records import Run
 from core.wording import duration, percent, plural
 from dashboard.shared.states import empty, problem
 from dashboard.tag.models import TaggedFile, answers, is_here, models, tagged_file, test_split
 from dashboard.tag.views import CheckedSentence, System, schemes_of
 from dashboard.text import escape
+from jobs.naming import corpus_name
 from jobs.results import SCORE_NAMES
 
 TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
@@ -108,35 +113,60 @@ def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
     _to_link("gold", written)
     if not written.strip():
         return []
-    columns = _columns("tag_columns", schemes)
-    try:
-        given = read_given(written.encode("utf-8", "replace"), "Pasted text", schemes, columns=columns)
-    except CorpusError as error:
-        problem(str(error))
-        return []
-    if not given.gold:
+    given = _read(written.encode("utf-8", "replace"), "Pasted text", schemes)
+    if given is not None and not given.gold:
         known = ", ".join(schemes)
         problem(f"No column is named after a task of these runs ({known}), so nothing can be compared.")
-    return list(given.sentences)
+    return [] if given is None else list(given.sentences)
 
 
-def _columns(key: str, tasks: Iterable[str]) -> tuple[str, ...]:
-    """The names of the columns; none where they go without saying."""
-    names = st.text_input(
-        "Columns, from left to right",
-        placeholder=", ".join(("tokens", *tasks)),
-        key=key,
-        help="Needed where there are others than the words and every task in order. A column whose name "
-        "begins with \\_ is skipped. A .txt file holds a sentence a line unless its columns are named.",
-    )
-    return tuple(name.strip() for name in names.split(",") if name.strip())
+def _read(
+    content: bytes, name: str, schemes: Mapping[str, str], *, is_file: bool = False
+) -> GivenText | None:
+    """The content, how it is read, and a way to read it otherwise; None where it cannot be read so."""
+    key = f"tag_{hashlib.sha256(content).hexdigest() if is_file else 'gold'}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        said = st.container(width="content")
+        with st.popover("Change", icon=":material/tune:", type="tertiary"):
+            layout: Layout | None = None
+            if is_file:
+                layout = st.selectbox(
+                    "Read as",
+                    [None, *LAYOUTS],
+                    format_func=lambda layout: LAYOUTS[layout].capitalize() if layout else "As detected",
+                    key=f"{key}_layout",
+                )
+            names = st.text_input(
+                "Columns, from left to right",
+                placeholder=", ".join((TOKENS, *schemes)),
+                key=f"{key}_columns",
+                disabled=layout not in (None, "columns"),
+                help="A column whose name begins with \\_ is skipped.",
+            )
+    columns = tuple(name.strip() for name in names.split(",") if name.strip())
+    try:
+        given = read_given(content, name, schemes, columns=columns, layout=layout)
+    except CorpusError as error:
+        problem(str(error))
+        return None
+    said.caption(escape(f"Read as {given.read_as}."))
+    for note in given.notes:
+        st.caption(f":material/info: {escape(note)}")
+    return given
 
 
-def test_sentence(system: System) -> list[Sentence]:
-    """A test sentence of the first system's corpus, at first of those that it got wrong."""
+def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence]:
+    """A test sentence of a system's corpus, at first of those that the system of this run got wrong."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    names = {system.who: system for system in chosen_systems}
+    who = next((name for name, system in names.items() if first in system.runs), chosen_systems[0].who)
+    if len(names) > 1:
+        place = list(names).index(who)
+        who = row.selectbox("Model", list(names), place, key="of", bind="query-params", width=240)
+    system = names[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
-        "Read the corpus", help="It comes from the Hugging Face Hub, over the network if need be."
+        f"Read {escape(corpus_name(config))} from the Hugging Face Hub", help="Over the network if need be."
     ):
         return []
     try:
@@ -146,9 +176,9 @@ def test_sentence(system: System) -> list[Sentence]:
         problem(str(error))
         return []
     tasks = list(dict.fromkeys(system.tasks))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with row:
         which = st.selectbox(
-            f"Sentences that {system.who} got wrong on",
+            f"Errors of {escape(system.who)} in",
             ["any task", *tasks, "no task", "all sentences"],
             key="wrong",
             bind="query-params",
@@ -159,7 +189,7 @@ def test_sentence(system: System) -> list[Sentence]:
             st.caption("There is no such sentence in the test split.")
             return []
         number = st.number_input(
-            f"Sentence, of {len(matching):,}",
+            f"Sentence, 1 to {len(matching):,}",
             min_value=1,
             max_value=len(matching),
             key="sentence",
@@ -192,20 +222,48 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     return shortened
 
 
-def nothing_yet(kind: str) -> None:
+def nothing_yet(kind: str, system: System) -> None:
     """What to do where there is nothing to tag."""
     if kind == TEXT:
-        empty(
-            "A sentence, please",
-            "Type or paste one above and press Ctrl+Enter, or take one of the *Test sentences*. Models are "
-            "loaded meanwhile; from then on answers come at once.",
-        )
+        with st.container(border=True):
+            st.markdown("**Enter a sentence**")
+            corpus, samples = _samples(system)
+            st.markdown(f"Type or paste one above and press Ctrl+Enter, or take one of {corpus}:")
+            with st.container(gap="small"):
+                for sample in samples:
+                    st.button(escape(sample), icon=":material/sell:", on_click=_take, args=(sample,))
     elif kind == GOLD:
         empty(
-            "Gold labels, please",
-            "Paste a sentence in CoNLL columns to see where the runs err: a word a line with its labels "
-            "beside it.",
+            "Paste words with gold labels",
+            "One word a line, its labels beside it. Errors are marked by kind.",
         )
+
+
+_EXAMPLES = (
+    "John Smith of the World Bank flew to Paris on Monday .",
+    "Boston beat Mexico City in London on Sunday .",
+    "Angela Merkel visited the European Parliament , Reuters said .",
+)
+
+
+def _samples(system: System) -> tuple[str, list[str]]:
+    """What the three samples are, as Markdown, and their texts: of the run's corpus where it is at hand."""
+    config = system.runs[0].config
+    try:
+        tested = test_split(system) if is_here(config) else []
+    except MRNLabError:  # said where the reader asks for test sentences
+        tested = []
+    sentences = [checked.sentence for checked in tested if 5 <= len(checked.sentence.tokens) <= 14]
+    sentences = [sentence for sentence in sentences if all(map(str.isalpha, sentence.tokens[:-1]))]
+    if len(sentences) < 3:
+        return "these", list(_EXAMPLES)
+    # Those with the most different labels show the most.
+    sentences.sort(key=lambda sentence: -sum(len(set(labels)) for labels in sentence.labels.values()))
+    return f"the test sentences of {escape(corpus_name(config))}", [" ".join(s.tokens) for s in sentences[:3]]
+
+
+def _take(sample: str) -> None:
+    st.session_state["tag_text"], st.session_state["tag_split"] = sample, True
 
 
 def _from_link(key: str, parameter: str) -> None:
@@ -230,38 +288,38 @@ def _to_link(parameter: str, value: str) -> None:
 
 def tag_file(chosen_systems: Sequence[System]) -> None:
     """The upload, what is in it, progress, and the result."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    system = chosen_systems[0]
+    if len(chosen_systems) > 1:
         system = st.selectbox(
-            "Tagged by",
-            chosen_systems,
-            format_func=lambda system: system.name,
-            key="tag_file_system",
-            width=460,
-        )
-        split = st.toggle(
-            "Lines of .txt are already split into words", key="tag_file_split", persist_state="session"
+            "Model", chosen_systems, format_func=lambda system: system.who, key="tag_file_system", width=460
         )
     uploaded = st.file_uploader(
-        "A sentence a line (.txt), CoNLL columns (.conll, .tsv) or CoNLL-U (.conllu), "
-        f"up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
+        f"Text or CoNLL columns, up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
         type=list(EXTENSIONS),
         max_upload_size=MOST_MEGABYTES,
         key="tag_file",
     )
     if uploaded is None:
         empty(
-            "A file, please",
-            "Every task of the run is written beside each word. Where the file has labels of its tasks, they "
-            "are taken for gold and the run is scored.",
+            "Choose a file",
+            "Sentences, a word a line, or columns: the page says how it reads the file, and you can change "
+            "that. Every task's labels are written beside each word. Labels in the file are taken for gold.",
         )
         return
-    content = uploaded.getvalue()
-    try:
-        given, columns = _read(content, uploaded.name, system, split)
-    except CorpusError as error:
-        problem(str(error))
+    content, schemes = uploaded.getvalue(), schemes_of(answers([system], ())[0])
+    given = _read(content, uploaded.name, schemes, is_file=True)
+    if given is None:
         return
-    key = hashlib.sha256(content).hexdigest() + repr((uploaded.name, columns, split, system.checkpoints))
+    words = sum(len(sentence.tokens) for sentence in given.sentences)
+    gold = f"; gold labels of {', '.join(given.gold)}" if given.gold else "; no gold labels"
+    st.caption(escape(f"{plural(len(given.sentences), 'sentence')}, {plural(words, 'word')}{gold}."))
+    if words > MOST_FILE_WORDS:
+        problem(
+            f"{uploaded.name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or "
+            f"use mrnlab tag {system.runs[0].id} --file, which has no limit."
+        )
+        return
+    key = hashlib.sha256(content).hexdigest() + repr((given.read_as, system.checkpoints))
     tagged: tuple[str, TaggedFile] | None = st.session_state.get(_TAGGED)
     if tagged is None or tagged[0] != key:
         if not st.button("Tag the file", type="primary", icon=":material/sell:"):
@@ -287,24 +345,6 @@ def _tag(given: GivenText, system: System) -> TaggedFile:
     return tagged_file(given, taggers, system.runs[0].config.pos_score, progress)
 
 
-def _read(content: bytes, name: str, system: System, split: bool) -> tuple[GivenText, tuple[str, ...]]:
-    """The content of the file, and the names of its columns. Raises CorpusError."""
-    schemes = schemes_of(answers([system], ())[0])
-    columns = () if is_conllu(name) else _columns("tag_file_columns", schemes)
-    given = read_given(content, name, schemes, columns=columns, split=split)
-    words = sum(len(sentence.tokens) for sentence in given.sentences)
-    if words > MOST_FILE_WORDS:
-        raise CorpusError(
-            f"{name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or use "
-            f"mrnlab tag {system.runs[0].id} --file, which has no limit."
-        )
-    gold = f"; gold labels of {', '.join(given.gold)}" if given.gold else "; no gold labels"
-    st.caption(escape(f"{plural(len(given.sentences), 'sentence')}, {plural(words, 'word')}{gold}."))
-    for note in given.notes:
-        st.caption(f":material/info: {escape(note)}")
-    return given, columns
-
-
 def _result(tagged: TaggedFile, name: str) -> None:
     if tagged.scores:
         st.dataframe(
@@ -312,7 +352,7 @@ def _result(tagged: TaggedFile, name: str) -> None:
                 {
                     "Task": score.task,
                     "Score": percent(score.score),
-                    "of": SCORE_NAMES.get(score.score_name, score.score_name),
+                    "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
                     "Precision": percent(score.precision),
                     "Recall": percent(score.recall),
                     "Words": score.tokens,
@@ -324,7 +364,7 @@ def _result(tagged: TaggedFile, name: str) -> None:
             alt="Scores against the gold labels of the file, a line per task",
         )
         st.caption("By the scorer of training, on the sentences that have gold labels of the task.")
-    sure = st.toggle("With probabilities", key="tag_file_sure", persist_state="session")
+    sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
     columns, text = tagged.columns[sure], tagged.texts[sure]
     st.download_button(
         "Download CoNLL",

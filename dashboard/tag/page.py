@@ -15,9 +15,11 @@ from dashboard.tag.answers import show_answers
 from dashboard.tag.models import answers, models
 from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, schemes_of, systems, why_not
 
-title("Tag", "Give a sentence and see every task's labels, how sure each run is, and where runs differ.")
+title(
+    "Tag", "Enter a sentence to see every task's labels, the confidence of each run, and where runs disagree."
+)
 
-picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Runs to ask")
+picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models")
 if picked is None:
     try_it("No finished run yet, so nothing to tag with. One click trains five.")
     st.stop()
@@ -26,10 +28,11 @@ for run in resources.store().runs(chosen(), with_facts=False):
         st.caption(f":material/info: {why_not(run)}")
 chosen_systems = systems(picked)
 if not chosen_systems:
-    st.caption("Choose at least one run.")
+    st.caption("Choose at least one model.")
     st.stop()
+first = picked[0]
 if len(chosen_systems) > MOST_SYSTEMS:
-    st.caption(f"The first {MOST_SYSTEMS} of {len(chosen_systems)} are asked.")
+    st.caption(f"The first {MOST_SYSTEMS} of {len(chosen_systems)} models are shown.")
     chosen_systems = chosen_systems[:MOST_SYSTEMS]
 for system in chosen_systems:
     for checkpoint in system.checkpoints:
@@ -59,11 +62,11 @@ def ask() -> None:
         if kind == input.TEXT:
             typed = input.text()
         elif kind == input.TEST:
-            typed = input.test_sentence(chosen_systems[0])
+            typed = input.test_sentence(chosen_systems, first)
         else:
             typed = input.gold_text(schemes_of(answers(ready(), ())[0]))
         if not typed:
-            input.nothing_yet(kind)
+            input.nothing_yet(kind, chosen_systems[0])
             return
         sentences = input.bounded(typed)
         able = ready()

@@ -1,4 +1,4 @@
-"""Who is asked on the Tag page and what they answer: runs, STL runs of a launch as one; the lanes that are
+"""Who is asked on the Tag page and what they answer: runs, STL runs of one seed as one; the lanes that are
 drawn, mistakes against gold labels.
 """
 
@@ -22,10 +22,10 @@ from core.evaluation.confusion import (
 from core.evaluation.scores import PlainScore
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, WordTag, given_scores
-from core.wording import all_of
+from core.wording import all_of, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
-from jobs.naming import run_name
+from jobs.naming import differing
 
 MOST_SYSTEMS = 8
 """Lanes of a task that one can still compare."""
@@ -38,10 +38,9 @@ Labels = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class System:
-    """What answers as one: a run, or the STL runs of one launch and seed, which have a task each."""
+    """What answers as one: a run, or the STL runs of one configuration and seed, which have a task each."""
 
     runs: tuple[Run, ...]
-    name: str
     who: str
 
     @property
@@ -73,14 +72,14 @@ def has_model(run: Run) -> bool:
 def why_not(run: Run) -> str:
     """Why a run that has no model cannot be asked, and what to do."""
     if run.state in ACTIVE or run.state is RunState.QUEUED:
-        return f"Run {run.id} is not finished; it can be asked when it is."
+        return f"Run {run.id} is not finished; it can tag when it is."
     if run.state is RunState.SUCCEEDED:
         return f"Run {run.id} kept no checkpoint; train it again to tag with it."
     return f"Run {run.id} did not finish, so it has no model to tag with; Retry on Runs trains it again."
 
 
 def systems(runs: Sequence[Run]) -> list[System]:
-    """The systems among these runs, in the order of their first runs."""
+    """The systems among these runs: STL, MTL, MRN, of each the earlier run first."""
     groups: list[list[Run]] = []
     for run in runs:
         group = next((group for group in groups if _belongs(run, group)), None)
@@ -88,30 +87,32 @@ def systems(runs: Sequence[Run]) -> list[System]:
             groups.append([run])
         else:
             group.append(run)
-    several_seeds = len({group[0].config.seed for group in groups}) > 1
-    return [_system(group, several_seeds) for group in groups]
+    groups.sort(key=lambda group: (tuple(PARADIGM_NAMES).index(group[0].config.paradigm), group[0].id))
+    return [System(tuple(group), who) for group, who in zip(groups, _names(groups), strict=True)]
 
 
 def _belongs(run: Run, group: Sequence[Run]) -> bool:
-    """Whether an STL run stands with these: of the same launch, configuration and seed, with another task."""
+    """Whether an STL run stands with these: of the same configuration and seed, with another task."""
     first = group[0]
     return (
         run.config.paradigm == first.config.paradigm == "stl"
-        and run.sweep is not None
-        and run.sweep == first.sweep
         and run.config.seed == first.config.seed
         and comparison_key(run.config) == comparison_key(first.config)
         and run.config.tasks[0] not in {other.config.tasks[0] for other in group}
     )
 
 
-def _system(group: Sequence[Run], several_seeds: bool) -> System:
-    first, numbers = group[0], all_of([str(number) for number in sorted(run.id for run in group)])
-    seed = f" · seed {first.config.seed}"
-    who = f"{PARADIGM_NAMES[first.config.paradigm]} {numbers}{seed if several_seeds else ''}"
-    tasks = all_of([run.config.tasks[0] for run in group])
-    name = run_name(first) if len(group) == 1 else f"{numbers} · STL {tasks}{seed}"
-    return System(tuple(group), name, who)
+def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """The configuration of each, with the seed, then the number, where several would be named alike."""
+    names = differing([group[0].config for group in groups])
+    for part in ("seed", "run"):
+        for name in [name for name, count in Counter(names).items() if count > 1]:
+            alike = [place for place, other in enumerate(names) if other == name]
+            firsts = [groups[place][0] for place in alike]
+            texts = [f"{part} {run.config.seed if part == 'seed' else run.id}" for run in firsts]
+            for place, text in zip(alike, texts, strict=True):
+                names[place] += f" · {text}" if len(set(texts)) > 1 else ""
+    return names
 
 
 def first_choice(runs: Sequence[Run]) -> list[int]:
@@ -128,6 +129,16 @@ def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
     """On how many words of a sentence the systems that have the task do not all choose one label."""
     columns = [_labels(answer.sentences[sentence].tags[task]) for answer in answers if task in answer.schemes]
     return sum(len(set(labels)) > 1 for labels in zip(*columns, strict=True))
+
+
+def disagreement(answers: Sequence[Answer], sentences: Sequence[int]) -> str:
+    """`The runs disagree on 1 word in chunk.` of these sentences; empty where no task has two answers."""
+    tasks = [task for task in schemes_of(answers) if sum(task in answer.schemes for answer in answers) > 1]
+    counts = {task: sum(differing_words(answers, task, number) for number in sentences) for task in tasks}
+    parts = [f"{plural(count, 'word')} in {task}" for task, count in counts.items() if count]
+    if not tasks:
+        return ""
+    return f"The runs disagree on {all_of(parts)}." if parts else "The runs agree on every word."
 
 
 # Lanes
@@ -148,14 +159,12 @@ def blocks(
     for number, sentence in enumerate(sentences):
         lanes: list[Lane] = []
         for task in tasks:
-            differing = differing_words(answers, task, number)
-            about = f"{differing} of {len(sentence.tokens)} differ" if differing else ""
             with_task = [answer for answer in answers if task in answer.schemes]
             columns = [(answer.who, answer.sentences[number].tags[task]) for answer in with_task]
             shade = colour.get(task, TASK_COLOURS[-1])
-            first, *others = _lanes(columns, sentence.labels.get(task), task, schemes[task], shade)
-            lanes += [replace(first, about=about), *others]
-        blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes)))
+            lanes += _lanes(columns, sentence.labels.get(task), task, schemes[task], shade)
+        about = disagreement(answers, [number])
+        blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes), about))
     return blocks_of_sentences
 
 

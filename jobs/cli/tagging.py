@@ -26,7 +26,7 @@ def tag(
     ] = "",
     file: Annotated[
         Path | None,
-        typer.Option(help="A file instead: .txt (a sentence a line), CoNLL columns, or .conllu."),
+        typer.Option(help="A file instead: text, words or CoNLL columns (.txt), columns, or CoNLL-U."),
     ] = None,
     format_: Annotated[
         str, typer.Option("--format", help=f"How a file's labels are printed: {' or '.join(_FORMATS)}.")
@@ -34,8 +34,11 @@ def tag(
     columns: Annotated[
         str, typer.Option(help="The names of a CoNLL file's columns, one of them 'tokens'.")
     ] = "",
+    layout: Annotated[
+        str, typer.Option(help="Of a file, if not as it seems: text, split, words, columns or conllu.")
+    ] = "",
     split: Annotated[
-        bool, typer.Option("--split", help="The lines of a .txt file are already split into words.")
+        bool, typer.Option("--split", help="The lines of a file are already split into words.")
     ] = False,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="A column more for each task: how sure the run is.")
@@ -56,8 +59,8 @@ def tag(
     if file is None:
         _sentence(chosen, sentence, json_)
     else:
-        names = comma_list(columns)
-        _file(chosen, file, names, split, confidence, json_ or format_ == "json")
+        names, layout = comma_list(columns), layout or ("split" if split else "")
+        _file(chosen, file, names, layout, confidence, json_ or format_ == "json")
 
 
 def _sentence(run: Run, text: str, json_: bool) -> None:
@@ -82,15 +85,19 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
     return [{"label": word.label, "confidence": word.confidence} for word in tags]
 
 
-def _file(run: Run, file: Path, columns: Sequence[str], split: bool, confidence: bool, json_: bool) -> None:
-    from core.corpora.free_text import read_given
+def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
+    from core.corpora.free_text import LAYOUTS, read_given
     from core.corpora.readers import read_bytes
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
+    known_layout = next((known for known in LAYOUTS if known == layout), None)
+    if layout and known_layout is None:
+        raise MRNLabError(f"--layout: '{layout}' is not one of {', '.join(LAYOUTS)}.")
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    given = read_given(content, str(file), tagger.schemes, columns=columns, split=split)
+    given = read_given(content, str(file), tagger.schemes, columns=columns, layout=known_layout)
+    say(f"{file.name} is read as {given.read_as}; --layout and --columns read it otherwise.")
     for note in given.notes:
         say(note)
     parts = tag_in_parts([tagger], [sentence.tokens for sentence in given.sentences])

@@ -40,7 +40,7 @@ LINKS = {
     "curves": ({"run": "{mrn}", "over": "epoch"}, "Training loss"),
     "compare": ({"on": "dev"}, "A closer look"),
     "relations": ({"run": "{mrn}", "mode": "label"}, "of training"),
-    "tag": ({"run": "{mrn}"}, "Runs to ask"),
+    "tag": ({"run": "{mrn}"}, "Models"),
 }
 PAGES = tuple(LINKS)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -53,15 +54,15 @@ def _lane(page: Page, task: str, who: str) -> list[str]:
 
 def test_a_sentence_the_next_one_at_once_and_its_card(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1"))
-    expect(page.get_by_text("A sentence, please")).to_be_visible()
+    expect(page.get_by_text("Enter a sentence", exact=True)).to_be_visible()
+    page.get_by_role("button", name="German lamb").first.click()
+    expect(_words(page).first).to_have_text("German")
+    page.get_by_text("Already split into words").click()
     field = page.get_by_label("Text", exact=True)
     field.fill("German lamb rejects EU. Mr. EU can't call 3.5 lamb!")
     field.press("Control+Enter")
-    expect(_words(page).first).to_be_visible()
-    assert _words(page).all_inner_texts() == [
-        *("German", "lamb", "rejects", "EU", "."),
-        *("Mr.", "EU", "ca", "n't", "call", "3.5", "lamb", "!"),
-    ]
+    second = ["Mr.", "EU", "ca", "n't", "call", "3.5", "lamb", "!"]
+    expect(_words(page)).to_have_text(["German", "lamb", "rejects", "EU", ".", *second])
     assert page.locator(".block").count() == 2
     assert page.locator(".block").first.locator(".span .type").first.inner_text().startswith("MISC")
     assert "text=German" in page.url
@@ -97,22 +98,65 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1,2,3,4", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
     names = page.locator(".who").all_inner_texts()
-    assert names == ["MTL 1", "MTL 2", "STL 3 and 4"] * 2
-    taught, untaught = _lane(page, "pos", "MTL 1"), _lane(page, "pos", "MTL 2")
+    stl, taught_name, untaught_name = names[:3]
+    assert names == names[:3] * 2
+    assert [name[:14] for name in names[:3]] == ["STL · epochs 9", "MTL · epochs 9", "MTL · epochs 1"]
+    taught, untaught = _lane(page, "pos", taught_name), _lane(page, "pos", untaught_name)
     differing = sum(map(str.__ne__, taught, untaught))
     assert differing
-    assert taught == _lane(page, "pos", "STL 3 and 4")
-    expect(page.locator(".about").first).to_have_text(f"{differing} of 5 differ")
-    outlined = page.locator('.cell.plain.differs[aria-label*="MTL 2"]')
+    assert taught == _lane(page, "pos", stl)
+    number = f"{differing} word{'s' * (differing > 1)} in pos"
+    expect(page.get_by_text(f"The runs disagree on {number}")).to_have_count(1)
+    outlined = page.locator(f'.cell.plain.differs[aria-label*="{untaught_name}"]')
     assert outlined.count() == differing
-    # Also what the runs are unsure of can be read; run 2 has learned nothing.
-    assert page.locator(".cell.doubtful, .cell.unsure").count() > 0
+    # Run 2 has learned nothing: its lines fade, its letters do not.
+    assert page.locator(".share").count() == 0
+    page.get_by_text("Show confidence").click()
+    expect(page.locator(".tag .share")).to_have_count(15)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(500)
         page.evaluate(_ASK)
         assert page.evaluate("() => mrnlab.faint()") == []
         picture(page, f"tag-runs-{scheme}")
+
+
+def test_a_sentence_is_copied_and_saved(lab: Laboratory, page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(lab.link(run="1", text="German lamb rejects EU .\nrejects .", split="yes"))
+    copies = page.get_by_role("button", name="Copy")
+    copies.first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied.splitlines()[:2] == ["German\tJ\tB-MISC", "lamb\tN\tI-MISC"]
+    kinds = {"PNG": b"\x89PNG", "SVG": b"<svg "}
+    for kind, begin in kinds.items():
+        with page.expect_download() as downloading:
+            page.get_by_role("button", name=kind).first.click()
+        saved = Path(downloading.value.path()).read_bytes()
+        assert saved.startswith(begin)
+    texts = [node.text for node in ElementTree.fromstring(saved.decode()).iter() if node.text]
+    assert texts == [
+        "German",
+        "lamb",
+        "rejects",
+        "EU",
+        ".",
+        "pos",
+        "J",
+        "N",
+        "V",
+        "N",
+        ".",
+        "ner",
+        "MISC",
+        "ORG",
+    ]
+    # The second sentence names nobody: its lane is folded away, and comes when it is asked for.
+    second = page.locator(".block").nth(1)
+    assert second.locator(".task").all_inner_texts() == ["pos"]
+    second.get_by_role("button", name="No ner").click()
+    expect(second.locator(".task")).to_have_count(2)
 
 
 def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:

@@ -19,7 +19,7 @@ from dashboard.tag.models import tagged_file
 from dashboard.tag.views import (
     Answer,
     checked,
-    differing_words,
+    disagreement,
     first_choice,
     kinds_in_words,
     systems,
@@ -38,16 +38,29 @@ def stl(number: int, task: str, **values: Any) -> Run:
     return run(number, paradigm="stl", tasks=(task,), **values)
 
 
-def test_stl_runs_of_a_launch_and_seed_are_one_system() -> None:
-    runs = [stl(3, "pos"), run(1), stl(4, "ner"), stl(5, "pos", seed=2), stl(6, "ner", sweep="other")]
-    groups = systems(runs)
-    assert [[member.id for member in system.runs] for system in groups] == [[3, 4], [1], [5], [6]]
-    assert groups[0].who == "STL 3 and 4 · seed 1"
-    assert groups[0].name == "3 and 4 · STL pos and ner · seed 1"
-    assert groups[2].who == "STL 5 · seed 2"
-    # The same task twice is two systems, and runs of no launch are no group.
-    assert len(systems([stl(1, "pos"), stl(2, "pos")])) == 2
-    assert len(systems([stl(1, "pos", sweep=None), stl(2, "ner", sweep=None)])) == 2
+def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> None:
+    def named(*runs: Run) -> list[tuple[str, list[int]]]:
+        return [(system.who, [member.id for member in system.runs]) for system in systems(runs)]
+
+    def mrn(number: int, lambda_: float) -> Run:
+        values: dict[str, Any] = {"lambda": lambda_}
+        return run(number, paradigm="mrn", **values)
+
+    strong, weak = mrn(7, 0.1), mrn(8, 0.01)
+    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", sweep="other")) == [
+        ("STL", [3, 4]),
+        ("MTL", [1]),
+        ("MRN λ 0.01", [8]),
+    ]
+    assert [who for who, _ in named(strong, weak)] == ["MRN · λ 0.1", "MRN · λ 0.01"]
+    # A seed only where two of one configuration are shown; a number where the same was run again.
+    assert named(run(1), run(2, seed=2), run(9, seed=2), weak) == [
+        ("MTL · seed 1", [1]),
+        ("MTL · seed 2 · run 2", [2]),
+        ("MTL · seed 2 · run 9", [9]),
+        ("MRN λ 0.01", [8]),
+    ]
+    assert [who for who, _ in named(stl(1, "pos"), stl(2, "pos"))] == ["STL · run 1", "STL · run 2"]
 
 
 def answer(*labels: str) -> Answer:
@@ -57,7 +70,10 @@ def answer(*labels: str) -> Answer:
 
 def test_words_on_which_answers_differ_are_counted() -> None:
     answers = [answer("N", "V", "X"), answer("N", "X", "X"), answer("V", "J", "X")]
-    assert differing_words(answers, "pos", 0) == 2
+    assert disagreement(answers, [0]) == "The runs disagree on 2 words in pos."
+    assert disagreement(answers, [0, 0]) == "The runs disagree on 4 words in pos."
+    assert disagreement(answers[:1] * 2, [0]) == "The runs agree on every word."
+    assert disagreement(answers[:1], [0]) == ""
 
 
 def test_why_a_run_cannot_be_asked() -> None:

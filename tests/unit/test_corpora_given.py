@@ -23,8 +23,8 @@ _COLUMNS = "Anna NNP B-NP B-PER\nsings VB B-VP O\n\nBoston NNP B-NP B-LOC\n"
         (f"-DOCSTART- X O O\n\n{_COLUMNS}".replace(" ", "\t"), "pasted", {}, ["Anna sings", "Boston"]),
         ("Anna\nsings\n\nBoston\n", "words.tsv", {}, ["Anna sings", "Boston"]),
         ("Mr. Lee's dog.\n\nIt barks.\n", "a.txt", {}, ["Mr. Lee 's dog .", "It barks ."]),
-        ("Mr. Lee's dog.\n\nIt barks.\n", "a.txt", {"split": True}, ["Mr. Lee's dog.", "It barks."]),
-        ("Anna x\n\nsings y\n", "a.txt", {"columns": ("tokens", "_"), "split": True}, ["Anna", "sings"]),
+        ("Mr. Lee's dog.\n\nIt barks.\n", "a.txt", {"layout": "split"}, ["Mr. Lee's dog.", "It barks."]),
+        ("Anna x\n\nsings y\n", "a.txt", {"columns": ("tokens", "_")}, ["Anna", "sings"]),
         ("1\ta\t_\tDET\tDT\t_\t0\t_\t_\t_\n", "a.conllu", {}, ["a"]),
     ],
 )
@@ -37,13 +37,46 @@ def test_the_ending_says_how_a_text_is_read(
     assert given.notes == (("pasted: 1 -DOCSTART- line left out.",) if "DOC" in text else ())
 
 
-def test_columns_that_are_not_the_tasks_in_order_need_names() -> None:
+_THREE = "columns: 1 word, 2 pos, 3 ner"
+_TEXT = "text, a sentence a line"
+
+
+@pytest.mark.parametrize(
+    ("read_as", "text"),
+    [
+        pytest.param(_THREE, "Anna\tNNP\tB-PER\r\nsings\tVB\tO\r\n", id="CRLF"),
+        pytest.param(_THREE, "\ufeffAnna NNP B-PER\nsings VB O\n", id="byte order mark"),
+        pytest.param(_THREE, "# id = 1\n# a b c d\nAnna N B-X\n\n# NN O\nx N O\n", id="comments"),
+        pytest.param(
+            "columns: 1 word, 2 pos, 3 skipped, 4 ner", f"-DOCSTART- X O O\n\n{_COLUMNS}", id="four"
+        ),
+        pytest.param("columns: 1 word, 2 pos", "the dt\ndog nn\nbarks vb\n\n" * 12, id="lower case"),
+        pytest.param("CoNLL-U", "# text = a\n1\ta\t_\tDET\tDT\t_\t0\t_\t_\t_\n", id="CoNLL-U"),
+        pytest.param("a word a line, empty lines between sentences", "a\n.\n\n我\n爱\n北京\n", id="words"),
+        pytest.param(_TEXT, "I love the sea\nI love the sky\n\nI see a sun\nI see a bee\n", id="a poem"),
+        pytest.param(_TEXT, "床前明月光\n疑是地上霜\n\n举头望明月\n低头思故乡\n", id="a Chinese poem"),
+        pytest.param(_TEXT, "one two\nthree four\n\nfive six\n", id="two words a line"),
+    ],
+)
+def test_what_a_text_file_holds_is_detected(read_as: str, text: str) -> None:
+    schemes = {"pos": "plain", "ner": "iob2"}
+    given = read_given(text.encode(), "a.txt", schemes)
+    assert given.read_as == read_as
+    assert ("#" in given.sentences[-1].tokens) == ("# NN" in text)
+    # Whatever it was taken for, it can be read as text.
+    as_text = read_given(text.encode(), "a.txt", schemes, layout="split")
+    assert len(as_text.sentences) == sum(bool(line.strip()) for line in text.split("\n"))
+
+
+def test_a_line_without_columns_among_many_with_them_is_a_mistake_and_no_poem() -> None:
+    with pytest.raises(CorpusError, match=r"a\.txt, line 31: expected 2 columns"):
+        read_given(b"EU NNP\ncalls VBZ\n\n" * 10 + b"x\n", "a.txt", {"pos": "plain"})
+
+
+def test_columns_that_are_not_the_tasks_in_order_are_named_by_what_is_in_them() -> None:
     text = b"1 Anna NNP S-PER\n2 Lee NNP O\n\n1 A NNP B-PER\n2 B NNP E-PER\n"
     three = {"pos": "plain", "ner": "iob2"}
-    with pytest.raises(
-        CorpusError, match=r"x\.conll has 4 columns, which need names; .* tokens, pos, ner. Name them"
-    ):
-        read_given(text, "x.conll", three)
+    assert read_given(text, "x.conll", three).read_as == "columns: 1 pos, 2 word, 3 skipped, 4 ner"
     given = read_given(text, "x.conll", three, columns=("_", "tokens", "_pos", "ner"))
     assert [sentence.labels for sentence in given.sentences] == [
         {"ner": ("B-PER", "O")},  # spans in any notation become IOB2

@@ -77,8 +77,13 @@ def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
     assert "ner: f1_conll 66.67% on 5 words." in result.stderr
     columns = tmp_path / "gold.txt"
     columns.write_text(GOLD)
+    detected = lab.call("tag", run, "--file", str(columns), "--confidence")
+    assert detected.stdout == result.stdout
+    assert "gold.txt is read as columns: 1 word, 2 pos, 3 ner; --layout" in detected.stderr
     named = ("--columns", "tokens,pos,ner")
     assert lab.answer("tag", run, "--file", str(columns), "--confidence", *named) == result.stdout
+    assert "B-MISC\t" in lab.answer("tag", run, "--file", str(columns), "--layout", "text")  # as a word
+    assert "is not one of text, split" in lab.refusal("tag", run, "--file", str(gold), "--layout", "x")
     document = json.loads(lab.answer("tag", run, "--file", str(gold), "--format", "json"))
     assert document["sentences"][0]["gold"]["ner"] == ["B-MISC", "I-MISC", "O", "O", "O"]
     assert document["sentences"][0]["tags"]["ner"][3]["label"] == "B-ORG"

@@ -1,0 +1,24 @@
+// Saving pictures and texts, shared by the components.
+
+// An SVG of that width and height as PNG, at twice its size.
+async function asPNG(svg, { width, height }) {
+  const image = new Image()
+  const url = URL.createObjectURL(svg)
+  try {
+    image.src = url
+    await image.decode()
+    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height })
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height)
+    return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
+  } finally {
+    URL.revokeObjectURL(url)
+  }
+}
+
+function saveAs(blob, name) {
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000)
+}
