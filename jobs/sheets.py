@@ -209,13 +209,13 @@ def report_records(score: StoredScore) -> list[dict[str, object]]:
     ]
 
 
-def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> str:
-    """Comma-separated values, quoted where they must be, no cell a formula; a header, then a line per record.
+def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]], delimiter: str = ",") -> str:
+    """Values separated by commas, quoted where they must be, no cell a formula: a header, a line per record.
 
     Columns that a record lacks stay empty.
     """
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(map(spreadsheet_cell, columns))
     writer.writerows([spreadsheet_cell(record.get(column)) for column in columns] for record in records)
     return text.getvalue()

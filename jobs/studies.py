@@ -7,17 +7,27 @@ that is known of a study is in the store, so one that was killed goes on where i
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
+import json
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.costs import run_cost
 from core.evaluation.scores import rarer_half_f1
+from core.paths import cache_dir
+from core.recording.owner import process
 from core.recording.placed import placed
 from core.store import ACTIVE, Run, RunState, Store
+from core.store.records import Owner
+from core.studies import load_study
 from core.studies.analysis import MEAN, FinalScores, Floats, Result, analyse
 from core.studies.study import (
     DevScores,
@@ -35,10 +45,11 @@ from core.studies.study import (
 from core.wording import percent
 from jobs import control
 from jobs.engines import Engine
-from jobs.engines.local import slot_count
+from jobs.engines.local import slot_count, start
 from jobs.estimates import cost
 from jobs.submit import check, up_to_date
 from jobs.worker.maintenance import QueueMaintenance
+from jobs.worker.process import is_alive, kill
 
 _POLL_S = 1.0
 # The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
@@ -69,6 +80,45 @@ class Outstanding:
     final: int
     seconds: float | None
     problem: str
+
+
+@dataclass(frozen=True)
+class Version:
+    """What is run of a study: all of it, a part or a setting, over its own encoders or over another."""
+
+    study: str
+    part: str = ""
+    setting: str = ""
+    encoder: str = ""
+    encoder_training: str = "full"
+
+    def layouts(self) -> list[Layout]:
+        """Its settings with their runs. Raises MRNLabError."""
+        study = load_study(self.study, self.encoder or None, self.encoder_training)
+        return laid_out(
+            study,
+            [
+                setting
+                for setting in study.settings
+                if self.part in ("", setting.part) and self.setting in ("", setting.name)
+            ],
+        )
+
+    def arguments(self) -> list[str]:
+        """The arguments of `mrnlab` that run it."""
+        options = {"--part": self.part, "--setting": self.setting, "--encoder": self.encoder}
+        given = [word for option, value in options.items() if value for word in (option, value)]
+        return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == "frozen")]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many of a study's runs have succeeded, wait or train, and have ended otherwise, of how many."""
+
+    done: int
+    active: int
+    failed: int
+    total: int
 
 
 def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
@@ -122,6 +172,18 @@ class StudyRuns:
             self._states = states
             self._progress = self._sorted(runs)
         return self._progress
+
+    def standing(self) -> Standing:
+        """How far the study is. The first arm stands for one that is yet to be chosen."""
+        progress = self.look()
+        runs = {
+            plan.run for layout in self._layouts for plan in planned(layout, progress.dev, progress.failed)
+        }
+        done, active, failed = (
+            sum(run in known for run in runs)
+            for known in (progress.succeeded, progress.active, progress.failed)
+        )
+        return Standing(done, active, failed, len(runs))
 
     def results(self) -> list[Result]:
         """What the settings say as far as they have been run."""
@@ -238,6 +300,49 @@ def follow(
         maintenance.look()
         maintenance.check_starts()
         sleep(_POLL_S)
+
+
+_followers: list[Any] = []  # kept, so that each is reaped once it has ended
+
+
+def _follower_card(store: Store, study: str) -> Path:
+    return cache_dir("studies") / f"{hashlib.sha256(store.url.encode()).hexdigest()[:12]}-{study}.json"
+
+
+def follower(store: Store, study: str) -> Owner | None:
+    """The process that `start_study` has left to follow this study, while it lives."""
+    try:
+        owner = Owner(**json.loads(_follower_card(store, study).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return owner if is_alive(owner) else None
+
+
+def start_study(store: Store, version: Version) -> list[str]:
+    """Queue the first runs that are missing, and leave the others to a process of its own: `mrnlab study`.
+
+    Returns what is left out, a sentence each. Raises MRNLabError where nothing of it can be run here.
+    """
+    layouts, notes = version.layouts(), list[str]()
+    runs = StudyRuns(store, layouts)
+    queue = _StudyQueue(store, runs, layouts, notes.append)
+    at_end = queue.at_end(runs.look())
+    if at_end and not queue.well:
+        raise MRNLabError(" ".join(notes))
+    if follower(store, version.study) is None:
+        command = [sys.executable, "-c", "from jobs.cli import main; main()", *version.arguments()]
+        child = start(command, store)
+        _followers[:] = [other for other in _followers if other.poll() is None] + [child]
+        _follower_card(store, version.study).write_text(json.dumps(dataclasses.asdict(process(child.pid))))
+    return [] if queue.well else notes
+
+
+def stop_study(store: Store, study: str) -> list[control.Answer]:
+    """End the process that follows the study, and stop the study's runs that wait or train."""
+    if (owner := follower(store, study)) is not None:
+        kill(owner)
+    active = store.runs(states=ACTIVE, with_facts=False)
+    return control.stop(store, [run.id for run in active if (run.sweep or "").startswith(sweep_of(study))])
 
 
 class _StudyQueue:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,12 @@ from core.evaluation.scores import Counts, score_of_counts
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
 
+HIGHER, LOWER, NEGLIGIBLE, UNDECIDED = "higher", "lower", "negligible", "undecided"
+"""The verdicts on a difference."""
+
+NEGLIGIBLE_BELOW = 0.0005
+"""Smaller differences (0.05 points) are negligible: published tables differ by more."""
+
 # A standard deviation below this fraction of the values comes from rounding: 0.5 - 0.4 equals 0.6 - 0.5.
 _ROUNDING = 1e-12
 ROUNDS = 10_000
@@ -26,6 +32,7 @@ _AT_ONCE = 4_000_000
 """Coins tossed at once: 16 MB of them."""
 
 Floats = NDArray[np.float64]
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,18 @@ class PairedDifference(MeanSD):
     """
 
     p: float | None
+
+    @property
+    def p_small(self) -> float | None:
+        """The p of two one-sided t-tests that the difference is below NEGLIGIBLE_BELOW in size (Schuirmann, A
+        comparison of the two one-sided tests procedure and the power approach, 1987). None for a single seed,
+        and where all differences are the same; but 0 where three or more are that small.
+        """
+        if not self.sd:
+            return 0.0 if self.n > 2 and abs(self.mean) < NEGLIGIBLE_BELOW else None
+        from scipy.special import stdtr
+
+        return float(stdtr(self.n - 1, (abs(self.mean) - NEGLIGIBLE_BELOW) / (self.sd / math.sqrt(self.n))))
 
 
 def summary(values: Iterable[float]) -> MeanSD:
@@ -104,6 +123,31 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def significant(p_value: float | None) -> bool:
     """Whether a p-value, corrected for its family, is below 1 - CONFIDENCE. A p-value of None is not."""
     return p_value is not None and p_value < 1 - CONFIDENCE
+
+
+def corrected(
+    family: Mapping[_Key, PairedDifference],
+) -> dict[_Key, tuple[float | None, float | None]]:
+    """`p` and `p_small` of each difference, both corrected for the family shown together (Holm)."""
+
+    def of(p_values: Mapping[_Key, float | None]) -> dict[_Key, float]:
+        known = {key: p_value for key, p_value in p_values.items() if p_value is not None}
+        return dict(zip(known, holm(list(known.values())), strict=True))
+
+    differs = of({key: paired.p for key, paired in family.items()})
+    small = of({key: paired.p_small for key, paired in family.items()})
+    return {key: (differs.get(key), small.get(key)) for key in family}
+
+
+def verdict(mean: float, p: float | None, p_small: float | None) -> str:
+    """What may be said of a difference with that mean by its two p-values: whether it is negligible, and if
+    not, on which side of zero it lies.
+    """
+    if significant(p_small):
+        return NEGLIGIBLE
+    if not significant(p):
+        return UNDECIDED
+    return HIGHER if mean > 0 else LOWER
 
 
 def _t_quantile(degrees: Any) -> Any:

@@ -177,7 +177,7 @@ def covariance_statistics(relations: Relations, mode: str) -> CovarianceStatisti
     spectrum = eigenvalues(relations, mode)
     largest, smallest, trace = float(spectrum[-1]), float(spectrum[0]), float(spectrum.sum())
     return CovarianceStatistics(
-        effective_rank=_effective_rank(spectrum),
+        effective_rank=effective_rank(spectrum),
         trace=trace,
         condition=largest / smallest if smallest > 0 else math.inf,
         strongest=_strongest(relations.correlation(mode)),
@@ -213,7 +213,8 @@ def _semidefinite(matrix: Array) -> Array:
     return np.where(values > noise, values, 0.0)
 
 
-def _effective_rank(spectrum: Array) -> float:
+def effective_rank(spectrum: Array) -> float:
+    """The exponential of the entropy of these eigenvalues (d,), normalised; 0 without variance."""
     trace = float(spectrum.sum())
     if trace <= 0:
         return 0.0

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.evaluation.costs import Cost, cost_of
-from core.evaluation.statistics import MeanSD, PairedDifference, holm, paired_difference, significant, summary
+from core.evaluation.statistics import (
+    MeanSD,
+    PairedDifference,
+    corrected,
+    paired_difference,
+    summary,
+    verdict,
+)
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, Reported, matching
 from core.studies.study import DevScores, Family, Layout, Setting, Study, chosen_arm
 
@@ -25,8 +32,6 @@ MEAN = "mean"
 
 RARE = "rarer labels"
 """The name of the mean over the targets of the F1 of the rarer half of their labels."""
-
-HELPS, HURTS, NOT_SHOWN = "helps", "hurts", "no difference shown"
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,16 @@ class FinalScores:
 
 @dataclass(frozen=True)
 class Difference:
-    """A family less the reference, seed by seed. `p_holm` is corrected for the families of the setting."""
+    """A family less the reference, seed by seed. Both p are corrected for the families of the setting."""
 
     paired: PairedDifference
     p_holm: float | None = None
+    p_small: float | None = None
 
     @property
     def verdict(self) -> str:
-        """What the corrected p-value says. Without one (a single seed, no spread) nothing is shown."""
-        if not significant(self.p_holm):
-            return NOT_SHOWN
-        return HELPS if self.paired.mean > 0 else HURTS
+        """What the corrected p-values say. Without them (a single seed, no spread) it is undecided."""
+        return verdict(self.paired.mean, self.p_holm, self.p_small)
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,8 @@ def analyse(
             if name != layout.study.reference
             and (difference := paired_difference(outcome.by_seed.get(target, {}), reference.get(target, {})))
         }
-        tested = {name: difference.p for name, difference in paired.items() if difference.p is not None}
-        corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
-        for name, difference in paired.items():
-            outcomes[name].differences[target] = Difference(difference, corrected.get(name))
+        for name, p_values in corrected(paired).items():
+            outcomes[name].differences[target] = Difference(paired[name], *p_values)
     return Result(layout.setting, layout.study.reference, tuple(outcomes.values()))
 
 

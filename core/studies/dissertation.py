@@ -15,7 +15,7 @@ from core.corpora.catalogue import CATALOGUE
 from core.errors import ConfigError
 from core.registry import BILSTM_SUFFIX, base_name, has_bilstm
 from core.studies.published import TABLES, PaperTable
-from core.studies.study import Family, Paper, Setting, Study
+from core.studies.study import Family, Paper, Sample, Setting, Study
 
 _MODELS = {"bert-base-cased": "BERT", "roberta-base": "RoBERTa"}
 _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "POS of both corpora"}
@@ -67,8 +67,8 @@ def over(encoder: str | None = None, encoder_training: str = "full") -> Study:
     ]
     return Study(
         "dissertation",
-        "Dissertation",
-        "Does the dissertation's protocol give the dissertation's figures?",
+        "Reproduce the dissertation",
+        "Do the figures of tables 1 to 3 come out again (C.-J. Chang, MSc dissertation on MRN, 2022)?",
         tuple(settings),
         _FAMILIES,
         "mtl",
@@ -83,7 +83,22 @@ def over(encoder: str | None = None, encoder_training: str = "full") -> Study:
         },
         protocol=_PROTOCOL,
         over=over,
+        sample=_sample(),
+        small={"setting": "table1", "encoder": "minilm", "encoder_training": "frozen"},
     )
+
+
+def _sample() -> Sample:
+    """What the prior adds in tables 1 and 2."""
+    rows: dict[str, dict[str, tuple[float, None, None, str]]] = {}
+    for table in TABLES:
+        means = {(cell.encoder, cell.paradigm, cell.task): cell.mean for cell in table.cells()}
+        for encoder, model in _MODELS.items() if table.number < 3 else ():
+            rows[f"Table {table.number}, {model}"] = {
+                task: (means[encoder, "mrn", task] - means[encoder, "mtl", task], None, None, "")
+                for task in table.tasks
+            }
+    return Sample("As published: what the prior of MRN adds to MTL, without a test.", "MTL", rows)
 
 
 def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str, reading: str) -> Setting:

@@ -62,12 +62,24 @@ class Paper:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """What a study may find, before it is run here: differences in points from `reference`, by row and task,
+    each with the ends of its 95% interval and its verdict, where they are known.
+    """
+
+    words: str
+    reference: str
+    rows: Mapping[str, Mapping[str, tuple[float, float | None, float | None, str]]]
+
+
+@dataclass(frozen=True)
 class Study:
     """A sweep plus its analysis. Arms are chosen with `search_seeds`; results rest on all `seeds`.
 
-    `papers` are the published tables, by part. `protocol` says in plain text what a reader of the report must
-    know of how the runs were made. `over` makes the same study over another encoder, given its name and how
-    it is trained; None where the study names its encoders. Raises ValueError where it contradicts itself.
+    `small` names a version of a few minutes: one of the settings, and over which encoder. `papers` are the
+    published tables, by part. `protocol` says in plain text what a reader of the report must know of how the
+    runs were made. `over` makes the same study over another encoder, given its name and how it is trained;
+    None where the study names its encoders. Raises ValueError where it contradicts itself.
     """
 
     name: str
@@ -81,6 +93,8 @@ class Study:
     papers: Mapping[str, Paper] = field(default_factory=dict)
     protocol: str = ""
     over: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
+    sample: Sample | None = None
+    small: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = [family.name for family in self.families]

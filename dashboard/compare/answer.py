@@ -1,42 +1,50 @@
-"""The upper half of Compare: the answer, what sharing did, the table like the paper's, the forest."""
+"""The answer, what sharing did, the missing seeds; the table like the paper's; the forest of differences."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
+from core.config import RunConfig
+from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
+from core.evaluation.statistics import NEGLIGIBLE_BELOW
+from core.store.records import ACTIVE
 from core.studies.published import CITATION
-from core.wording import p_text, plural, points
+from core.wording import duration, p_text, plural, points
 from dashboard.compare.charts import forest_chart
-from dashboard.compare.scope import Scope, predictions_needed, sentence_tests
+from dashboard.compare.scope import Scope, predictions_needed, sentence_tests, table_of
 from dashboard.compare.views import (
-    ALONE,
     DIFFERENCE_COLUMNS,
     FIXED,
-    OPEN,
     Difference,
     answers,
+    corrections,
     default_pair,
     difference_records,
     difference_sheet,
-    differences,
     forest,
     headline,
+    listed_seeds,
+    missing_seeds,
     published_text,
     score_text,
     sharing,
     sharing_forest,
-    sharing_sentence,
+    undisputed,
     with_sentences,
 )
 from dashboard.components.charts import chart
-from dashboard.shared import resources
+from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table
+from dashboard.shared.selection import choose, chosen
+from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
+from jobs.estimates import cost
 from jobs.naming import COST_HEAD, confounds, cost_cells
 from jobs.results import ResultTable
 from jobs.sheets import (
@@ -48,11 +56,23 @@ from jobs.sheets import (
     score_sheet,
     with_published,
 )
+from jobs.submit import same_runs
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
 _TALL = 12
+_OPEN = 6
+"""So many differences at most are listed in numbers from the start."""
 _INTERVAL = "{} end of the 95% interval of this difference by itself."
+_VERDICTS = f"""\
+- **Higher, lower**: the difference is more than chance (paired t-test over seeds, p < 0.05).
+- **Negligible**: it is smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
+- **Undecided**: no clear difference. More seeds may decide it.
+
+Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; ± is half of the 95%
+interval of a difference by itself, by Student's t, which counts how few the seeds are. Verdicts and p are
+corrected for {{counted}} on this page (Holm): an interval may exclude zero, and the difference be undecided.
+"""
 _UNTESTED = {
     "no predictions stored": "Of some runs no predictions are stored, so nothing can be tested over "
     "sentences there.",
@@ -62,7 +82,7 @@ _UNTESTED = {
 }
 
 
-def answer(table: ResultTable) -> tuple[str, str] | None:
+def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
     """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
     rows that it is about; None where there is but one.
     """
@@ -81,6 +101,12 @@ def answer(table: ResultTable) -> tuple[str, str] | None:
                 st.markdown("Choose two different configurations.")
                 return None
             _sentences(table, a, b)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                missing_seeds_button(table, compared, a, b)
+                with st.popover(
+                    "What the words mean", type="tertiary", icon=":material/help:", key="verdicts"
+                ):
+                    st.markdown(_VERDICTS.format(counted=plural(len(corrections(table, b)), "difference")))
         with right:
             _sharing(table, table.row(a).block, b)
     return a, b
@@ -96,17 +122,15 @@ def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
         return keys[st.selectbox(label, list(keys), index=place, key=key, bind="query-params")]
 
     with st.container(horizontal=True):
-        return pick("Difference of", "of", first), pick("to the baseline", "to", second)
+        return pick("Compare", "of", first), pick("with the baseline", "to", second)
 
 
 def _sentences(table: ResultTable, a: str, b: str) -> None:
     row_a, row_b = table.row(a), table.row(b)
     shown = answers(table, a, b)
-    if row_a.block == row_b.block:
-        over = f"Over {escape(row_a.block)}: " if len(table.blocks) > 1 else ""
-        st.markdown(f"**{over}{headline(row_a.label, row_b.label, shown, escape)}**")
-    else:
-        st.markdown(f"**{headline(row_a.name, row_b.name, shown, escape)}**")
+    over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and len(table.blocks) > 1 else ""
+    names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
+    st.markdown(f"**{over}{headline(*names, shown, escape)}**")
     colour = colours(resources.task_order())
     with st.container(gap="xsmall"):
         for delta in shown:
@@ -118,33 +142,19 @@ def _sentences(table: ResultTable, a: str, b: str) -> None:
             if row_a.config.paradigm != row_b.config.paradigm
             else f"They differ in {others}."
         )
-    st.caption(_note([delta.seeds for delta in shown if delta.seeds]))
-
-
-def _note(seeds: Sequence[int]) -> str:
-    """How the lines above are to be read, and what the number of seeds allows."""
-    if not seeds:
-        return "Only runs of the same seed can be paired."
-    if max(seeds) < 2:
-        return "One seed cannot tell a difference from chance. Launch the same with more seeds, 5 say."
-    few = f" With {min(seeds)} seeds the interval is wide: Student's t counts how few they are."
-    return (
-        "Points; ± is half of the 95% interval of a difference by itself, paired by seed. p is corrected for "
-        "all differences on this page (Holm), and the sentence above follows it."
-        + (few if min(seeds) in (2, 3) else "")
-    )
 
 
 def _sharing(table: ResultTable, block: str, baseline: str) -> None:
-    """In a sentence for the encoder that is asked for, in the chart for all."""
+    """In sentences for the encoder that is asked for, in the chart for all."""
     steps = sharing(table, baseline)
     if not steps:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
     st.markdown("**What sharing did**")
-    if of_block := [step for step in steps if step.a.block == block]:
-        name = f"{escape(block)}: " if len({step.a.block for step in steps}) > 1 else ""
-        st.markdown(name + sharing_sentence(of_block, escape))
+    with st.container(gap="xsmall"):
+        for step in steps:
+            if step.a.block == block:
+                st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
     view = sharing_forest(steps, table.tasks)
     chart(
         forest_chart(view, colours(resources.task_order())),
@@ -153,13 +163,7 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
         still=True,
         alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
     )
-    notes = []
-    verdicts = {delta.verdict for step in steps for delta in step.deltas}
-    if OPEN in verdicts:
-        notes.append("Hollow: no change is shown, by p corrected for all differences here (Holm).")
-    if ALONE in verdicts:
-        notes.append("One seed in common has no interval and tells no change from chance.")
-    notes += [
+    notes = [
         f"{step.title} also differs in {escape(', '.join(others))}."
         for step in steps
         if (others := confounds(step.a.config, step.b.config))
@@ -169,26 +173,99 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
             "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
             "steps and gradients, not from sharing."
         )
-    st.caption(" ".join(notes))
+    if notes:
+        st.caption(" ".join(notes))
 
 
-def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost: bool = False) -> None:
-    """Configurations × tasks like the paper's: mean ± SD, n small beside, the best in bold.
+_MOST_RUNS = 60
+"""Beyond so many missing runs only those of the two configurations compared are offered."""
+
+
+def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) -> None:
+    """Queues the seeds that some of the configurations lack; beside it, how many are on their way."""
+    store = resources.store()
+    configs = {run.id: run.config for run in compared.runs}
+    missing = missing_seeds(table.rows, configs)
+    if len(missing) > _MOST_RUNS:
+        missing = missing_seeds([table.row(a), table.row(b)], configs)
+    there = same_runs(store, missing) if missing else {}
+    new = [config for config in missing if config not in there]
+    if new or any(run.state not in ACTIVE for run in there.values()):
+        words = "Add the missing seeds, trained already"
+        if new:
+            words = "Launch the missing seeds"
+            with contextlib.suppress(MRNLabError):  # said when they are launched
+                words += f": {plural(len(new), 'run')}, about {duration(cost(store, new).seconds)}"
+        if st.button(words, type="primary", icon=":material/play_arrow:", key="missing_seeds"):
+            _launch_seeds(missing, listed_seeds({config.seed for config in missing}))
+    same = {run.configuration_id for run in compared.runs}
+    active = store.runs(states=ACTIVE, with_facts=False)
+    if active := [run for run in active if run.configuration_id in same]:
+        _on_their_way([run.id for run in active], listed_seeds({run.config.seed for run in active}))
+
+
+def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
+    before = chosen()
+    try:
+        runs, reused = actions.launch(missing, name, reuse=True)
+    except MRNLabError as error:
+        problem(str(error))
+        return
+    # What was compared goes on being compared, with the new runs as they end.
+    choose((*before, *(run for run in runs if run not in before)) if before else ())
+    actions.say(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
+    st.rerun()
+
+
+def _on_their_way(runs: Sequence[int], seeds: str) -> None:
+    """A line on these runs with a link; the page follows as soon as one of them has ended."""
+    ids = ",".join(map(str, runs))
+    words = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
+    st.markdown(f":material/schedule: {words}", width="content")
+    st.page_link(
+        "runs/page.py", label="See them on Runs", icon=":material/list_alt:", query_params={"run": ids}
+    )
+
+    @st.fragment(run_every=resources.LIVE, key="seeds_on_their_way")
+    def look() -> None:
+        if any(run.state not in ACTIVE for run in resources.store().runs(runs, with_facts=False)):
+            st.rerun()
+
+    look()
+
+
+def summary_table(table: ResultTable, compared: Scope, shown: Sequence[Difference]) -> None:
+    """Configurations × tasks like the paper's: mean ± SD, the number of seeds small beside, the best in bold
+    where none of the differences `shown` says otherwise.
 
     Published figures and what a configuration costs stand beside on demand.
     """
-    others = published_rows(table) if published else {}
-    sheet = score_sheet(table, compared.name, cost=cost)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader("Scores", anchor=False, width="content")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Scores", anchor=False)
+        published = st.toggle(
+            "Show published results",
+            key="published",
+            bind="query-params",
+            help="Those of the dissertation's tables 1 to 3, beside rows that were trained and scored as "
+            "there.",
+        )
+        with_cost = st.toggle(
+            "Show cost",
+            key="cost",
+            bind="query-params",
+            help="Parameters, peak memory, training time of each configuration, STL summed over its tasks.",
+        )
+        table = undisputed(table_of(compared, table.split, cost=True) if with_cost else table, shown)
+        others = published_rows(table) if published else {}
+        sheet = score_sheet(table, compared.name, cost=with_cost)
         copy_table(
             with_published(sheet, table) if published else sheet,
-            SCORE_COLUMNS + COST_COLUMNS * cost,
-            score_records(table, cost=cost),
+            SCORE_COLUMNS + COST_COLUMNS * with_cost,
+            score_records(table, cost=with_cost),
             key="scores",
         )
     head = [f"{escape(task)}, {escape(table.score_names[task])}" for task in table.tasks]
-    head += [name.capitalize() for name in COST_HEAD if cost]
+    head += [name.capitalize() for name in COST_HEAD if with_cost]
     lines: list[tuple[str, list[str]]] = []
     for block, rows in table.blocks.items():
         if len(table.blocks) > 1:
@@ -196,7 +273,7 @@ def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost:
         for row in rows:
             task_cells = [row.cells.get(task) for task in table.tasks]
             scores = [score_text(cell.summary, bold=cell.best) if cell else "" for cell in task_cells]
-            costs = [text.replace(" ", FIXED) for text in cost_cells(row.cost)] if cost else []
+            costs = [text.replace(" ", FIXED) for text in cost_cells(row.cost)] if with_cost else []
             lines.append((escape(row.label), scores + costs))
         for name, cells in others.get(block, {}).items():
             lines.append(
@@ -208,8 +285,9 @@ def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost:
         border="horizontal",
         alt="Mean and standard deviation over seeds, by configuration and task",
     )
-    st.caption(f"Mean ± standard deviation over seeds, in percent; n is how many seeds. Bold: {BEST}")
-    if cost:
+    bold = any(cell.best for row in table.rows for cell in row.cells.values())
+    st.caption("Percent, mean ± standard deviation over seeds." + f" Bold: {BEST}" * bold)
+    if with_cost:
         st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
     for note in table.notes:
         st.caption(f":material/info: {escape(note)}")
@@ -217,25 +295,15 @@ def summary_table(table: ResultTable, compared: Scope, *, published: bool, cost:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:
         st.caption(
-            "No figure of the dissertation stands beside these rows: corpus, share of data, encoder "
+            "The dissertation has no figure for these rows: corpus, share of data, encoder "
             "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the paper's."
         )
 
 
-def difference_view(table: ResultTable, compared: Scope, baseline: str) -> None:
-    """Every configuration's difference to the baseline: a forest, and a table with both tests."""
-    shown = _tested(differences(table, baseline), table, compared)
-    name = escape(table.row(baseline).name)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader(f"Differences to {name}", anchor=False, width="content")
-        copy_table(
-            difference_sheet(shown, table, baseline, compared.name),
-            DIFFERENCE_COLUMNS,
-            difference_records(shown, table),
-            key="differences",
-        )
+def difference_view(table: ResultTable, compared: Scope, shown: list[Difference], baseline: str) -> None:
+    """Every configuration's difference from the baseline: a forest, and a table with both tests."""
     if not shown:
-        st.caption(f"No other configuration shares a task with {name}.")
+        st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
     view = forest(shown, table, baseline)
     with st.container(height=640 if len(view.families) > _TALL else "content", border=False):
@@ -244,10 +312,20 @@ def difference_view(table: ResultTable, compared: Scope, baseline: str) -> None:
             key="compare_forest",
             revision=" ".join([view.reference, *view.families]),
             still=True,
-            alt=f"Differences to {view.reference} with their 95% intervals",
+            alt=f"Differences from {view.reference} with their 95% intervals",
         )
-    _table(shown)
-    _notes(shown)
+    with st.expander("In numbers, with both tests", expanded=len(shown) <= _OPEN):
+        shown = _tested(shown, table, compared)
+        _table(shown)
+        with st.container(horizontal=True):
+            with st.container():
+                _notes(shown)
+            copy_table(
+                difference_sheet(shown, table, baseline, compared.name),
+                DIFFERENCE_COLUMNS,
+                difference_records(shown, table),
+                key="differences",
+            )
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> list[Difference]:
@@ -269,55 +347,41 @@ def _table(shown: Sequence[Difference]) -> None:
             "Configuration": delta.row.name,
             "Task": delta.task,
             "Difference": points(delta.mean),
-            "from": None if delta.paired is None or delta.paired.low is None else points(delta.paired.low),
-            "to": None if delta.paired is None or delta.paired.high is None else points(delta.paired.high),
+            "from": None if delta.interval is None else points(delta.interval[0]),
+            "to": None if delta.interval is None else points(delta.interval[1]),
+            "Verdict": delta.verdict,
+            "Remark": delta.remark,
             "Seeds": delta.seeds,
             "p seeds": p_text(delta.p_seeds),
             "p sentences": p_text(delta.p_sentences),
-            "Over seeds": delta.verdict,
         }
         for delta in shown
     )
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     st.dataframe(
-        frame,
+        frame if any(frame["Remark"]) else frame.drop(columns="Remark"),
         hide_index=True,
         height="content" if len(frame) <= _TALL else 420,
         placeholder="–",
         column_config={
-            "Configuration": text(width=250),
+            "Configuration": text(width="medium", pinned=True),
             "Difference": number(format="%+.2f", help="Points, paired by seed."),
             "from": number(format="%+.2f", help=_INTERVAL.format("Lower")),
             "to": number(format="%+.2f", help=_INTERVAL.format("Upper")),
-            "p seeds": text(help="Paired t-test over seeds, corrected for all differences here (Holm)."),
+            "p seeds": text(help="Would another training differ the same way? Paired t-test over seeds."),
             "p sentences": text(
-                help="Approximate randomisation over sentences, 10,000 rounds, corrected for all differences "
-                "here (Holm).",
-            ),
-            "Over seeds": text(
-                help="above, below: p over seeds is under 0.05, corrected for all differences on this page. "
-                "Tiny: so it is, but by less than 0.05 points."
+                help="Would these models differ the same way on other text? Approximate randomisation over "
+                "sentences, 10,000 rounds.",
             ),
         },
-        alt="Differences to the baseline with intervals and corrected p-values",
+        alt="Differences from the baseline with verdicts, intervals and corrected p-values",
     )
 
 
 def _notes(shown: Sequence[Difference]) -> None:
-    marks = (
-        "Filled marks: the corrected p over seeds is under 0.05; intervals are of one difference each."
-        if any(delta.interval for delta in shown)
-        else "No interval over seeds is drawn, for none of these differences has a spread over seeds."
-    )
     st.caption(
-        "Two questions. Over seeds: would another training differ the same way? Over sentences: would these "
-        "trained models differ the same way on other text? Both p are corrected for the differences on this "
-        f"page, {len(shown):,} to the baseline among them (Holm). {marks}"
+        "The verdict asks whether another training would differ the same way (p seeds); p sentences, whether "
+        "these trained models would on other text. Both are corrected for the differences shown (Holm)."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         st.caption(f":material/info: {_UNTESTED[reason]}")
-    if any(0 < delta.seeds < 3 for delta in shown):
-        st.caption(
-            ":material/info: Some differences rest on one or two seeds. That is too few to say anything but "
-            "their direction; five are usual."
-        )

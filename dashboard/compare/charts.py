@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
+from core.evaluation.statistics import UNDECIDED
 from core.studies.analysis import RARE
 from dashboard.compare.closer_views import Matrix
 from dashboard.compare.views import Forest
@@ -108,12 +109,14 @@ _LONG = 32
 
 
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
-    """Differences with 95% intervals: a row per family, in it a mark per target, filled if shown."""
+    """Differences with 95% intervals: a row per family, in it a mark per target, its verdict at the end of
+    the line; filled if it is decided.
+    """
     per_family = len(view.targets)
     height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
     chart = figure(
         height,
-        margin={"l": 8, "r": 16, "t": _LEGEND, "b": 44},
+        margin={"l": 8, "r": 76, "t": _LEGEND, "b": 44},
         showlegend=per_family > 1,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
@@ -121,7 +124,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
     for place, target in enumerate(view.targets):
         offset = 0.7 * ((place + 0.5) / per_family - 0.5)
         _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
-    chart.update_xaxes(axis(f"Difference to {plotly_text(view.reference)}, points", tickformat="~g"))
+    chart.update_xaxes(axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g"))
     chart.update_yaxes(
         axis(
             showgrid=False,
@@ -150,7 +153,18 @@ def wrapped(title: str) -> str:
 def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:
     marks = [mark for mark in view.marks if mark.target == target]
     shape = "diamond" if target == RARE else "circle"
-    symbols = [shape if mark.shown else f"{shape}-open" for mark in marks]
+    symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
+    for mark in marks:
+        chart.add_annotation(
+            text=mark.verdict,
+            x=1,
+            y=mark.row + offset,
+            xref="paper",
+            xanchor="left",
+            xshift=8,
+            showarrow=False,
+            font={"size": 11, "color": MUTED if mark.verdict == UNDECIDED else TEXT},
+        )
     chart.add_scatter(
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],

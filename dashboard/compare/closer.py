@@ -1,4 +1,4 @@
-"""A closer look at two configurations on one task: label by label, mistake by mistake, seed by seed."""
+"""Under the scores: the differences, and two configurations on one task by label, by mistake, by seed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from core.errors import MRNLabError
 from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.store.records import Run
 from core.wording import p_text, plural, unsigned_zero
+from dashboard.compare.answer import difference_view
 from dashboard.compare.charts import confusion_chart, seeds_chart
 from dashboard.compare.closer_views import (
+    DETAIL,
     Errors,
     Matrix,
     classes,
@@ -26,7 +28,7 @@ from dashboard.compare.closer_views import (
     reports,
 )
 from dashboard.compare.scope import Scope, confusions, labels, words
-from dashboard.compare.views import per_seed
+from dashboard.compare.views import Difference, per_seed
 from dashboard.components.charts import chart
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks, sentence
 from dashboard.shared import resources
@@ -41,22 +43,29 @@ _MOST_MISTAKES = 60
 _MOST_LINES = 12
 """Configurations side by side up to which their names can be read."""
 _SHOWN, _PICKED = "shown_mistake", "picked_mistake"
-_LOOKS = {"per class": "Per class", "mistakes": "Mistakes", "per seed": "Per seed"}
+_LOOKS = {
+    "differences": "Differences",
+    "per class": "Per class",
+    "mistakes": "Mistakes",
+    "per seed": "Per seed",
+}
 
 
-def closer_look(table: ResultTable, compared: Scope, a: str, b: str) -> None:
-    """The choice of task and view, and the view."""
+def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a: str, b: str) -> None:
+    """The choice of view and task, and the view. `deltas` are those from the baseline `b`."""
     row_a, row_b = table.row(a), table.row(b)
-    st.subheader("A closer look", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = segments("View", _LOOKS, key="closer")
-        if st.session_state.get("task") not in table.tasks:
-            st.session_state.pop("task", None)  # a task of row_b runs
-        # By default the last shared task: spans are most telling, and stand last in most corpora.
-        shared = [task for task in table.tasks if task in row_a.cells and task in row_b.cells]
-        names = {task: option(task) for task in table.tasks}
-        task = segments("Task", names, key="task", default=(shared or table.tasks)[-1])
-    if look == "per class":
+        if look != "differences":
+            if st.session_state.get("task") not in table.tasks:
+                st.session_state.pop("task", None)  # a task of other runs
+            # By default the last shared task: spans are most telling, and stand last in most corpora.
+            shared = [task for task in table.tasks if task in row_a.cells and task in row_b.cells]
+            names = {task: option(task) for task in table.tasks}
+            task = segments("Task", names, key="task", default=(shared or table.tasks)[-1])
+    if look == "differences":
+        difference_view(table, compared, deltas, b)
+    elif look == "per class":
         _per_class(table, task, row_a, row_b)
     elif look == "mistakes":
         _mistakes(table, {run.id: run for run in compared.runs}, task, row_a, row_b)
@@ -87,34 +96,35 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
     if frame.empty:
         st.caption("No report by label is stored for these runs.")
         return
-    columns = [str(name) for name in frame.columns]
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}", width="content")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}")
+        detail = st.toggle("Precision, recall and spread", key="detail", bind="query-params")
         names = {"A": a.name, "B": b.name}
-        titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in columns}
+        titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in frame.columns}
         _csv_button(frame, titles, f"{task}-classes")
+    shown = frame if detail else frame.drop(columns=[name for name in frame.columns if name in DETAIL])
     number = st.column_config.NumberColumn
-    config: dict[str, Any] = {name: number(format="%.2f", width=66) for name in columns[2:-1]}
+    config: dict[str, Any] = {name: number(format="%.2f", width=70) for name in shown.columns[2:-1]}
     config |= {
         "Label": st.column_config.TextColumn(pinned=True),
         "Annotated": st.column_config.ProgressColumn(
             format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
         ),
-        "A − B": number(format="%+.2f", width=74),
-        "p": st.column_config.TextColumn(width=70),
+        "Difference": number(format="%+.2f", help="F1, A − B, paired by seed."),
+        "± 95%": number(format="%.2f", width=70, help="Half of the 95% interval of a label by itself."),
+        "p": st.column_config.TextColumn(width=70, help="Corrected for all labels (Holm)."),
     }
     st.dataframe(
-        frame.assign(p=[p_text(None if pd.isna(value) else value) for value in frame["p"]]),
+        shown.assign(p=[p_text(None if pd.isna(value) else value) for value in frame["p"]]),
         hide_index=True,
         height="content" if len(frame) <= 14 else 520,
         placeholder="–",
         column_config=config,
-        alt="Precision, recall and F1 by label of both configurations, and the difference of F1",
+        alt="F1 by label of both configurations, and their difference",
     )
     st.caption(
-        "Percent, means over seeds; ± is the standard deviation. The difference is that of F1, A − B, paired "
-        "by seed, with half of the 95% interval of a label by itself; p is corrected for all labels (Holm). "
-        "A click on *Annotated* brings the rare labels to the top."
+        "Percent, means over seeds; the difference is that of F1, A − B. A click on *Annotated* brings the "
+        "rare labels to the top."
     )
 
 

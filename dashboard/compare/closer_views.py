@@ -26,6 +26,8 @@ Labels = Sequence[Sequence[str]]
 Floats = NDArray[np.float64]
 
 _NUMBERS = {"P": "precision", "R": "recall", "F1": "f1"}
+DETAIL = tuple(f"{number} {letter}" for number in ("P", "R", "±") for letter in "AB")
+"""The columns of `classes` that are shown on demand."""
 
 
 def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[int, Report]:
@@ -35,10 +37,10 @@ def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[
 
 
 def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
-    """A row per label that either configuration has, the most annotated first, in percent: means over seeds
-    of precision, recall and F1 with its SD; the difference of F1, A − B, paired by seed, with half of its 95%
-    interval; p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in which a label was neither
-    annotated nor predicted do not count for it.
+    """A row per label that either configuration has, the most annotated first, in percent: F1 of both, means
+    over seeds; its difference, A − B, paired by seed, with half of its 95% interval; `DETAIL` (precision,
+    recall, SD of F1); p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in which a label was
+    neither annotated nor predicted do not count for it.
     """
     labels = dict.fromkeys(label for side in (a, b) for report in side.values() for label in report)
     rows = [row for label in labels if (row := _class_row(label, a, b)) is not None]
@@ -62,17 +64,19 @@ def _class_row(label: str, a: Mapping[int, Report], b: Mapping[int, Report]) -> 
         return None
     row: dict[str, Any] = {"Label": label}
     row["Annotated"] = max(int(numbers["support"]) for side in sides for numbers in side.values())
+    detail: dict[str, Any] = {}
     for letter, side in zip("AB", sides, strict=True):
         for title, name in _NUMBERS.items():
             over_seeds = summary(numbers[name] for numbers in side.values()) if side else None
-            row[f"{letter} {title}"] = None if over_seeds is None else 100 * over_seeds.mean
-        row[f"{letter} ±"] = None if over_seeds is None or over_seeds.sd is None else 100 * over_seeds.sd
+            place = row if title == "F1" else detail
+            place[f"{title} {letter}"] = None if over_seeds is None else 100 * over_seeds.mean
+        detail[f"± {letter}"] = None if over_seeds is None or over_seeds.sd is None else 100 * over_seeds.sd
     paired = paired_difference(*({seed: numbers["f1"] for seed, numbers in side.items()} for side in sides))
     half = None
     if paired is not None and paired.low is not None and paired.high is not None:
         half = 50 * (paired.high - paired.low)
-    row |= {"A − B": None if paired is None else points(paired.mean), "± 95%": half}
-    return row | {"p": None if paired is None else paired.p}
+    row |= {"Difference": None if paired is None else points(paired.mean), "± 95%": half}
+    return row | detail | {"p": None if paired is None else paired.p}
 
 
 # Mistakes

@@ -16,13 +16,13 @@ from core.corpora import prepare
 from core.evaluation.confusion import Confusion, confusion
 from core.paths import database_url
 from core.store.records import Run, RunState
-from core.wording import plural
+from core.wording import all_of, plural
 from dashboard.compare.closer_views import Counted, Labels, counted, tested
 from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import choose, chosen
+from dashboard.shared.selection import choose, chosen, segments
 from dashboard.text import escape
 from jobs.results import ResultTable, settings, tabulate
 
@@ -36,17 +36,20 @@ _Attempt = tuple[int, int]
 
 @dataclass(frozen=True)
 class Scope:
-    """The runs compared, all on the same data, and what that data is called."""
+    """The runs compared, all on the same data, what that data is called, and the split they are scored on."""
 
     runs: list[Run]
     name: str
+    split: str
 
 
 def scope() -> Scope | None:
     """The widgets; None where no run has finished yet, which the page then says."""
-    picked = pick_runs(
-        key="compare_runs", suitable=lambda run: run.state is RunState.SUCCEEDED, instead=lambda _: ()
-    )
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        picked = pick_runs(
+            key="compare_runs", suitable=lambda run: run.state is RunState.SUCCEEDED, instead=lambda _: ()
+        )
     if picked is None:
         try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
         return None
@@ -57,20 +60,24 @@ def scope() -> Scope | None:
     }
     name = next(iter(by_setting))
     if len(by_setting) > 1:
-        name = st.selectbox(
+        name = row.selectbox(
             "Data",
             list(by_setting),
             key="data",
             bind="query-params",
-            width=420,
+            width=320,
             help="Scores on other text, or with another share of it to train on, are not mixed in one table.",
         )
-    setting, runs = by_setting[name]
-    runs, left_out = _newest_rows(runs)
-    _describe(name, runs, left_out, bool(picked))
+    setting, on_data = by_setting[name]
+    compared, left_out = _newest_rows(on_data)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        split = segments("Scores on", {"test": "Test sentences", "dev": "Dev sentences"}, key="on")
+        st.caption(_described(name, picked, on_data, left_out), width="content")
+        if picked:
+            st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
     if setting.note:
         st.caption(f":material/info: {escape(setting.note)}")
-    return Scope(runs, name)
+    return Scope(compared, name, split)
 
 
 def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
@@ -85,20 +92,28 @@ def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
     return [run for setting_runs in kept_rows for run in setting_runs], len(rows) - len(kept_rows)
 
 
-def _describe(name: str, runs: Sequence[Run], left_out: int, picked: bool) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        which, whose = ("the", "chosen run") if picked else ("all", "finished run")
-        words = f"Comparing {which} {plural(len(runs), whose)} on {escape(name)}."
-        if left_out:
-            words = (
-                f"Comparing the newest {_MOST_ROWS} of {_MOST_ROWS + left_out:,} configurations on "
-                f"{escape(name)}; choose runs to see others."
-            )
-        if chosen() and not picked and resources.store().runs(chosen(), with_facts=False):
-            words += " None of the chosen runs has finished."
-        st.caption(words, width="content")
-        if picked:
-            st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
+def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], left_out: int) -> str:
+    """Which runs are compared, and which of the chosen ones are not."""
+    if left_out:
+        return (
+            f"The newest {_MOST_ROWS} of {_MOST_ROWS + left_out:,} configurations on {escape(name)}; choose "
+            "runs to see others."
+        )
+    stored = len(resources.store().runs(chosen(), with_facts=False)) if chosen() else 0
+    if not picked:
+        none = " None of the chosen runs has succeeded." if stored else ""
+        return f"All {plural(len(on_data), 'successful run')} on {escape(name)}.{none}"
+    reasons = [
+        f"{count:,} {words[count > 1]}"
+        for count, words in (
+            (len(picked) - len(on_data), ("is on other data", "are on other data")),
+            (stored - len(picked), ("has not succeeded", "have not succeeded")),
+        )
+        if count > 0
+    ]
+    if not reasons:
+        return f"{plural(len(on_data), 'chosen run')} on {escape(name)}."
+    return f"{len(on_data)} of {plural(max(stored, len(picked)), 'chosen run')}; {all_of(reasons)}."
 
 
 def table_of(compared: Scope, split: str, *, cost: bool = False) -> ResultTable:

@@ -1,25 +1,30 @@
-"""The studies on the Compare page: which one, its overview, and per setting the answer, forest and table."""
+"""The studies on the Compare page: a card for each, with buttons that run it; the results of one."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePath
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
+from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
+from core.evaluation.statistics import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.studies import STUDIES, Study
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, Outcome, Result, TableView, table_view
+from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
 from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
-from core.wording import p_text, percent, plural, signed_points
+from core.wording import duration, p_text, percent, plural, signed_points
 from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import (
     FIXED,
     failures,
     has_scores,
     published_text,
+    sample_forest,
     score_text,
     study_answer,
     study_forest,
@@ -27,18 +32,20 @@ from dashboard.compare.views import (
     targets,
 )
 from dashboard.components.charts import chart
-from dashboard.shared import resources
-from dashboard.shared.states import empty
+from dashboard.shared import actions, resources
+from dashboard.shared.live import live
+from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import colours
 from jobs.naming import COST_HEAD, correlation_text, cost_cells
+from jobs.studies import Standing, Version, follower, start_study, stop_study
 
 _VERDICTS = {
     WITHIN: ":material/check: within",
     ABOVE: ":material/arrow_upward: above",
     BELOW: ":material/arrow_downward: below",
 }
-_LOOKS = {HELPS: ":red[**{}**]", HURTS: ":blue[**{}**]", NOT_SHOWN: ":gray[{}]"}
+_LOOKS = {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", NEGLIGIBLE: "{}", UNDECIDED: ":gray[{}]"}
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
@@ -46,22 +53,39 @@ _MANY, _TALL = 12, 480
 
 
 def studies() -> None:
-    """The whole view, from the choice of the study on."""
+    """The whole view: a card for each study, and the results of the one that is chosen."""
+    first, second = st.container(), st.container()
+    names = list(STUDIES)
+    standings = {name: resources.study_standing(Version(name)) for name in names}
+    complete = [name for name, standing in standings.items() if standing.done == standing.total]
+    with second if complete else first:
+        for column, study in zip(st.columns(len(names)), names, strict=True):
+            with column:
+                live(partial(_card, study), resources.pace, key=f"study_{study}")
+    with first if complete else second:
+        _results(complete)
+
+
+def _results(complete: Sequence[str]) -> None:
+    """The results of a study, part by part."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        default = list(STUDIES).index(complete[0]) if complete else 0
         name = st.selectbox(
-            "Study", list(STUDIES), key="study", bind="query-params", format_func=str.capitalize, width=240
-        )
-        study, results = resources.study_results(str(name), *_encoder(str(name)))
+            "Results of", list(STUDIES), index=default, key="study", bind="query-params",
+            format_func=str.capitalize, width=240,
+        )  # fmt: skip
+        encoder, training = _encoder(str(name))
+        study, results = resources.study_results(Version(str(name), "", "", encoder, training))
         parts = study.parts()
         part = st.segmented_control(
             "Part", parts, default=parts[0], required=True, key="part", bind="query-params",
             format_func=str.capitalize,
         )  # fmt: skip
-    st.markdown(escape(study.question))
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]
+    _launch(Version(study.name, str(part), "", encoder, training), "Launch this part", key="part")
     if not scored_results:
-        _not_run(study, str(part))
+        st.caption("No run of this part has finished in this store.")
     if (view := table_view(study, str(part), results)) is not None:
         _paper(view, study)
     if not scored_results:
@@ -72,15 +96,123 @@ def studies() -> None:
     _notes(study, of_part)
 
 
-def _encoder(name: str) -> tuple[str | None, str]:
-    """The encoder that the study is shown over, None for its own, and how it is trained."""
-    choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, "full")}
+def _card(name: str) -> None:
+    """What a study asks, how far it is, what it found here or elsewhere, and the buttons that run it."""
+    whole = Version(name)
+    study, results = resources.study_results(whole)
+    standing = resources.study_standing(whole)
+    scored_results = [result for result in results if MEAN in result.outcomes[0].scores]
+    methods, settings = (plural(len(things), noun) for things, noun in (
+        (study.families, "method"), (study.settings, "setting"),
+    ))  # fmt: skip
+    with st.container(border=True, height="stretch"):
+        st.markdown(f"**{escape(study.title)}**: {escape(study.question)}")
+        st.caption(
+            f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
+            f"{standing.done:,} of {plural(standing.total, 'run')} done in this store."
+        )
+        if standing.active:
+            st.progress(standing.done / standing.total)
+        view = study_forest(scored_results[0], (MEAN,)) if scored_results else sample_forest(study)
+        if view.marks:
+            chart(
+                forest_chart(view, colours(resources.task_order())),
+                key=f"card_{name}",
+                revision=" ".join(view.families),
+                still=True,
+                alt=f"Differences from {view.reference}",
+            )
+        if scored_results:
+            title = escape(scored_results[0].setting.title)
+            st.caption(f"Found here. {title}: {escape(study_answer(scored_results[0]))}")
+        elif study.sample is not None:
+            st.caption(escape(study.sample.words))
+        _buttons(study, whole, standing)
+
+
+def _buttons(study: Study, whole: Version, standing: Standing) -> None:
+    store = resources.store()
+    followed = follower(store, study.name) is not None
+    if standing.active or followed:
+        words = f"{plural(standing.active, 'run')} queued or in progress"
+        more = "; the others follow by themselves" if followed else ""
+        st.markdown(f":material/schedule: {words}{more}.")
+        with st.container(horizontal=True):
+            st.page_link("runs/page.py", label="See them on Runs", icon=":material/list_alt:")
+            st.button(
+                "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
+                on_click=actions.ask, args=(stop_study, study.name),
+            )  # fmt: skip
+    if followed:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if study.small:
+            small = Version(study.name, **study.small)
+            _launch(small, "Launch a smaller version", key=f"{study.name}_small", primary=True)
+        _launch(whole, "Go on" if standing.done else "Launch", key=study.name)
+    if standing.failed:
+        st.caption(f":material/warning: {plural(standing.failed, 'run')} failed or stopped; Runs tells why.")
+
+
+def _launch(version: Version, label: str, *, key: str, primary: bool = False) -> None:
+    """A button that queues what is missing of that version, and beside it the same for the terminal; nothing
+    where nothing is missing.
+    """
+    standing = resources.study_standing(version)
+    missing = standing.total - standing.done - standing.active - standing.failed
+    if not missing or follower(resources.store(), version.study) is not None:
+        return
+    known = resources.study_outstanding(version)
+    words = plural(missing, "run")
+    seconds = [setting.seconds for setting in known or () if setting.seconds is not None]
+    if known and len(seconds) == len(known):
+        words += f", about {duration(sum(seconds))}"
+    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+        look: Literal["primary", "secondary"] = "primary" if primary else "secondary"
+        if st.button(f"{label} ({words})", type=look, icon=":material/play_arrow:", key=f"launch_{key}"):
+            _start(version)
+        with st.popover("Terminal", type="tertiary", icon=":material/terminal:", key=f"terminal_{key}"):
+            st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
+            st.caption("It goes on where it was; with --dry-run it lists the runs and their time.")
+    for problem_text in dict.fromkeys(setting.problem for setting in known or () if setting.problem):
+        st.caption(f":material/warning: {escape(problem_text)}")
+    if known is None:
+        _await(version)
+
+
+def _start(version: Version) -> None:
+    try:
+        with st.spinner("Checking the data"):
+            left_out = start_study(resources.store(), version)
+    except MRNLabError as error:
+        problem(str(error))
+        return
+    queued = resources.study_standing(version).active
+    words = f"{plural(queued, 'run')} of {version.study} queued; the others follow by themselves."
+    actions.say(" ".join([words, *left_out]))
+    st.rerun()
+
+
+def _await(version: Version) -> None:
+    """Draw the page again once it is known how long this takes."""
+
+    @st.fragment(run_every=resources.LIVE)
+    def look() -> None:
+        if resources.study_outstanding(version) is not None:
+            st.rerun()
+
+    look()
+
+
+def _encoder(name: str) -> tuple[str, str]:
+    """The encoder that the study is shown over, none for its own, and how it is trained."""
+    choices: dict[str, tuple[str, str]] = {"As the study has it": ("", "full")}
     choices |= {
         f"{PurePath(encoder).name}{', frozen' if training == 'frozen' else ''}": (encoder, training)
         for encoder, training in resources.study_encoders(name)
     }
     if len(choices) == 1:
-        return None, "full"
+        return "", "full"
     chosen = st.selectbox("Encoder", list(choices), key="over", bind="query-params", width=240)
     return choices[chosen]
 
@@ -131,16 +263,6 @@ def _paper(view: TableView, study: Study) -> None:
             st.caption(COST_NOTE)
 
 
-def _not_run(study: Study, part: str) -> None:
-    empty(
-        "Not run yet",
-        "No run of this part has finished in this store. Launch it from a terminal; it can be stopped and "
-        "goes on where it was. The first line below lists its runs and tells how long they take.",
-    )
-    command = f"mrnlab study {study.name} --part {shlex.quote(part)}"
-    st.code(f"{command} --dry-run\n{command}", language=None)
-
-
 def _overview(study: Study, results: Sequence[Result]) -> None:
     """Settings × families: the mean difference to the reference."""
     lines = {}
@@ -160,12 +282,12 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
         st.table(
             frame.fillna(""),
             border="horizontal",
-            alt=f"Mean difference to {reference} by method and setting",
+            alt=f"Mean difference from {reference} by method and setting",
         )
     st.caption(
-        f"Mean difference to {escape(reference)} over a setting's tasks, in points. Bold red: it "
-        "helps. Bold blue: it hurts. Grey: no difference is shown, by p corrected for the methods of a "
-        "setting. Empty: not compared there, or not yet."
+        f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
+        "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
+        "Empty: not compared there, or not yet."
     )
 
 
@@ -197,7 +319,7 @@ def _setting(result: Result, study: Study) -> None:
                 key=f"forest_{result.setting.name}",
                 revision=" ".join(view.families),
                 still=True,
-                alt=f"Differences to {view.reference} with their 95% intervals",
+                alt=f"Differences from {view.reference} with their 95% intervals",
             )
         _table(result)
         least = min(
@@ -228,7 +350,7 @@ def _table(result: Result) -> None:
 
 def _line(outcome: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, str]:
     mean = outcome.differences.get(MEAN)
-    weight = "**" if mean is not None and mean.verdict == HELPS else ""
+    weight = "**" if mean is not None and mean.verdict == HIGHER else ""
     return {
         "Difference": "reference" if mean is None else f"{weight}{_whole(study_points(mean))}{weight}",
         "p": "" if mean is None else _whole(p_text(mean.p_holm)),
@@ -249,7 +371,7 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
     st.caption(
         "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
         "with the 95% interval of each by itself; p is corrected for the methods of a setting (Holm), and "
-        "the verdict follows it. Bold: it helps. Task correlation is what was learned in the end, the mean "
+        "the verdict follows it. Bold: higher. Task correlation is what was learned in the end, the mean "
         "over pairs with a target. Of each method the candidate with the best dev mean over "
         f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
     )

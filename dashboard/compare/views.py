@@ -7,37 +7,45 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from core.config import trains_heads_alone
-from core.evaluation.statistics import MeanSD, PairedDifference, Randomised, holm, significant
-from core.studies import analysis
-from core.studies.analysis import HELPS, HURTS, MEAN, NOT_SHOWN, RARE, Result
+from core.config import RunConfig, trains_heads_alone
+from core.evaluation.statistics import (
+    HIGHER,
+    LOWER,
+    NEGLIGIBLE,
+    UNDECIDED,
+    MeanSD,
+    PairedDifference,
+    Randomised,
+    corrected,
+    holm,
+    verdict,
+)
+from core.studies import Sample, Study, analysis
+from core.studies.analysis import MEAN, RARE, Result
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
 from jobs.naming import confounds
-from jobs.results import ResultRow, ResultTable, difference
+from jobs.results import ResultCell, ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
-
-TINY = 0.0005
-"""Smaller differences (0.05 points) are shown but not emphasised: published tables differ by more."""
-
-ABOVE, BELOW, CLOSE, OPEN = "above", "below", "tiny", "not shown"
-ALONE, STEADY, APART = "one seed", "no spread", "no common seed"
 
 Pair = tuple[frozenset[str], str]
 """The keys of two rows, and a task."""
+Corrections = Mapping[Pair, tuple[float | None, float | None]]
+"""`Difference.p_seeds` and `p_small` of pairs."""
 Tested = Randomised | str
 """The result of a test over sentences, or why there is none."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A row minus another on one task. Both p are corrected (Holm): `p_seeds` as `corrected` says,
-    `p_sentences` for the differences to the baseline.
+    """A row minus another on one task. All p are corrected (Holm): `p_seeds` (that they differ) and `p_small`
+    (that they differ by next to nothing) as `corrections` says, `p_sentences` for the differences from the
+    baseline.
 
     `paired` is over the seeds that both have, None where there is none. `untested` says why there is no test
     over sentences.
@@ -47,7 +55,8 @@ class Difference:
     base: ResultRow
     task: str
     paired: PairedDifference | None
-    p_seeds: float | None
+    p_seeds: float | None = None
+    p_small: float | None = None
     sentences: Randomised | None = None
     p_sentences: float | None = None
     untested: str = ""
@@ -74,38 +83,28 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """What the corrected p over seeds allows to say."""
-        paired = self.paired
-        if paired is None:
-            return APART
-        if paired.n < 2:
-            return ALONE
-        if paired.mean and not paired.sd:
-            return STEADY
-        if not significant(self.p_seeds):
-            return OPEN
-        if abs(paired.mean) < TINY:
-            return CLOSE
-        return ABOVE if paired.mean > 0 else BELOW
+        """The one verdict on this difference: what is written in the headline, the forest and the table."""
+        return verdict(self.mean, self.p_seeds, self.p_small)
 
     @property
-    def shown(self) -> bool:
-        """Whether the verdict is that the two differ."""
-        return self.verdict in (ABOVE, BELOW, CLOSE)
+    def remark(self) -> str:
+        """Why it is undecided, where more is to be said than that p is too large."""
+        paired = self.paired
+        if paired is None:
+            return "no seed in common"
+        if not paired.sd:
+            return "1 seed" if paired.n == 1 else f"the same with each of {plural(paired.n, 'seed')}"
+        alone = verdict(paired.mean, paired.p, paired.p_small)
+        return "" if alone == self.verdict else f"{alone} before correction"
 
     @property
     def sentence(self) -> str:
-        """The difference in words (plain text)."""
-        points, paired = signed_points(self.mean), self.paired
-        if paired is None:
-            return f"{points} between the means; no seed in common, so no paired interval"
-        if paired.low is None or paired.high is None:
-            return f"{points}; one seed each, so no interval"
-        seeds = plural(paired.n, "seed")
-        if self.verdict == STEADY:
-            return f"{points} with each of {seeds}: no spread, so no interval"
-        p_value = "" if self.p_seeds is None else f", p {p_text(self.p_seeds)}"
-        return f"{points} ± {50 * (paired.high - paired.low):.2f}, {seeds}{p_value}"
+        """The verdict and the numbers behind it (plain text)."""
+        text = f"{self.verdict}, {signed_points(self.mean)}"
+        if self.interval is not None:
+            low, high = self.interval
+            text += f" ± {50 * (high - low):.2f}, {plural(self.seeds, 'seed')}, p {p_text(self.p_seeds)}"
+        return f"{text} ({self.remark})" if self.remark else text
 
 
 def default_pair(table: ResultTable) -> tuple[str, str] | None:
@@ -148,28 +147,29 @@ def _steps(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
     ]
 
 
-def corrected(table: ResultTable, baseline: str) -> dict[Pair, float]:
+def corrections(table: ResultTable, baseline: str) -> Corrections:
     """The p over seeds of every difference that Compare shows, corrected for their number (Holm): of each row
-    to the baseline, and of each step from one paradigm to the next. One family, so that the page never says
+    from the baseline, and of each step from one paradigm to the next. One family, so that the page never says
     two things of one difference.
     """
     base = table.row(baseline)
     rows = [(row, base) for row in table.rows if row.key != baseline]
     rows += _steps(table)
-    p_values = {
-        (frozenset((delta.row.key, delta.base.key)), delta.task): delta.paired.p
-        for a, b in rows
-        for delta in _between(table, a, b, {})
-        if delta.paired is not None and delta.paired.p is not None
-    }
-    return dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    return corrected(
+        {
+            (frozenset((delta.row.key, delta.base.key)), delta.task): delta.paired
+            for a, b in rows
+            for delta in _between(table, a, b, {})
+            if delta.paired is not None
+        }
+    )
 
 
-def _between(
-    table: ResultTable, a: ResultRow, b: ResultRow, p_values: Mapping[Pair, float]
-) -> list[Difference]:
+def _between(table: ResultTable, a: ResultRow, b: ResultRow, p_values: Corrections) -> list[Difference]:
     return [
-        Difference(a, b, task, difference(a, b, task), p_values.get((frozenset((a.key, b.key)), task)))
+        Difference(
+            a, b, task, difference(a, b, task), *p_values.get((frozenset((a.key, b.key)), task), (None, None))
+        )
         for task in table.tasks
         if task in a.cells and task in b.cells
     ]
@@ -177,42 +177,72 @@ def _between(
 
 def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
     """The difference of two rows on each task that both have; `b` is the page's baseline."""
-    return _between(table, table.row(a), table.row(b), corrected(table, b))
+    return _between(table, table.row(a), table.row(b), corrections(table, b))
 
 
 def differences(table: ResultTable, baseline: str) -> list[Difference]:
-    """Of every row to the row of that key, task by task."""
-    base, p_values = table.row(baseline), corrected(table, baseline)
+    """Of every row from the row of that key, task by task."""
+    base, p_values = table.row(baseline), corrections(table, baseline)
     others = [row for row in table.rows if row.key != baseline]
     return [delta for row in others for delta in _between(table, row, base, p_values)]
 
 
 def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
-    """The answer in one sentence. `quoted` escapes names and tasks, which come from users."""
+    """The verdicts in one sentence. `quoted` escapes names and tasks, which come from users."""
     if not answers:
         return f"{quoted(a)} and {quoted(b)} share no task."
-    by_verdict: dict[str, list[str]] = defaultdict(list)
+    tasks: dict[str, list[str]] = defaultdict(list)
     for delta in answers:
-        points = f" ({signed_points(delta.mean)})" if delta.verdict in (ABOVE, BELOW) else ""
-        by_verdict[delta.verdict].append(quoted(delta.task) + points)
-    parts: list[str] = []
-    for verdict in (ABOVE, BELOW):
-        if tasks := by_verdict[verdict]:
-            parts.append(f"is {verdict} {'it' if parts else quoted(b)} on {all_of(tasks)}")
-    sentences = [f"{quoted(a)} {' and '.join(parts)}"] if parts else []
-    between = "" if parts or by_verdict[CLOSE] else f" between {quoted(a)} and {quoted(b)}"
-    for verdict, words in {
-        CLOSE: f"on {{}} they differ by less than {100 * TINY:.2f} points",
-        OPEN: f"no difference{between} is shown on {{}}",
-        STEADY: "every seed says the same on {}, which leaves nothing to test",
-        ALONE: "one seed cannot tell a difference from chance on {}",
-        APART: "they have no seed in common on {}",
-    }.items():
-        if tasks := by_verdict[verdict]:
-            before, _, after = words.rpartition("{}")
-            sentences.append(f"{before}{all_of(tasks)}{after}")
-    text = "; ".join(sentences)
-    return f"{text if parts else text[0].upper() + text[1:]}."
+        points = f" ({signed_points(delta.mean)})" if delta.verdict in (HIGHER, LOWER) else ""
+        tasks[delta.verdict].append(quoted(delta.task) + points)
+    decided = [f"{word} than {quoted(b)} on {all_of(tasks[word])}" for word in (HIGHER, LOWER) if tasks[word]]
+    rest = [f"{word} on {all_of(tasks[word])}" for word in (NEGLIGIBLE, UNDECIDED) if tasks[word]]
+    if not decided:
+        return f"{quoted(a)} against {quoted(b)}: {'; '.join(rest)}."
+    return f"{quoted(a)} scores {'; '.join([' and '.join(decided), *rest])}."
+
+
+def undisputed(table: ResultTable, shown: Iterable[Difference]) -> ResultTable:
+    """The table with scores in bold only where no verdict shown says otherwise: a score may be above each
+    other one by itself, and not so once corrected for all differences.
+    """
+    disputed = {
+        (row.key, delta.task)
+        for delta in shown
+        for row, wanted in ((delta.row, HIGHER), (delta.base, LOWER))
+        if delta.verdict != wanted
+    }
+
+    def cells(row: ResultRow) -> dict[str, ResultCell]:
+        return {
+            task: replace(cell, best=cell.best and (row.key, task) not in disputed)
+            for task, cell in row.cells.items()
+        }
+
+    return replace(table, rows=tuple(replace(row, cells=cells(row)) for row in table.rows))
+
+
+_USUAL, _FEW = 5, 3
+
+
+def missing_seeds(rows: Sequence[ResultRow], configs: Mapping[int, RunConfig]) -> list[RunConfig]:
+    """The runs that some of these rows lack of the seeds that others have. Where all have the same one or two
+    seeds, those up to five seeds. `configs` are the descriptions of the rows' runs.
+    """
+    # By row and tasks, since STL has a run for each task: the newest description, and the seeds there are.
+    known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
+    for row in rows:
+        for run_id in sorted(run_id for cell in row.cells.values() for run_id in cell.run_ids.values()):
+            known[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
+    wanted = set().union(*known.values())
+    if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in known.values()):
+        further = (seed for seed in itertools.count(1) if seed not in wanted)
+        wanted |= set(itertools.islice(further, _USUAL - len(wanted)))
+    return [
+        next(reversed(by_seed.values())).with_(seed=seed)
+        for by_seed in known.values()
+        for seed in sorted(wanted - by_seed.keys())
+    ]
 
 
 def per_seed(table: ResultTable) -> pd.DataFrame:
@@ -228,6 +258,14 @@ def per_seed(table: ResultTable) -> pd.DataFrame:
         for row in table.rows
         for seed in sorted({seed for cell in row.cells.values() for seed in cell.by_seed})
     )
+
+
+def listed_seeds(seeds: Iterable[int]) -> str:
+    """`seed 2`, `seeds 2 to 5`, `seeds 2, 4 and 5`."""
+    known = sorted(seeds)
+    if len(known) > 2 and known == list(range(known[0], known[-1] + 1)):
+        return f"seeds {known[0]} to {known[-1]}"
+    return f"seed{'s' * (len(known) > 1)} {all_of([str(seed) for seed in known])}"
 
 
 # What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder
@@ -257,7 +295,7 @@ def sharing(table: ResultTable, baseline: str) -> list[Step]:
 
     p are corrected together with those of the differences to the page's `baseline`.
     """
-    p_values = corrected(table, baseline)
+    p_values = corrections(table, baseline)
     steps = (
         Step(a, b, tuple(delta for delta in _between(table, a, b, p_values) if delta.paired))
         for a, b in _steps(table)
@@ -265,24 +303,10 @@ def sharing(table: ResultTable, baseline: str) -> list[Step]:
     return [step for step in steps if step.deltas]
 
 
-def sharing_sentence(steps: Sequence[Step], quoted: Callable[[str], str] = str) -> str:
-    """What each step did, in one sentence. `quoted` escapes tasks, which come from users."""
-    sentences = []
-    for step in steps:
-        parts = []
-        for verdict, verb in ((ABOVE, "raises"), (BELOW, "lowers")):
-            deltas = [delta for delta in step.deltas if delta.verdict == verdict]
-            if deltas:
-                tasks = [f"{quoted(delta.task)} ({signed_points(delta.mean)})" for delta in deltas]
-                parts.append(f"{verb} {all_of(tasks)}")
-        sentences.append(f"{step.title} {' and '.join(parts) or 'shows no difference'}")
-    return "; ".join(sentences) + "."
-
-
 @dataclass(frozen=True)
 class Mark:
     """One difference in a forest plot, in points: the row of its family, its target, its interval, the text
-    under the pointer, and whether the corrected p shows a difference.
+    under the pointer, its verdict.
     """
 
     row: int
@@ -291,12 +315,12 @@ class Mark:
     low: float | None
     high: float | None
     hover: str
-    shown: bool
+    verdict: str
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Differences to one reference: `families` are the rows, top first, `targets` the tasks and means."""
+    """Differences from one reference: `families` are the rows, top first, `targets` the tasks and means."""
 
     families: tuple[str, ...]
     targets: tuple[str, ...]
@@ -318,8 +342,8 @@ def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], refe
             delta.task,
             delta.mean,
             delta.interval,
-            f"{name}, {delta.task}: {delta.sentence}; {delta.verdict}",
-            shown=delta.shown,
+            f"{name}, {delta.task}: {delta.sentence}",
+            delta.verdict,
         )
         for row, (name, deltas) in enumerate(rows.items())
         for delta in deltas
@@ -360,10 +384,10 @@ def forest(differences: Sequence[Difference], table: ResultTable, baseline: str)
 
 
 def _mark(
-    row: int, target: str, mean: float, ends: tuple[float, float] | None, words: str, *, shown: bool
+    row: int, target: str, mean: float, ends: tuple[float, float] | None, words: str, verdict: str
 ) -> Mark:
     low, high = (None, None) if ends is None else (100 * ends[0], 100 * ends[1])
-    return Mark(row, target, 100 * mean, low, high, words, shown)
+    return Mark(row, target, 100 * mean, low, high, words, verdict)
 
 
 def _bracketed(ends: tuple[float, float] | None) -> str:
@@ -379,7 +403,7 @@ def score_text(scores: MeanSD | None, *, bold: bool = False) -> str:
         return ""
     weight = "**" if bold else ""
     spread = "" if scores.sd is None else f" ± {100 * scores.sd:.2f}"
-    text = f"{weight}{percent(scores.mean)}{weight}{spread} :small[:gray[n {scores.n}]]"
+    text = f"{weight}{percent(scores.mean)}{weight}{spread} :small[:gray[({plural(scores.n, 'seed')})]]"
     return text.replace(" ", FIXED)
 
 
@@ -390,7 +414,7 @@ def published_text(figure: Published | None) -> str:
 
 DIFFERENCE_COLUMNS = (
     "configuration", "baseline", "task", "split", "difference", "low", "high", "seeds", "p_seeds_holm",
-    "sentences", "p_sentences_holm", "verdict",
+    "sentences", "p_sentences_holm", "verdict", "remark",
 )  # fmt: skip
 
 
@@ -410,6 +434,7 @@ def difference_records(differences: Sequence[Difference], table: ResultTable) ->
             "sentences": None if delta.sentences is None else delta.sentences.sentences,
             "p_sentences_holm": delta.p_sentences,
             "verdict": delta.verdict,
+            "remark": delta.remark,
         }
         for delta in differences
     ]
@@ -421,16 +446,17 @@ def difference_sheet(
     """The differences as a table to paste: a line per configuration and task."""
     lines = []
     for delta in differences:
-        points = Entry(signed_points(delta.mean), _bracketed(delta.interval), delta.verdict == ABOVE)
+        points = Entry(signed_points(delta.mean), _bracketed(delta.interval), delta.verdict == HIGHER)
         p_values = (Entry(p_text(p_value) or "–") for p_value in (delta.p_seeds, delta.p_sentences))
-        lines.append((delta.row.name, (Entry(delta.task), points, Entry(str(delta.seeds)), *p_values)))
+        cells = (Entry(delta.task), points, Entry(delta.verdict), Entry(str(delta.seeds)), *p_values)
+        lines.append((delta.row.name, cells))
     return Sheet(
-        ("Configuration", "Task", "Difference, 95% interval", "Seeds", "p seeds", "p sentences"),
+        ("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds", "p seeds", "p sentences"),
         (Block("", tuple(lines)),),
-        f"{setting}, {table.split} sentences: differences to {table.row(baseline).name} in points, paired by "
-        "seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
+        f"{setting}, {table.split} sentences: differences from {table.row(baseline).name} in points, paired "
+        "by seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
         "both corrected for all differences shown (Holm).",
-        "above the baseline by the corrected p over seeds.",
+        "higher than the baseline by the corrected p over seeds.",
     )
 
 
@@ -454,19 +480,22 @@ def study_answer(result: Result) -> str:
         key=lambda pair: -abs(pair[1].paired.mean),
     )
     if not compared:
-        return f"No family can be set against {reference} yet."
+        return f"No method can be compared with {reference} yet."
     parts = []
-    for verdict, verb in ((HELPS, "help"), (HURTS, "hurt")):
-        names = [f"{title} ({study_points(delta)})" for title, delta in compared if delta.verdict == verdict]
+    for word in (HIGHER, LOWER):
+        names = [f"{title} ({study_points(delta)})" for title, delta in compared if delta.verdict == word]
         if names:
-            parts.append(f"{all_of(names)} {verb}{'s' if len(names) == 1 else ''}")
-    if names := [title for title, delta in compared if delta.verdict == NOT_SHOWN]:
-        listed = all_of(names) if len(names) <= 4 else f"{len(names)} others"
-        parts.append(f"no difference is shown for {listed}")
+            parts.append(f"{all_of(names)} score{'s' if len(names) == 1 else ''} {word}")
+    for word in (NEGLIGIBLE, UNDECIDED):
+        if names := [title for title, delta in compared if delta.verdict == word]:
+            listed = all_of(names) if len(names) <= 4 else f"{len(names)} others"
+            parts.append(f"{word} for {listed}")
     counts = {delta.paired.n for _, delta in compared}
     least, most = min(counts), max(counts)
     seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
-    return f"Over {reference}, {'; '.join(parts)}. {'One seed each, so no interval.' if most == 1 else seeds}"
+    return (
+        f"Against {reference}, {'; '.join(parts)}. {'One seed each, so no interval.' if most == 1 else seeds}"
+    )
 
 
 def _study_interval(delta: analysis.Difference) -> tuple[float, float] | None:
@@ -481,23 +510,34 @@ def study_points(delta: analysis.Difference) -> str:
 
 def _study_words(delta: analysis.Difference) -> str:
     p_value = f", p {p_text(delta.p_holm)}" if delta.p_holm is not None else ""
-    return f"{study_points(delta)}, {plural(delta.paired.n, 'seed')}{p_value}; {delta.verdict}"
+    return f"{delta.verdict}, {study_points(delta)}, {plural(delta.paired.n, 'seed')}{p_value}"
 
 
-def study_forest(result: Result) -> Forest:
-    """The paired differences of every family to the reference, on each target and in the mean."""
+def sample_forest(study: Study) -> Forest:
+    """What the study may find, as a forest."""
+    sample = study.sample or Sample("", "", {})
+    marks = tuple(
+        Mark(row, task, mean, low, high, f"{name}, {task}: {signed_points(mean / 100)} points", verdict)
+        for row, (name, by_task) in enumerate(sample.rows.items())
+        for task, (mean, low, high, verdict) in by_task.items()
+    )
+    tasks = dict.fromkeys(mark.target for mark in marks)
+    return Forest(tuple(sample.rows), tuple(tasks), sample.reference, marks)
+
+
+def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
+    """The paired differences of every family from the reference, on each target and in the mean."""
+    shown = shown or targets(result)
     others = [outcome for outcome in result.outcomes if outcome.family.name != result.reference]
     marks = []
     for row, outcome in enumerate(others):
-        for target in targets(result):
+        for target in shown:
             if (delta := outcome.differences.get(target)) is not None:
                 words = f"{outcome.family.title}, {target}: {_study_words(delta)}"
-                shown = delta.verdict != NOT_SHOWN
-                marks.append(
-                    _mark(row, target, delta.paired.mean, _study_interval(delta), words, shown=shown)
-                )
+                ends = _study_interval(delta)
+                marks.append(_mark(row, target, delta.paired.mean, ends, words, delta.verdict))
     titles = tuple(outcome.family.title for outcome in others)
-    return Forest(titles, targets(result), result.outcome(result.reference).family.title, tuple(marks))
+    return Forest(titles, shown, result.outcome(result.reference).family.title, tuple(marks))
 
 
 def targets(result: Result) -> tuple[str, ...]:

@@ -304,6 +304,12 @@ class Player {
       const text = impossible[index] ? "cannot be learned" : (rough ? "≈ " : "") + written(values[index], rough ? 2 : 3)
       add(one.title || "Correlation", text)
     })
+    if (frame.panels[panel].variances) {
+      // Of a part of the features the columns are others than the rows, and only the rows have bars.
+      for (const place of new Set(this.stacks[panel].triangle ? [row, column] : [row])) {
+        add(`Variance of ${frame.rows.short[place]}`, significant(varianceAt(this.stacks[panel], this.position, place), 3))
+      }
+    }
     const cannot = impossible.includes(true)
     if (frame.interval !== null && frame.panels[1]?.scale === "spread" && row !== column && !cannot) {
       const half = frame.interval * values[1]
@@ -350,7 +356,9 @@ function feed(data) {
   const panels = header.panels.map((panel) => {
     // A copy begins where the type of the numbers wants it to.
     const bytes = data.buffer.slice(start + panel.offset, start + panel.offset + panel.bytes)
-    return { ...panel, numbers: panel.bits === 8 ? new Int8Array(bytes) : new Int16Array(bytes) }
+    const end = start + panel.offset + panel.bytes
+    const spread = new Float32Array(data.buffer.slice(end, end + panel.variances))
+    return { ...panel, spread, numbers: panel.bits === 8 ? new Int8Array(bytes) : new Int16Array(bytes) }
   })
   window.mrnlabMatrices ??= new Map()
   window.mrnlabMatrices.set(header.name, { id: header.id, panels })

@@ -6,8 +6,10 @@ const SVG = "http://www.w3.org/2000/svg"
 const MOST_NUMBERS = 12
 const GAP = 30
 const BELOW = 14 // between rows of panels
-const SMALLEST_NAME = 5.5
-const LARGEST_CELL = 150
+const NAME = { few: 13, many: 11 } // size of the rows' names; where not all fit, every n-th is written
+const LARGEST_CELL = 120
+const NARROWEST = 260 // of panels beside each other
+const CELL_OF_NUMBER = 34 // no number is written in a smaller cell
 const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
 const HALF = 255 // colours on each side of zero
@@ -30,11 +32,14 @@ const measure = (() => {
   }
 })()
 
+// Shortened in the middle, since names of labels and runs differ at both ends.
 function fitted(text, width, size, family, weight) {
-  if (measure(text, size, family, weight) <= width) return text
-  let end = text.length
-  while (end > 1 && measure(`${text.slice(0, end)}…`, size, family, weight) > width) end -= 1
-  return `${text.slice(0, end)}…`
+  let [kept, shown] = [text.length, text]
+  while (kept > 1 && measure(shown, size, family, weight) > width) {
+    kept -= 1
+    shown = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`
+  }
+  return shown
 }
 
 // ---- colours
@@ -104,6 +109,11 @@ function colourAt(stack, step, row, column) {
   return stored === NAN[stack.bits] ? HALF : HALF + Math.round((stored * HALF) / LARGEST[stack.bits])
 }
 
+// The variance of a row at a step, over the mean of all rows.
+const varianceAt = (stack, step, row) => stack.spread[step * stack.rows + row]
+
+const significant = (value, digits) => String(Number(value.toPrecision(digits)))
+
 function written(value, digits) {
   if (value === null) return "no number"
   const text = Math.abs(value).toFixed(digits)
@@ -120,30 +130,38 @@ function isImpossible(panel, row, column) {
 function geometry(frame, width, theme) {
   const { rows, columns } = frame
   const panels = frame.panels.length
-  const across = panels < 3 ? panels : panels === 3 && width >= 840 ? 3 : panels === 4 && width >= 1560 ? 4 : 2
-  const most = panels === 1 ? 800 : 680
-  const each = Math.min(most, (width - GAP * (across - 1)) / across)
+  const room = (across) => (width - GAP * (across - 1)) / across
+  const across = [panels, 2].find((across) => across <= panels && room(across) >= NARROWEST) ?? 1
+  const widestPanel = room(across)
   const [down, wide] = [rows.names.length, columns.names.length]
+  const few = Math.max(down, wide) <= MOST_NUMBERS
+  // A small matrix stays small: matrix, variances and the pair's line are seen together.
+  const side = Math.min(panels === 1 ? 800 : 680, Math.max(panels === 1 ? 360 : 270, 44 * Math.max(down, wide)))
   const strip = rows.groups.some(Boolean) ? 9 : 0
-  const guess = (each - 70) / wide
-  const font = Math.min(down <= MOST_NUMBERS ? 13 : 12, 0.94 * guess)
-  const named = frame.named && font >= SMALLEST_NAME
+  const font = few ? NAME.few : NAME.many
+  const { named } = frame
   const widest = (axis) => Math.max(...axis.short.map((name) => measure(name, font, theme.family)))
-  const limit = each * 0.28
-  const upright = wide <= 6 && Math.max(widest(columns), 1) < guess
+  const limit = Math.min(widestPanel * 0.25, 150)
   const block = frame.stretches ? 18 : 0
   const around = strip + block + 2
   const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + around
-  const top = (named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0) + around
-  const cell = Math.min((each - left - 2) / wide, most / down, LARGEST_CELL)
+  const hasBars = frame.panels.some((panel) => panel.variances)
+  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 44, few ? 150 : 100) : 0
+  const cell = Math.min((widestPanel - left - bars - 2) / wide, side / Math.max(down, wide), LARGEST_CELL)
+  const upright = wide <= 6 && widest(columns) < cell
+  const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
+  const top = Math.max(names + around, hasBars ? 18 : 0)
+  const each = Math.min(widestPanel, Math.max(left + cell * wide + bars, 300))
   const head = frame.panels.some((panel) => panel.steps.length) ? 38 : frame.panels.some((panel) => panel.title) ? 24 : 0
   const key = rows.legend.length ? 24 : 0
   const tall = head + top + cell * down + 36 + BELOW
   const at = (panel) => ({ x: (panel % across) * (each + GAP), y: key + Math.floor(panel / across) * tall })
   return {
     width, height: key + Math.ceil(panels / across) * tall,
-    each, left, top, cell, head, font, named, upright, strip, block, down, wide, limit, at,
-    numbers: Math.max(down, wide) <= MOST_NUMBERS,
+    each, left, top, cell, head, font, named, upright, strip, block, down, wide, limit, at, bars,
+    numbers: few && cell >= CELL_OF_NUMBER,
+    every: Math.ceil(font / cell),
+    barRoom: bars - 14 - (few ? 46 : 4), // the length of the longest bar
     origin: (panel) => ({ x: at(panel).x + left, y: at(panel).y + head + top }),
   }
 }
@@ -195,10 +213,9 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
       return `M${origin.x + left * room.cell} ${origin.y + top * room.cell}h${across}v${down}h${-across}z`
     })
     draw(group, "path", { d: boxes.join(""), fill: `url(#hatch-${identity})`, class: "impossible" })
-    nameImpossible(group, panel, room, theme, origin)
   }
   draw(group, "rect", { ...origin, width, height, fill: "none", stroke: theme.border })
-  const size = Math.min(19, Math.max(9, room.cell / 3.6))
+  const size = Math.min(19, Math.max(11, room.cell / 3.6))
   const texts = Array.from({ length: room.numbers ? room.down * room.wide : 0 }, (_, cell) =>
     draw(group, "text", {
       x: origin.x + ((cell % room.wide) + 0.5) * room.cell,
@@ -207,7 +224,39 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
     }),
   )
   drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
-  return { subtitle, texts }
+  return { subtitle, texts, bars: panel.variances ? drawBars(group, frame, room, theme, origin) : [] }
+}
+
+// A bar for the variance of each row, right of the matrix; paint() sets lengths and numbers.
+function drawBars(group, frame, room, theme, origin) {
+  const x = origin.x + room.cell * room.wide + 12
+  const height = room.cell * room.down
+  const mean = x + room.barRoom / frame.most_variance
+  const small = { "font-size": 11, fill: theme.muted }
+  const words = measure("variance ┊ mean", 11, theme.family) < room.bars - 12 ? "variance ┊ mean" : "variance"
+  draw(group, "text", { ...small, x, y: origin.y - 6 }, words)
+  draw(group, "path", { d: `M${x} ${origin.y}v${height}`, stroke: theme.border })
+  draw(group, "path", { d: `M${mean} ${origin.y}v${height + 4}`, stroke: theme.muted, "stroke-dasharray": "3 3" })
+  return frame.rows.colours.map((colour, row) => {
+    const thick = room.numbers ? Math.min(0.4 * room.cell, 26) : 0.8 * room.cell
+    const middle = origin.y + (row + 0.5) * room.cell
+    const bar = draw(group, "rect", { x, y: middle - thick / 2, height: thick, fill: colour ? theme.resolve(colour) : theme.muted })
+    const halo = { stroke: theme.page, "stroke-width": 4, "paint-order": "stroke" } // over the line of the mean
+    const look = { "font-size": 12, fill: theme.text, "dominant-baseline": "central", y: middle, ...halo }
+    return { x, bar, title: draw(bar, "title"), text: room.numbers ? draw(group, "text", look) : null }
+  })
+}
+
+function paintBars(bars, stack, frame, room, step) {
+  bars.forEach(({ x, bar, title, text }, row) => {
+    const value = varianceAt(stack, step, row)
+    const length = Number.isFinite(value) ? (room.barRoom * value) / frame.most_variance : 0
+    bar.setAttribute("width", length.toFixed(1))
+    title.textContent = `${frame.rows.names[row]}: variance ${significant(value, 3)}`
+    if (!text) return
+    text.setAttribute("x", x + length + 6)
+    text.textContent = significant(value, 2)
+  })
 }
 
 // Names beside their cells, a strip in the task's colour between both, and the task's name beside its block.
@@ -223,33 +272,23 @@ function drawNames(group, axis, room, theme, origin, down) {
       const size = down ? { width: thick, height: length } : { width: length, height: thick }
       draw(group, "rect", { ...point(at - length / 2, room.strip), ...size, fill: theme.resolve(axis.colours[place]) })
     }
-    if (!room.named) return
+    if (!room.named || place % room.every) return
     const look = { "font-size": room.font, fill: theme.text }
     if (!down && room.upright) Object.assign(look, point(at, near + 4), { "text-anchor": "middle" })
     else if (down) Object.assign(look, point(at, near + 2), { "text-anchor": "end", "dominant-baseline": "central" })
     else Object.assign(look, turned(point(at, near + 2)), { "dominant-baseline": "central" })
-    draw(group, "text", look, fitted(short, room.limit, room.font, theme.family))
+    const shown = fitted(short, room.limit, room.font, theme.family)
+    const text = draw(group, "text", look, shown)
+    if (shown !== short) draw(text, "title", {}, axis.names[place])
   })
   if (!room.block) return
   const outer = room.named ? (down ? room.left : room.top) - 12 : room.strip + 10
-  for (const [start, end, name, colour] of axis.stretches) {
+  for (const [start, end, name] of axis.stretches) {
     if (measure(name, 13, theme.family, 600) > (end - start) * room.cell) continue
     const middle = point(((start + end) / 2) * room.cell, outer)
-    const fill = colour ? theme.resolve(colour) : theme.text
-    const look = { "font-size": 13, "font-weight": 600, fill, "text-anchor": "middle" }
+    const look = { "font-size": 13, "font-weight": 600, fill: theme.text, "text-anchor": "middle" }
     draw(group, "text", { ...look, ...(down ? turned(middle) : middle) }, name)
   }
-}
-
-// The words in the largest hatched block, where it has room for them.
-function nameImpossible(group, panel, room, theme, origin) {
-  const area = ([top, bottom, left, right]) => (bottom - top) * (right - left)
-  const [top, bottom, left, right] = panel.impossible.reduce((most, block) => (area(block) > area(most) ? block : most))
-  const length = measure(CANNOT, 12, theme.family) + 12
-  if ((right - left) * room.cell < length || (bottom - top) * room.cell < 22) return
-  const [x, y] = [origin.x + ((left + right) / 2) * room.cell, origin.y + ((top + bottom) / 2) * room.cell]
-  draw(group, "rect", { x: x - length / 2, y: y - 10, width: length, height: 20, rx: 3, fill: theme.page })
-  draw(group, "text", { x, y, "font-size": 12, fill: theme.muted, "text-anchor": "middle", "dominant-baseline": "central" }, CANNOT)
 }
 
 function drawScale(group, defs, panel, room, theme, at, identity, index) {
@@ -261,7 +300,7 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
     const value = from + ((1 - from) * part) / 16
     draw(gradient, "stop", { offset: part / 16, "stop-color": css(Math.round(HALF + value * HALF)) })
   }
-  const width = Math.min(190, room.each - room.left - 10)
+  const width = Math.min(190, room.each - room.left - 116) // beside it are words
   draw(group, "rect", { ...at, width, height: 8, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
   const small = { "font-size": 11, fill: theme.muted }
   const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2
@@ -271,14 +310,11 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
     const anchor = tick === from ? "start" : tick === 1 ? "end" : "middle"
     draw(group, "text", { ...small, x, y: at.y + 21, "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
   }
-  let x = at.x + width + 14
-  const words = panel.scale === "spread" ? "SD" : panel.scale
-  if (measure(words, 11, theme.family) >= room.each - room.left - width - 20) return
-  draw(group, "text", { ...small, x, y: at.y + 8 }, words)
-  if (!panel.impossible.length || room.cell * room.wide <= 320) return
-  x += measure(words, 11, theme.family) + 14
-  draw(group, "rect", { x, y: at.y - 1, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
-  draw(group, "text", { ...small, x: x + 24, y: at.y + 8 }, CANNOT)
+  const x = at.x + width + 14
+  draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale === "spread" ? "SD" : panel.scale)
+  if (!panel.impossible.length) return
+  draw(group, "rect", { x, y: at.y + 12, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
+  draw(group, "text", { ...small, x: x + 24, y: at.y + 21 }, CANNOT)
 }
 
 // ---- cells
@@ -300,6 +336,7 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
     const origin = room.origin(index)
     const image = pixels(stack, panel, theme, step)
     context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
+    paintBars(parts[index].bars, stack, frame, room, step)
     const { table } = scaleOf(panel, theme)
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
@@ -352,18 +389,20 @@ function asSVG(svg, frame, stacks, room, theme, step) {
   return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })
 }
 
-// The matrices at a step as comma-separated values, with the panel before each row where there are several.
+// The matrices at a step as comma-separated values, each row with its variance, and with the panel before it where
+// there are several.
 function asCSV(frame, stacks, step) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
   const several = frame.panels.length > 1
-  const lines = [[...(several ? ["panel"] : []), frame.mode, ...frame.columns.names]]
+  const lines = [[...(several ? ["panel"] : []), frame.mode, ...frame.columns.names, "relative variance"]]
   frame.panels.forEach((panel, index) => {
     frame.rows.names.forEach((name, row) => {
       const values = frame.columns.names.map((_, column) => {
         const value = valueAt(stacks[index], step, row, column)
         return value === null ? "" : String(Number(value.toFixed(4)))
       })
-      lines.push([...(several ? [panel.title] : []), name, ...values])
+      const variance = panel.variances ? significant(varianceAt(stacks[index], step, row), 4) : ""
+      lines.push([...(several ? [panel.title] : []), name, ...values, variance])
     })
   })
   return `${lines.map((line) => line.map(quoted).join(",")).join("\n")}\n`

@@ -24,7 +24,8 @@ _SEED = "#8A939B"
 
 
 def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
-    """All matrices at all steps: the length of a JSON header, the header, integers (little-endian).
+    """All matrices at all steps: the length of a JSON header, the header, integers (little-endian), and after
+    a panel's integers its variances in float32.
 
     The largest integer stands for the panel's limit, the smallest for NaN. A correlation is off by at most
     1/65,534, a mean of a block of features by 1/254. Of a symmetric matrix the upper triangle is sent.
@@ -36,13 +37,14 @@ def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
         steps, rows, columns = panel.values.shape
         values = panel.values[:, *np.triu_indices(rows)] if symmetric else panel.values.reshape(steps, -1)
         blob = _integers(values, panel.limit, dtype).tobytes()
+        spread = panel.variances.astype("<f4").tobytes()
         panels.append(
             {"bits": 8 * dtype.itemsize, "limit": panel.limit, "rows": rows, "columns": columns}
             | {"steps": steps, "size": values.shape[1], "triangle": symmetric}
-            | {"offset": offset, "bytes": len(blob)}
+            | {"offset": offset, "bytes": len(blob), "variances": len(spread)}
         )
-        blobs.append(blob)
-        offset += len(blob)
+        blobs += [blob, spread]
+        offset += len(blob) + len(spread)
     header = json.dumps({"name": name, "id": identity, "panels": panels}).encode()
     return b"".join([struct.pack("<I", len(header)), header, *blobs])
 
@@ -61,6 +63,7 @@ def player_frame(
     so their blocks get borders and names.
     """
     mode, rows, columns = picture.mode, picture.rows, picture.columns
+    named = mode != "feature" or blocks or rows.block == columns.block == 1
     blocks = blocks and mode == "label"
     edges = [top for top, _ in stretches(rows.rows.owners) if top] if blocks and rows == columns else []
     owners = {task for tasks in (*rows.rows.owners, *columns.rows.owners) for task in tasks}
@@ -71,6 +74,7 @@ def player_frame(
             "scale": panel.scale,
             "limit": panel.limit,
             "impossible": [[b.top, b.bottom, b.left, b.right] for b in panel.impossible],
+            "variances": bool(panel.variances.size),
             # Where all runs have the same steps, the slider tells them.
             "steps": [] if steps.exact else list(panel.steps),
         }
@@ -78,7 +82,7 @@ def player_frame(
     ]
     return {
         "mode": mode,
-        "named": mode != "feature" or rows.block == columns.block == 1,
+        "named": named,
         "stretches": blocks,
         "edges": edges,
         "rows": _axis(rows, mode, colours) | {"legend": legend if mode == "label" else []},
@@ -86,6 +90,9 @@ def player_frame(
         "panels": panels,
         "steps": list(steps.steps),
         "shares": [round(share, 4) for share in steps.shares],
+        "most_variance": max(
+            float(np.nan_to_num(p.variances, posinf=0).max(initial=1)) for p in picture.panels
+        ),
         "scales": MATRIX_SCALES,
     }
 
@@ -101,7 +108,10 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
     shades = [colours.get(tasks[0], MUTED) if len(tasks) == 1 else MUTED if tasks else "" for tasks in owners]
     return {
         "names": list(names),
-        "short": [name.removeprefix("feature ") for name in short] if mode == "feature" else short,
+        # A block of features is named after its first.
+        "short": [name.split(" …")[0].removeprefix("feature ") for name in short]
+        if mode == "feature"
+        else short,
         "groups": groups,
         "colours": shades,
         "stretches": [[top, bottom, groups[top], shades[top]] for top, bottom in stretches(owners)],
@@ -121,7 +131,7 @@ def pair_chart(
     """
     several = len(lines) > 1
     mean = mean and several
-    chart = figure(220, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
+    chart = figure(200, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
     xs = [np.round(100 * line.shares, 1) if by_share else line.steps for line in lines]
     chart.add_hline(y=0, line={"color": MUTED, "width": 1})
     chart.add_vline(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dashboard.relations.views import (
     Trajectory,
     clustered,
     together,
+    variances,
 )
 
 # Cells along one side, of features: of one matrix alone, of several, and of the part that one can zoom into,
@@ -45,7 +46,8 @@ class Panel:
     """One matrix at every step, (k, n, m), or (1, n, m) where it is constant.
 
     `scale` is `correlation` (−1 to 1), `difference` (−limit to limit) or `spread` (0 to limit). The alignment
-    forces the `impossible` blocks to zero. `steps` are the panel's own, where it has any.
+    forces the `impossible` blocks to zero. `steps` are the panel's own, where it has any. `variances` (k, n)
+    are those of the rows over their mean; empty where the panel has none.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Panel:
     values: Floats
     impossible: tuple[Block, ...] = ()
     steps: tuple[int, ...] = ()
+    variances: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,11 @@ def picture(
         down, across = (row_places[order][axis.start : axis.stop] for axis in (rows, columns))
         values = np.stack([_cells(learned, mode, down, across, rows.block) for learned in trajectory.learned])
         blocks = impossible_blocks(trajectory.run.facts, mode, drawn.owners)
-        panels.append(
-            Panel(name, "correlation", 1.0, values, tuple(blocks), tuple(key.step for key in trajectory.keys))
-        )
+        spread = [
+            np.divide(*_sums(variances(learned, mode)[down], rows.block)) for learned in trajectory.learned
+        ]
+        steps = tuple(key.step for key in trajectory.keys)
+        panels.append(Panel(name, "correlation", 1.0, values, tuple(blocks), steps, np.stack(spread)))
     panels = _combined(panels, view)
     if gold is not None:
         first = shared.places[0][order]
@@ -126,8 +131,9 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
     if view == "mean":
         values = np.stack([panel.values for panel in learned])
         seeds, spread = f"over {len(values)} seeds", values.std(axis=0, ddof=1)
-        mean = replace(learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=())
-        return [mean, replace(mean, title=f"SD {seeds}", scale="spread", limit=_limit(spread), values=spread)]
+        own = np.mean([panel.variances for panel in learned], axis=0)
+        mean = replace(learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=own)
+        return [mean, Panel(f"SD {seeds}", "spread", _limit(spread), spread, mean.impossible)]
     if len(learned) == 2:
         a, b = learned
         impossible = tuple(dict.fromkeys((*a.impossible, *b.impossible)))

@@ -1,25 +1,37 @@
-"""The words of the Relations page: warnings about the runs shown, and how to read what is shown."""
+"""The words of the Relations page: what the matrix says, warnings about the runs, how to read the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from core.mrn.relations import impossible_blocks, task_groups
+from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.records import TOTAL
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
-from dashboard.relations.state import RelationsState
+from dashboard.relations.reading import (
+    read_difference,
+    read_features,
+    read_labels,
+    read_rank,
+    read_size,
+    read_tasks,
+)
+from dashboard.relations.state import MODES, RelationsState
 from dashboard.relations.views import (
     RelationsView,
     agreement,
     gold_labels,
+    impossible_cells,
     learns,
     penalty_vanished,
-    saturated,
+    same_task,
+    signed,
+    variances,
     why_no_gold,
 )
 from dashboard.shared.newcomers import PENALTY, fold
@@ -47,6 +59,73 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
         st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {words}")
 
 
+def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
+    """What the matrix says at the step shown, in a sentence or two."""
+    mode, runs, rows = state.selection.mode, state.runs, state.shared.rows
+    names = [escape(name) for name in rows.names]
+    run_views = zip(views, state.shared.places, strict=True)
+    values = np.stack([view.matrix[np.ix_(places, places)] for view, places in run_views])
+    possible = np.ones(values.shape[1:], dtype=bool)
+    for run in runs:
+        possible &= ~impossible_cells(impossible_blocks(run.facts, mode, rows.owners), len(rows))
+    if mode == "label" and (gold := gold_labels(runs[0])) is not None:
+        # A label without training words correlates with nothing there, not even with itself.
+        seen = np.diagonal(gold)[state.shared.places[0]] > 0
+        possible &= seen[:, None] & seen
+    if not np.isfinite(values).all():
+        text = "The covariance holds values that are not numbers."
+    elif state.view == "side":
+        text = read_difference(names, values, possible, [run.id for run in runs])
+    elif mode == "task":
+        text = read_tasks(names, values, possible)
+    elif mode == "label":
+        text = read_labels(names, values, possible, same_task(rows))
+    else:
+        text = read_features(names, values, _ranks(learned, mode))
+    step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
+    with st.container(key="relations_reading"):
+        st.markdown(step + text)
+    if size := read_size(mode, values, possible, runs[0].facts.get("alignment")):
+        st.caption(size)
+
+
+def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
+    return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
+
+
+def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
+    """What the bars are, and why an effective rank may be small beside correlations near 0."""
+    mode = state.selection.mode
+    rank = math.nan if state.view == "side" else float(np.mean(_ranks(learned, mode)))
+    of_runs = zip(learned, state.shared.places, strict=True)
+    spread = np.mean([variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
+    st.caption(read_rank(spread, rank))
+
+
+def not_learned(state: RelationsState) -> bool:
+    """Whether none of the runs learned this covariance; if so, why, and how to learn it."""
+    mode, runs = state.selection.mode, state.runs
+    if any(learns(run, mode) for run in runs):
+        return False
+    config = runs[0].config
+    reason = "by its configuration"
+    if config.encoder_training == "frozen" and config.prior == "relational":
+        reason = "the default over a frozen encoder, where learning all three scored no better"
+    learned = all_of([f"{name}s" for name in config.learn or ()])
+    with st.container(border=True):
+        st.markdown(
+            f"**{MODES[mode]} were not learned.** Run {runs[0].id} learned relations of {learned} alone: "
+            f"{reason}. Its {mode} covariance is still the identity, so no matrix is shown."
+        )
+        st.page_link(
+            "launch/page.py",
+            label="Launch it with all three learned",
+            icon=":material/content_copy:",
+            query_params={"clone": str(runs[0].id), "learn": ",".join(MODES)},
+        )
+    return True
+
+
 def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
     """What each run's configuration and state mean for what can be seen; the same text only once."""
     runs = state.runs
@@ -63,10 +142,6 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 "cannot vanish in this way.",
                 icon=":material/warning:",
             )
-    descriptions = [_description(run) for run in runs]
-    for text in dict.fromkeys(descriptions):
-        ids = [str(run.id) for run, other in zip(runs, descriptions, strict=True) if other == text]
-        st.caption(text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}")
     for text in dict.fromkeys(_limits(run, view) for run, view in zip(runs, views, strict=True)):
         if text:
             st.info(text, icon=":material/info:")
@@ -84,6 +159,14 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 f"Shown are the {plural(len(state.shared.rows), views[0].mode)} that all these runs have. "
                 f"Of run {run.id} {len(names)} are left out: {some}."
             )
+
+
+def describe_runs(runs: Sequence[Run]) -> None:
+    """Prior, λ, alignment and what was learned; the same text only once."""
+    descriptions = [_description(run) for run in runs]
+    for text in dict.fromkeys(descriptions):
+        ids = [str(run.id) for run, other in zip(runs, descriptions, strict=True) if other == text]
+        st.caption(text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}")
 
 
 def _description(run: Run) -> str:
@@ -119,18 +202,6 @@ def _limits(run: Run, view: RelationsView) -> str:
     )
 
 
-def saturation_warning(views: Iterable[RelationsView]) -> None:
-    """Where nearly all correlations are ±1: their size shows λ, not the data."""
-    shares = [share for view in views if (share := saturated(view)) is not None]
-    if shares:
-        st.warning(
-            f"{100 * max(shares):.0f}% of the correlations are all but ±1 at this step. How large one "
-            "becomes depends on λ too: large for the data, it drives related rows to ±1. Read the order in "
-            "which they got there at earlier steps, and compare with a smaller λ before reading their size.",
-            icon=":material/warning:",
-        )
-
-
 def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> None:
     """The rank correlation of learned and gold relations, or why the run has no gold labels."""
     run, shared = state.runs[0], state.shared
@@ -143,7 +214,7 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
     gold = gold[np.ix_(shared.places[0], shared.places[0])]
     impossible = impossible_blocks(run.facts, "label", shared.rows.owners)
     parts = [
-        f"**{_signed(agreed[0])}** over {agreed[1]:,} pairs of {labels}"
+        f"**{signed(agreed[0])}** over {agreed[1]:,} pairs of {labels}"
         for labels, between in (("labels", False), ("labels of different tasks", True))
         if (agreed := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
     ]
@@ -152,10 +223,6 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
         f"{words} 1: counting gold labels on the training words says the same. Labels of one task never "
         "stand on the same word, so counted they repel each other."
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:z.2f}".replace("-", "−")
 
 
 def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, str]:
@@ -201,6 +268,9 @@ _COLOURS = r"""
 - **Neutral, 0**: the weights of one row say nothing about those of the other. Every run begins here.
 - **Blue, towards −1**: features that speak for one row speak against the other.
 - **Hatched**: the alignment leaves no way to learn a relation.
+- **Bars**: the variances $\Omega_{ii}$ over their mean. The penalty holds rows of small variance nearer to 0.
+- **Words**: from 0.1 a correlation is called weak, from 0.3 moderate, from 0.5 strong (Cohen 1988), from 0.9
+  almost full; below 0.1 two rows are not called related.
 
 A correlation does not say that one task helps the other: in a measured case 0.80 went with no gain. *Compare*
 shows gains. Under the alignment `cooccurrence` a row of another task is a mean of a task's own rows, so tasks
@@ -223,8 +293,7 @@ _NUMBERS = r"""$$
 In numbers, for a covariance with eigenvalues $s_1 \geq \dots \geq s_d$: **effective rank**
 $\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007) begins at $d$ and falls as
 rows turn out to be related or to vary unlike; **trace** $\sum_k s_k$, kept at $d$ by the `relational` prior;
-**condition** $s_1 / s_d$; **penalty**, the prior's term of the loss, $\lambda$ included; **J**, twice the
-negative log posterior up to a constant, which an update of the `map` prior never raises.
+**condition** $s_1 / s_d$, ∞ for a singular matrix. *Curves* shows them and the penalty over training.
 """
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
 from core.config.sweep import whole_number
-from core.mrn.relations import Relations
+from core.mrn.relations import Relations, covariance_statistics
 from core.store.records import ACTIVE, Run
-from core.wording import plural, unsigned_zero
+from core.wording import plural
 from dashboard.components.charts import chart, matrix_player
 from dashboard.relations.charts import pair_chart
 from dashboard.relations.notes import (
+    describe_runs,
     explain_waiting,
     gold_agreement,
+    not_learned,
     player_words,
+    rank_note,
+    read,
     run_warnings,
-    saturation_warning,
 )
 from dashboard.relations.state import (
     MODES,
@@ -36,16 +40,14 @@ from dashboard.relations.views import (
     RelationsView,
     gold_labels,
     half_interval,
-    in_numbers,
     learns,
-    number_keys,
     pair_lines,
     planted,
     relations,
+    signed,
     strongest,
 )
 from dashboard.shared import resources
-from dashboard.shared.resources import curve_series
 from dashboard.shared.selection import segments
 from dashboard.text import escape
 
@@ -72,12 +74,12 @@ def refresh_interval(selection: Selection) -> float | None:
 
 
 def draw(selection: Selection) -> None:
-    """One matrix with what belongs to it on its right, several matrices over the whole width."""
+    """What the matrix says, then one matrix with its pairs on its right, or several over the whole width."""
     state, waiting, reason = read_state(selection)
     explain_waiting(waiting, alone=state is None)
     if reason is not None:
         st.info(reason, icon=":material/info:")
-    if state is None:
+    if state is None or not_learned(state):
         return
     data = player_data(state)
     learned = state.learned(state.at)
@@ -85,25 +87,26 @@ def draw(selection: Selection) -> None:
         relations(run, selection.mode, keys[state.at], learned_here)
         for run, keys, learned_here in zip(state.runs, state.steps.keys, learned, strict=True)
     ]
+    read(state, views, learned)
+    run_warnings(state, views)
     if len(data.frame["panels"]) == 1:
-        left, right = st.columns([3, 2], gap="large")
-        line, table, below = right.container(), right.container(), left
+        left, right = st.columns([3, 2] if selection.mode == "task" else [2, 1], gap="large")
+        line, table = right.container(), right.container()
     else:
         left = st.container()
         table, line = st.columns(2, gap="large")
-        below = line
     with left:
-        run_warnings(state, views)
         _player(state, data)
-        saturation_warning(views)
         if selection.gold:
             gold_agreement(state, views)
     with table:
         pair = _pair_table(state, learned, _chosen_pair(state))
     with line:
         _pair_line(state, pair)
-    with below:
-        _numbers(state, views, learned)
+    rank_note(state, learned)
+    with st.expander("In numbers", icon=":material/functions:"):
+        _numbers(state, learned)
+        describe_runs(state.runs)
     if state.view == "one":
         _planted(state.runs[0], views[0])
 
@@ -163,17 +166,14 @@ def _zoom(event: Mapping[str, Any]) -> None:
         st.query_params["zoom"] = f"{int(event['top'])},{int(event['left'])}"
 
 
-def _table(frame: pd.DataFrame, key: str, alt: str, digits: int = 3, **settings: Any) -> None:
-    """A table at its full height, up to a limit; its numbers with so many digits."""
+def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
+    """A table at its full height, up to a limit; its numbers with three decimals and a real minus sign."""
     config = settings.pop("column_config", {})
     numbers = frame.select_dtypes("number").columns
-    frame = frame.assign(
-        **{name: [unsigned_zero(value, digits) for value in frame[name]] for name in numbers}
-    )
-    column = st.column_config.NumberColumn
-    config |= {name: column(format=f"%.{digits}f", width=66, help=_HELP.get(name)) for name in numbers}
+    config |= {name: st.column_config.NumberColumn(width=66, help=_HELP.get(name)) for name in numbers}
     height: Literal["content"] | int = "content" if len(frame) <= _TALL else 420
-    st.dataframe(frame, key=key, hide_index=True, height=height, column_config=config, alt=alt, **settings)
+    written = frame.style.format(dict.fromkeys(numbers, partial(signed, digits=3)))
+    st.dataframe(written, key=key, hide_index=True, height=height, column_config=config, alt=alt, **settings)
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
@@ -224,28 +224,16 @@ def _pair_line(state: RelationsState, pair: Pair | None) -> None:
     )
 
 
-def _numbers(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
-    """The covariances in numbers, a column per run."""
-    mode, size = views[0].mode, len(views[0].rows)
+def _numbers(state: RelationsState, learned: Sequence[Relations]) -> None:
+    """The covariances in numbers, a row per run."""
+    of_runs = [covariance_statistics(covariances, state.selection.mode) for covariances in learned]
     columns = {
-        f"Run {run.id}" if len(views) > 1 else "At this step": in_numbers(
-            view, learned_here, curve_series([run], number_keys(mode))
-        )
-        for run, view, learned_here in zip(state.runs, views, learned, strict=True)
+        "Run": [str(run.id) for run in state.runs],
+        "Effective rank": [of_run.effective_rank for of_run in of_runs],
+        "Trace": [of_run.trace for of_run in of_runs],
+        "Condition": [of_run.condition for of_run in of_runs],
     }
-    st.markdown("**In numbers** at this step")
-    frame = pd.DataFrame(columns).reindex(list(next(iter(columns.values())))).fillna("–")
-    _table(
-        frame.rename_axis("Number").reset_index(),
-        f"relations_numbers_{mode}",
-        "The covariances in numbers at this step",
-        column_config={"Number": st.column_config.TextColumn(width=110, pinned=True)},
-    )
-    st.caption(
-        f"Effective rank: how many directions share the variance, from 1 to {size:,}. "
-        "Condition: largest eigenvalue over smallest, 1 where all directions are alike, ∞ where the "
-        "matrix is singular."
-    )
+    _table(pd.DataFrame(columns), "relations_numbers", "The covariances in numbers at this step")
 
 
 def _planted(run: Run, view: RelationsView) -> None:

@@ -22,6 +22,7 @@ from dashboard.relations.views import (
     Trajectory,
     aligned,
     gold_labels,
+    learns,
     not_comparable,
     rows_of,
     shared_rows,
@@ -65,15 +66,18 @@ def mrn_runs() -> list[Run] | None:
 def select(runs: Sequence[Run]) -> Selection:
     """One row of controls, and with several runs a second one that says which of them is meant."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        mode = segments("Relations between", MODES, key="mode", on_change=_unzoom)
+        # The style sheet greys what none of these runs learned, by the name of the container.
+        missing = [mode for mode in MODES if not any(learns(run, mode) for run in runs)]
+        with st.container(key="-".join(["not_learned", *missing]), width="content"):
+            mode = segments("Relations between", MODES, key="mode", on_change=_unzoom)
         view = segments("Runs shown", _VIEWS, key="view", on_change=_unzoom)
         order, gold = "task", False
-        if mode != "task":
+        if mode != "task" and mode not in missing:
             names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}
             order = segments("Order", names, key="order", on_change=_unzoom)
-        if mode == "label" and view in ("one", "mean"):
+        if mode == "label" and mode not in missing and view in ("one", "mean"):
             gold = st.toggle(
-                "Beside gold labels",
+                "Show gold labels",
                 key="gold",
                 bind="query-params",
                 help="How the true labels go together on the training words, and what was learned beyond.",

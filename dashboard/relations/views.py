@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import MODES, Block, Relations, impossible_blocks, row_names, strongest_pairs
-from core.records import TOTAL, statistics_at
-from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
-from core.wording import number
+from core.store.records import MetricSeries, Run, SnapshotKey
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -30,7 +28,6 @@ DIFFERENCE = "A − B"
 """The first of two runs less the second."""
 
 _VANISHED = 1e-6
-_NEARLY_ONE = 0.98
 # The optimal order of leaves takes cubic time: 0.02 s for 100 rows, 4 s for 768.
 _BEST_ORDER_UP_TO = 256
 
@@ -170,6 +167,11 @@ def clustered(correlations: Floats) -> Places:
     return np.asarray(leaves_list(tree), dtype=np.int64)
 
 
+def signed(value: float, digits: int = 2) -> str:
+    """A number with so many decimals and a real minus sign; no sign on zero."""
+    return f"{value:z.{digits}f}".replace("-", "−").replace("inf", "∞").replace("nan", "not a number")
+
+
 # One run's matrix at one step
 
 
@@ -201,6 +203,13 @@ def impossible_cells(blocks: Iterable[Block], size: int) -> Bools:
     return cells
 
 
+def variances(learned: Relations, mode: str) -> Floats:
+    """(d,): the diagonal of a covariance over its mean, so that 1 is the mean row."""
+    diagonal = learned.unit_rows()[0] ** 2 if mode == "feature" else np.diagonal(learned.covariance(mode))
+    mean = float(np.mean(diagonal, dtype=np.float64))
+    return np.asarray(diagonal / (mean if mean > 0 else 1.0), dtype=np.float64)
+
+
 def same_task(rows: Rows) -> Bools:
     """(n, n): whether two rows share a task."""
     tasks = sorted({task for owners in rows.owners for task in owners})
@@ -212,14 +221,6 @@ def same_task(rows: Rows) -> Bools:
 def learns(run: Run, mode: str) -> bool:
     """Whether the run learns this covariance; otherwise it keeps its initial value."""
     return mode in (run.config.learn or MODES)
-
-
-def saturated(view: RelationsView) -> float | None:
-    """The share of learnable pairs whose correlation is nearly ±1, where that is most of them."""
-    pairs = np.triu(~impossible_cells(view.impossible, len(view.matrix)), 1)
-    sizes = np.abs(view.matrix[pairs])
-    share = float(np.mean(sizes >= _NEARLY_ONE)) if len(sizes) else 0.0
-    return share if share > 0.5 else None
 
 
 def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:
@@ -373,53 +374,6 @@ def half_interval(n: int) -> float | None:
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) / math.sqrt(n)
-
-
-# Covariances in numbers
-
-_COVARIANCE_NUMBERS = ("effective_rank", "trace", "condition", "strongest")
-_LOSS_NUMBERS = {"penalty": "Penalty", "objective": "Objective J"}
-
-
-def number_keys(mode: str) -> list[MetricKey]:
-    """The curves behind the numbers of a mode."""
-    names = (*_LOSS_NUMBERS, *(f"{mode}_{name}" for name in _COVARIANCE_NUMBERS))
-    return [MetricKey(TOTAL, "train", name) for name in names]
-
-
-def in_numbers(view: RelationsView, learned: Relations, series: Sequence[MetricSeries]) -> dict[str, str]:
-    """The numbers of the mode shown at the step shown, by their titles; penalty and J where logged."""
-    logged = {
-        curve.key.name: float(curve.value[at[0]])
-        for curve in series
-        if len(at := np.flatnonzero(curve.step == view.key.step))
-    }
-    measured = statistics_at(logged, view.mode, learned)
-    rank = _written(measured.effective_rank)
-    numbers = {
-        "Effective rank": f"{rank} of {len(view.rows)}" if math.isfinite(measured.effective_rank) else rank,
-        "Trace": _written(measured.trace),
-        "Condition": _written(measured.condition),
-        "Strongest pair": _strongest_pair(view),
-    }
-    known = {curve.key.name for curve in series}
-    return numbers | {
-        title: _written(logged.get(name)) for name, title in _LOSS_NUMBERS.items() if name in known
-    }
-
-
-def _strongest_pair(view: RelationsView) -> str:
-    for i, j, value in strongest_pairs(view.matrix, 1, view.impossible):
-        return f"{value:z.3f}".replace("-", "−") + f" ({view.rows.names[i]}, {view.rows.names[j]})"
-    return "none"
-
-
-def _written(value: float | None) -> str:
-    if value is None:
-        return "not logged at this step"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return "not a number" if math.isnan(value) else number(float(f"{value:.4g}")).replace("-", "−")
 
 
 # Simulated tasks

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import streamlit as st
@@ -18,9 +19,10 @@ from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, SnapshotKey
 from core.studies import Study, load_study, may_change_encoder
 from core.studies.analysis import Result
+from core.studies.study import Layout
 from dashboard.shared.run_views import tasks_in_order
 from jobs.engines import default_engine
-from jobs.studies import StudyRuns, laid_out, sweep_of
+from jobs.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
 from jobs.worker.maintenance import QueueMaintenance
 
 LIVE = 2.0
@@ -104,21 +106,38 @@ def _task_order(url: str, newest: int, count: int) -> list[str]:
     return tasks_in_order(_open(url).runs(archived=None))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Laying out the study")
-def _study(
-    url: str, name: str, encoder: str | None, encoder_training: str
-) -> tuple[Study, StudyRuns, threading.Lock]:
-    study = load_study(name, encoder, encoder_training)
-    return study, StudyRuns(_open(url), laid_out(study, study.settings)), threading.Lock()
+@st.cache_resource(max_entries=24, show_spinner="Laying out the study")
+def _study(url: str, version: Version) -> tuple[list[Layout], StudyRuns, threading.Lock]:
+    layouts = version.layouts()
+    return layouts, StudyRuns(_open(url), layouts), threading.Lock()
 
 
-def study_results(
-    name: str, encoder: str | None = None, encoder_training: str = "full"
-) -> tuple[Study, list[Result]]:
-    """A study, over its own encoders or another, and its results by now. Raises MRNLabError if unknown."""
-    study, runs, lock = _study(database_url(), name, encoder, encoder_training)
+def study_results(version: Version) -> tuple[Study, list[Result]]:
+    """A study in that version, and its results by now. Raises MRNLabError if unknown."""
+    layouts, runs, lock = _study(database_url(), version)
     with lock:
-        return study, runs.results()
+        return layouts[0].study, runs.results()
+
+
+def study_standing(version: Version) -> Standing:
+    """How far a study is. Raises MRNLabError if unknown."""
+    _, runs, lock = _study(database_url(), version)
+    with lock:
+        return runs.standing()
+
+
+def study_outstanding(version: Version) -> list[Outstanding] | None:
+    """What is still to be run and how long it takes; None while that is being found out: it reads corpora."""
+    future = _outstanding(database_url(), version, study_standing(version))
+    return future.result() if future.done() else None
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _outstanding(url: str, version: Version, standing: Standing) -> Future[list[Outstanding]]:
+    return _in_background.submit(outstanding, _open(url), _study(url, version)[0])
+
+
+_in_background = ThreadPoolExecutor(1)
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:

@@ -14,10 +14,10 @@ import typer
 from core.config import RunConfig, applicable_fields
 from core.errors import ConfigError
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import MeanSD
+from core.evaluation.statistics import HIGHER, LOWER, MeanSD
 from core.store import Run
 from core.studies import STUDIES, Setting, Study, load_study
-from core.studies.analysis import HELPS, HURTS, MEAN, RARE, Difference, Outcome, Result, TableView, table_view
+from core.studies.analysis import MEAN, RARE, Difference, Outcome, Result, TableView, table_view
 from core.studies.published import CITATION, WITHIN
 from core.studies.study import Planned
 from core.wording import duration, p_text, signed_points
@@ -162,7 +162,7 @@ _Table = tuple[list[str], list[list[str]]]
 _NONE = "–"
 _WORDS = ("chosen", "verdict")
 """The columns that hold words, which stand to the left."""
-_MARKS = {HELPS: "**", HURTS: "*"}
+_MARKS = {HIGHER: "**", LOWER: "*"}
 
 
 def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
@@ -190,10 +190,10 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
             f"there. {study.protocol} {COST_NOTE}"
         )
     yield (
-        "Scores in percent, mean ± standard deviation over seeds (n); differences in points to "
+        "Scores in percent, mean ± standard deviation over seeds (n); differences in points from "
         f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
         "is corrected for the families of a setting (Holm), and the verdict follows it. In the overviews, "
-        "bold: helps; italic: hurts. Arms were chosen on the development sentences. Rarer labels: "
+        "bold: higher; italic: lower. Arms were chosen on the development sentences. Rarer labels: "
         "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
         "mean over pairs with a target."
     )
@@ -250,7 +250,7 @@ def _paper_table(view: TableView) -> _Table:
 
 
 def _overview(study: Study, results: Sequence[Result]) -> _Table:
-    """Families × settings: the mean difference, bold where the family helps, italic where it hurts."""
+    """Families × settings: the mean difference, bold where the family is higher, italic where it is lower."""
     rows: dict[str, list[str]] = {}
     for place, result in enumerate(results):
         for outcome in result.outcomes:

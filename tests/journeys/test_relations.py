@@ -94,7 +94,8 @@ def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Labor
 
 def _a_cell_shows_its_line(page: Page, root: Locator, correlation: float) -> None:
     """By a click, and by the keys."""
-    page.mouse.click(*at(root, 0.5, 0.75))
+    cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
+    cells.nth(7).click()  # third row, second column
     page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"))
     expect(page.get_by_text("ner and chunk over training")).to_be_visible()
     page.mouse.move(5, 5)
@@ -139,13 +140,16 @@ def test_zoom_into_features_gives_the_stored_values(filled_laboratory: Laborator
     page.wait_for_url(re.compile("zoom="))
     expect(root.get_by_role("button", name="Whole matrix")).to_be_visible()
     rows = values_of(page, root)
-    columns = [int(name.removeprefix("feature ")) for name in rows[0][1:]]
+    assert rows[0][-1] == "relative variance"
+    columns = [int(name.removeprefix("feature ")) for name in rows[0][1:-1]]
     features = [int(row[0].removeprefix("feature ")) for row in rows[1:]]
     assert len(features) == 64
     _, learned = stored(filled_laboratory, run)
     exact = learned.correlation("feature")[np.ix_(features, columns)]
     copied = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
-    np.testing.assert_allclose(copied, exact, atol=1e-4)
+    np.testing.assert_allclose(copied[:, :-1], exact, atol=1e-4)
+    variances = np.diagonal(learned.covariance("feature"))
+    np.testing.assert_allclose(copied[:, -1], (variances / variances.mean())[features], rtol=1e-3)
     picture(page, "relations-zoom")
     saved_pictures = {}
     for kind in ("png", "svg"):
@@ -176,3 +180,29 @@ def test_what_cannot_be_learned_is_hatched_in_the_dark_too(
         picture(page, "relations-impossible-dark")
         assert not errors
         assert not elsewhere
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_every_matrix_is_readable(width: int, filled_laboratory: Laboratory, page: Page) -> None:
+    page.set_viewport_size({"width": width, "height": 1000})
+    run = str(filled_laboratory.filled.mrn[0])
+    for query in ({}, {"mode": "Labels", "gold": "true"}, {"mode": "Features"}, {"view": "Mean over seeds"}):
+        root = opened(page, filled_laboratory, run=run, **query)
+        sizes = root.locator(".stage text").evaluate_all(
+            "(texts) => texts.map((text) => text.attributes['font-size'].value)"
+        )
+        assert min(map(float, sizes)) >= 11
+        expect(root.get_by_text("variance").first).to_be_visible()
+        if not query:
+            bars = root.locator(".stage rect:has(> title)")
+            expect(bars).to_have_count(3)
+            boxes = [
+                root.locator(".stage text").get_by_text("1.00").nth(place).bounding_box() for place in (0, 2)
+            ]
+            assert boxes[0] is not None
+            assert boxes[1] is not None
+            assert 1.5 * (boxes[1]["x"] - boxes[0]["x"]) <= 360
+        if not query and width == 1440:
+            line = page.get_by_text("over training").last.bounding_box()
+            assert line is not None
+            assert line["y"] + 230 < 1000

@@ -18,21 +18,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shown:
-    """The frame of the player, and each panel's matrices (k, n, m)."""
+    """The frame of the player; each panel's matrices (k, n, m) and variances (k, n), if any."""
 
     frame: dict[str, Any]
     panels: list[Floats]
+    variances: list[Floats]
 
     @property
     def titles(self) -> list[str]:
         return [panel["title"] for panel in self.frame["panels"]]
 
 
-def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats]]:
-    """The header and the matrices of what `player_numbers` wrote; NaN where there was no number."""
+def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]]:
+    """The header, the matrices and the variances of what `player_numbers` wrote; NaN where was no number."""
     (length,) = struct.unpack("<I", numbers[:4])
     header = json.loads(numbers[4 : 4 + length])
-    found = []
+    found, variances = [], []
     for panel in header["panels"]:
         dtype = np.dtype(f"<i{panel['bits'] // 8}")
         start, rows, columns = 4 + length + panel["offset"], panel["rows"], panel["columns"]
@@ -46,7 +47,10 @@ def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats]]:
             found.append(square)
         else:
             found.append(whole.reshape(-1, rows, columns))
-    return header, found
+        end = start + panel["bytes"]
+        own = np.frombuffer(numbers[end : end + panel["variances"]], "<f4").astype(float)
+        variances.append(own.reshape(-1, rows))
+    return header, found, variances
 
 
 def shown(app: AppTest) -> Shown:
@@ -55,7 +59,7 @@ def shown(app: AppTest) -> Shown:
     frames = [json.loads(one.proto.json) for one in parts if one.proto.component_name == "mrnlab_matrix"]
     numbers = [one.proto.bytes for one in parts if one.proto.component_name == "mrnlab_matrix_feed"]
     assert (len(frames), len(numbers)) == (1, 1)
-    header, panels = unpacked(numbers[0])
+    header, panels, variances = unpacked(numbers[0])
     assert (header["name"], header["id"]) == (frames[0]["name"], frames[0]["id"])
     assert len(panels) == len(frames[0]["panels"])
-    return Shown(frames[0], panels)
+    return Shown(frames[0], panels, variances)

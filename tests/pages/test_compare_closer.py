@@ -45,15 +45,15 @@ class TestClasses:
         table = classes(a, b)
         assert table[["Label", "Annotated"]].to_numpy().tolist() == [["PER", 10], ["LOC", 3]]
         per, loc = table.to_dict("records")
-        assert per["A F1"] == pytest.approx(85)
+        assert per["F1 A"] == pytest.approx(85)
         paired = paired_difference({1: 0.8, 2: 0.9, 3: 0.85}, {1: 0.7, 2: 0.8, 3: 0.76})
         assert paired is not None
         assert paired.low is not None
-        assert per["A − B"] == pytest.approx(100 * paired.mean)
+        assert per["Difference"] == pytest.approx(100 * paired.mean)
         assert per["± 95%"] == pytest.approx(100 * (paired.mean - paired.low))
         assert per["p"] == paired.p
-        assert loc["A F1"] == pytest.approx(60)
-        assert all(math.isnan(loc[name]) for name in ("B P", "B F1", "B ±", "A − B", "± 95%", "p"))
+        assert loc["F1 A"] == pytest.approx(60)
+        assert all(math.isnan(loc[name]) for name in ("P B", "F1 B", "± B", "Difference", "± 95%", "p"))
 
     def test_reports_are_those_of_the_row(self) -> None:
         runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})

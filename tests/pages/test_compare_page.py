@@ -13,8 +13,9 @@ from core.records import SplitResult, Usage
 from core.store import RunState, Store
 from dashboard.compare import answer, scope
 from jobs.cli import app as command_line
+from jobs.submit import REUSABLE
 from tests.making import OWNER, run_facts, task_score
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, labels, sent, words
 from tests.pages.filled_store import TASKS, Filled
 from tests.pages.test_pages import figures, table
 
@@ -37,46 +38,74 @@ def mtl(seed: int = 1, **more: Any) -> RunConfig:
 
 
 def copied_scores(app: AppTest) -> str:
-    """The LaTeX of the table of scores, once its Copy is open."""
-    app.session_state["scores_copy"] = True
-    app.run()
-    assert not app.exception
-    return str(next(block.value for block in app.code if "tabular" in block.value))
+    """The LaTeX of the table of scores, which a click copies."""
+    formats = sent(app, "formats")["formats"]
+    assert [one["name"] for one in formats] == ["LaTeX", "Markdown", "CSV", "TSV"]
+    return str(formats[0]["text"])
 
 
 def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     app = open_page("compare", to="MTL")
     shown = words(app)
-    assert "is above MTL on ner (+1.08); no difference is shown on pos and chunk." in shown
-    assert "3 seeds, p 0." in shown
-    assert "MTL − STL" in shown
+    assert "scores higher than MTL on ner (+1.08); undecided on pos and chunk." in shown
+    assert "ner: higher, +1.08 ± " in shown
+    assert "MTL scores higher than STL on " in shown
     assert list(app.table[0].value.index)[:2] == ["STL", "MTL"]
     assert len(figures(app, "sharing")[0]["data"]) == len(TASKS)
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == list(TASKS)
+    said = [note["text"] for note in forest["layout"]["annotations"]]
     tested = table(app, "p sentences")
     assert set(tested["Task"]) == set(TASKS)
     assert "MTL" not in set(tested["Configuration"])
     assert all(tested["p sentences"] != "")
+    assert sorted(said) == sorted(tested["Verdict"])
     # What is copied is what the command line prints.
     printed = CliRunner().invoke(command_line, ["results", "--format", "latex"])
     assert printed.exit_code == 0, printed.output
     assert copied_scores(app).strip() == printed.stdout.strip()
     app.selectbox(key="to").select("STL").run()
-    assert "Differences to STL" in words(app)
+    (forest,) = figures(app, "compare_forest")
+    assert forest["layout"]["xaxis"]["title"]["text"] == "Difference from STL, points"
 
 
-def test_one_seed_is_told_to_be_one_seed(open_page: Open, filled: Filled) -> None:
+def test_one_seed_is_not_enough_and_one_click_launches_the_others(
+    open_page: Open, filled: Filled, workers: list[str]
+) -> None:
     first_seed = [run.id for run in Store.open().runs(ids=filled.finished) if run.config.seed == 1]
-    shown = words(open_page("compare", run=",".join(map(str, first_seed))))
-    assert "one seed each, so no interval" in shown
-    assert "One seed cannot tell a difference from chance." in shown
-    assert "Some differences rest on one or two seeds." in shown
-    assert "No interval over seeds is drawn" in shown
-    assert "One seed in common has no interval" in shown
-    assert "includes zero" not in shown
+    before = {run.id for run in Store.open().runs()}
+    app = open_page("compare", run=",".join(map(str, first_seed)))
+    assert words(app).count("(1 seed)") >= 3
+    assert not any(table(app, "p seeds")["p seeds"])
+    # The second seeds are in the store, so they are added, not trained again.
+    compared = {run.config for run in Store.open().runs(ids=first_seed)}
+    missing = {config.with_(seed=seed) for config in compared for seed in (2, 3, 4, 5)}
+    missing -= {run.config for run in Store.open().runs(states=set(REUSABLE))}
+    assert {config.seed for config in missing} == {2, 3, 4, 5}
+    button = app.button(key="missing_seeds")
+    assert button.label.startswith(f"Launch the missing seeds: {len(missing)} runs, about ")
+    button.click().run()
+    assert not app.exception
+    queued = [run.config for run in Store.open().runs() if run.id not in before]
+    assert sorted(queued, key=repr) == sorted(missing, key=repr)
+    assert workers
+    assert "See them on Runs" in labels(app, "page_link")
+    on_their_way = len(queued) + len(filled.live) + len(filled.queued)
+    assert f"{on_their_way} runs queued or in progress: seeds 2, 3, 4, 5, 6 and 9." in words(app)
+    assert not [one for one in app.button if one.key == "missing_seeds"]
+    # What was compared still is, now with the second seeds.
+    assert 2 in set(table(app, "p seeds")["Seeds"])
+
+
+def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Filled) -> None:
     # For a run that has not finished the others are compared.
-    assert open_page("compare", run=str(filled.live[0])).table
+    app = open_page("compare", run=str(filled.live[0]))
+    assert app.table
+    assert "None of the chosen runs has succeeded." in words(app)
+    elsewhere = finished_run(mtl(fraction=0.05), 0.5)
+    chosen = [*filled.mrn[:2], filled.live[0], elsewhere]
+    shown = words(open_page("compare", run=",".join(map(str, chosen))))
+    assert "2 of 4 chosen runs; 1 is on other data and 1 has not succeeded." in shown
 
 
 def test_many_predictions_are_read_only_when_asked_for(
@@ -107,8 +136,11 @@ def test_a_closer_look_by_a_link(open_page: Open, finished: Filled) -> None:
     runs = [run.id for run in store.runs() if run.config.paradigm == "mtl"]
     f1 = [score.report["MISC"]["f1"] for score in store.scores(runs, "test") if score.task == "ner"]
     row = classes[classes["Label"] == "MISC"].iloc[0]
-    assert row["A F1"] == pytest.approx(100 * sum(f1) / len(f1))
-    assert row["A − B"] == pytest.approx(row["A F1"] - row["B F1"])
+    assert row["F1 A"] == pytest.approx(100 * sum(f1) / len(f1))
+    assert row["Difference"] == pytest.approx(row["F1 A"] - row["F1 B"])
+    assert "P A" not in classes
+    app.toggle(key="detail").set_value(True).run()
+    assert "P A" in table(app, "Annotated")
     # The mistakes and their sentences.
     app.segmented_control(key="closer").set_value("mistakes").run()
     (drawn,) = figures(app, "confusion")
@@ -132,9 +164,8 @@ def test_runs_without_predictions_are_told(open_page: Open) -> None:
     for seed in (1, 2):
         finished_run(mtl(seed), 0.8 + seed / 100)
         finished_run(mtl(seed, paradigm="mrn"), 0.82 + seed / 100)
-    shown = words(open_page("compare", closer="Mistakes"))
-    assert "no predictions are stored" in shown
-    assert "its mistakes are unknown" in shown
+    assert "no predictions are stored" in words(open_page("compare"))
+    assert "its mistakes are unknown" in words(open_page("compare", closer="Mistakes"))
 
 
 def test_other_sentences_are_not_exchanged(open_page: Open) -> None:
@@ -158,7 +189,7 @@ def test_other_data_is_not_mixed_in(open_page: Open) -> None:
     finished_run(mtl(paradigm="mrn"), 0.9)
     app = open_page("compare")
     assert app.selectbox(key="data").options == ["demo, 100% of the data", "demo, 5% of the data"]
-    assert "Comparing all 2 finished runs on demo, 100% of the data." in words(app)
+    assert "All 2 successful runs on demo, 100% of the data." in words(app)
     app.selectbox(key="data").select("demo, 5% of the data").run()
     assert "One configuration only." in app.info[0].value
     assert len(app.table[0].value) == 1
@@ -197,7 +228,7 @@ def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> 
     facts = run_facts(parameters=108_300_000, trained_parameters=7_800, usage=usage, device="cuda:0")
     Store.open().set_facts(measured, facts)
     app = open_page("compare", published="true")
-    assert "No figure of the dissertation stands beside these rows" in words(app)
+    assert "The dissertation has no figure for these rows" in words(app)
     assert "Parameters" not in app.table[0].value.columns
     app.toggle(key="cost").set_value(True).run()
     shown = app.table[0].value[["Parameters", "Trained", "Peak memory", "Time per seed"]]
@@ -214,5 +245,5 @@ def test_many_configurations_are_cut_and_said_to_be(open_page: Open, monkeypatch
     for epochs in (1, 2):
         finished_run(mtl(epochs=epochs), 0.5)
     app = open_page("compare")
-    assert "Comparing the newest 1 of 2 configurations on demo" in words(app)
+    assert "The newest 1 of 2 configurations on demo" in words(app)
     assert len(app.table[0].value) == 1

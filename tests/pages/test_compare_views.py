@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation.scores import Report
-from core.evaluation.statistics import Randomised, holm
+from core.evaluation.statistics import Randomised, holm, summary
 from core.store import Store
 from core.store.records import Run, StoredScore
 from dashboard.compare.charts import forest_chart, seeds_chart
@@ -19,22 +23,24 @@ from dashboard.compare.closer_views import tested as over_sentences
 from dashboard.compare.views import (
     Difference,
     answers,
-    corrected,
+    corrections,
     default_pair,
     difference_records,
     difference_sheet,
     differences,
     forest,
     headline,
+    listed_seeds,
+    missing_seeds,
     per_seed,
     run_pairs,
     sharing,
     sharing_forest,
-    sharing_sentence,
+    undisputed,
     with_sentences,
 )
 from jobs.naming import confounds
-from jobs.results import ResultTable, tabulate
+from jobs.results import ResultCell, ResultRow, ResultTable, tabulate
 from jobs.results import settings as by_setting
 from jobs.sheets import BEST, latex, markdown, score_records, score_sheet
 
@@ -162,34 +168,47 @@ class TestTable:
 
 class TestAnswers:
     @pytest.mark.parametrize(
-        ("mtl", "mrn", "verdict", "sentence", "summary"),
+        ("mtl", "mrn", "sentence", "summary"),
         [
-            (MTL, MRN, "above", "+3.33 ± 1.43, 3 seeds, p 0.010", "B is above A on ner (+3.33)."),
-            ([0.80], [0.83], "one seed", "+3.00; one seed each, so no interval",
-             "One seed cannot tell a difference from chance on ner."),
-            (MTL, [0.80012, 0.81010, 0.82011], "tiny", "+0.01 ± 0.00, 3 seeds, p 0.003",
-             "On ner they differ by less than 0.05 points."),
+            (MTL, MRN, "higher, +3.33 ± 1.43, 3 seeds, p 0.010", "B scores higher than A on ner (+3.33)."),
+            (MRN, MTL, "lower, −3.33 ± 1.43, 3 seeds, p 0.010", "B scores lower than A on ner (−3.33)."),
+            ([0.80], [0.83], "undecided, +3.00 (1 seed)", "B against A: undecided on ner."),
+            (MTL, [0.80012, 0.81010, 0.82011], "negligible, +0.01 ± 0.00, 3 seeds, p 0.003",
+             "B against A: negligible on ner."),
+            (MTL, MTL, "negligible, 0.00 (the same with each of 3 seeds)", "B against A: negligible on ner."),
+            # Below 0.05 points in the mean, but as far as the interval goes not for sure.
+            (MTL, [0.8005, 0.8099, 0.8206], "undecided, +0.03 ± 0.09, 3 seeds, p 0.267",
+             "B against A: undecided on ner."),
             # Two seeds may differ by the same by chance alone: few spans make few scores possible.
-            ([0.80, 0.81], [0.83, 0.84], "no spread", "+3.00 with each of 2 seeds: no spread, so no interval",
-             "Every seed says the same on ner, which leaves nothing to test."),
-            ([0.80, 0.81], [0.80, 0.81], "not shown", "0.00 ± 0.00, 2 seeds",
-             "No difference between B and A is shown on ner."),
+            ([0.80, 0.81], [0.83, 0.84], "undecided, +3.00 (the same with each of 2 seeds)",
+             "B against A: undecided on ner."),
+            ([0.80, 0.81], [0.80, 0.81], "undecided, 0.00 (the same with each of 2 seeds)",
+             "B against A: undecided on ner."),
         ],
     )  # fmt: skip
     def test_what_the_seeds_allow_to_say(
-        self, mtl: list[float], mrn: list[float], verdict: str, sentence: str, summary: str
+        self, mtl: list[float], mrn: list[float], sentence: str, summary: str
     ) -> None:
         difference = answer(of(mtl=mtl, mrn=mrn))
-        assert (difference.verdict, difference.sentence) == (verdict, sentence)
+        assert difference.sentence == sentence
         assert headline("B", "A", [difference]) == summary
+
+    def test_a_headline_of_all_verdicts(self) -> None:
+        (one,) = answers(table := of(mtl=MTL, mrn=MRN), table.rows[1].key, table.rows[0].key)
+        higher, lower = replace(one, task="a"), replace(one, row=one.base, base=one.row, task="b")
+        lower = replace(lower, paired=answer(of(mtl=MRN, mrn=MTL)).paired)
+        small, unknown = replace(one, task="c", p_small=0.0), replace(one, task="d", p_seeds=1.0)
+        assert headline("B", "A", [higher, lower, small, unknown]) == (
+            "B scores higher than A on a (+3.33) and lower than A on b (−3.33); negligible on c; "
+            "undecided on d."
+        )
 
     def test_no_seed_in_common(self) -> None:
         table = of(mtl=[0.80], mrn=[0.83])
         first, second = table.rows
         moved = replace(second, cells={"ner": replace(second.cells["ner"], by_seed={9: 0.83})})
         difference = answer(replace(table, rows=(first, moved)))
-        assert "no seed in common" in difference.sentence
-        assert difference.verdict == "no common seed"
+        assert difference.sentence == "undecided, +3.00 (no seed in common)"
 
     def test_the_first_comparison_is_of_like_with_like(self) -> None:
         made = [config("mtl"), config("mrn"), config("mrn", encoder_training="full")]
@@ -207,22 +226,23 @@ class TestDifferences:
         base = table.rows[1].key
         shown = differences(table, base)
         assert [row.row.config.paradigm for row in shown] == ["stl", "mrn"]
-        assert [row.verdict for row in shown] == ["not shown", "above"]
+        assert [row.verdict for row in shown] == ["undecided", "higher"]
         raw = [row.paired.p for row in shown if row.paired is not None]
         assert [row.p_seeds for row in shown] == holm([p for p in raw if p is not None])
         view = forest(shown, table, base)
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
-        assert [mark.shown for mark in view.marks] == [False, True]
+        assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
         assert list(forest_chart(view, {}).data[0].marker.symbol) == ["circle-open", "circle"]
-        assert "MRN λ 0.003, ner: +3.33 ± 1.43, 3 seeds, p" in view.marks[1].hover
+        assert "MRN λ 0.003, ner: higher, +3.33 ± 1.43, 3 seeds, p" in view.marks[1].hover
+        assert [note.text for note in forest_chart(view, {}).layout.annotations] == ["undecided", "higher"]
         # Without a spread there is no interval.
         table_of_two = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         first = table_of_two.rows[0].key
         (mark,) = forest(differences(table_of_two, first), table_of_two, first).marks
-        assert (mark.low, mark.high, mark.shown) == (None, None, False)
+        assert (mark.low, mark.high, mark.verdict) == (None, None, "undecided")
         # With STL as the baseline the step from MTL to MRN is no row of the table, but it counts.
         stl = table.rows[0].key
-        assert (len(corrected(table, stl)), len(differences(table, stl))) == (3, 2)
+        assert (len(corrections(table, stl)), len(differences(table, stl))) == (3, 2)
 
     def test_headline_forest_sharing_and_table_say_the_same(self) -> None:
         """MRN's interval lies above zero, but not so once corrected for two differences."""
@@ -234,20 +254,97 @@ class TestDifferences:
         assert shown[1].paired is not None
         assert shown[1].paired.p is not None
         assert shown[1].p_seeds == pytest.approx(2 * shown[1].paired.p)
-        assert [row.verdict for row in shown] == ["not shown", "not shown"]
-        assert [mark.shown for mark in forest(shown, table, mtl.key).marks] == [False, False]
-        answered = answers(table, mrn.key, mtl.key)
-        assert headline("MRN", "MTL", answered) == "No difference between MRN and MTL is shown on ner."
-        assert answered[0].sentence.endswith(f"p {shown[1].p_seeds:.3f}")
-        assert sharing_sentence(sharing(table, mtl.key)).endswith("MRN − MTL shows no difference.")
+        assert [row.verdict for row in shown] == ["undecided", "undecided"]
+        assert shown[1].remark == "higher before correction"
+        assert (
+            headline("MRN", "MTL", answers(table, mrn.key, mtl.key)) == "MRN against MTL: undecided on ner."
+        )
+        assert mrn.cells["ner"].best
+        assert not any(row.cells["ner"].best for row in undisputed(table, shown).rows)
         assert "**" not in markdown(difference_sheet(shown, table, mtl.key, "demo"))
+
+    @settings(max_examples=40)
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from([0.0, 0.0002, 0.004, 0.03]),
+                st.lists(st.sampled_from([0.0, 0.0001, 0.002]), min_size=1, max_size=6),
+            ),
+            min_size=6,
+            max_size=6,
+        ),
+        st.integers(0, 2),
+    )
+    def test_headline_forest_sharing_and_table_never_disagree(
+        self, cells: list[tuple[float, list[float]]], place: int
+    ) -> None:
+        """For any scores of STL, MTL and MRN on two tasks, whatever the baseline. `cells` have a gain each,
+        and what each seed adds to it.
+        """
+        scores = [[0.5 + seed / 100 + gain + own for seed, own in enumerate(owns)] for gain, owns in cells]
+        table = replace(of(stl=STL, mtl=MTL, mrn=MRN), tasks=("pos", "ner"))
+        rows = [
+            replace(row, cells={
+                task: ResultCell(dict(enumerate(values)), {}, summary(values), best=True)
+                for task, values in zip(table.tasks, scores[2 * number :], strict=False)
+            })
+            for number, row in enumerate(table.rows)
+        ]  # fmt: skip
+        table = replace(table, rows=tuple(rows))
+        baseline = table.rows[place].key
+        shown, steps = differences(table, baseline), sharing(table, baseline)
+        said: dict[tuple[frozenset[str], str], set[str]] = defaultdict(set)
+
+        def say(a: str, b: str, task: str, verdict: str) -> None:
+            """The verdict on a − b; on b − a it is the other way round."""
+            assert verdict in ("higher", "lower", "negligible", "undecided")
+            if a > b:
+                verdict = {"higher": "lower", "lower": "higher"}.get(verdict, verdict)
+            said[frozenset((a, b)), task].add(verdict)
+
+        def say_sentence(a: ResultRow, b: ResultRow, sentence: str) -> None:
+            body = sentence.removesuffix(".").removeprefix("A scores ").removeprefix("A against B: ")
+            for part in re.split(r"; | and (?=lower than)", body):
+                word, _, tasks = part.partition(" on ")
+                for task in re.sub(r" \([^)]*\)", "", tasks).split(" and "):
+                    say(a.key, b.key, task, word.removesuffix(" than B"))
+
+        for delta, mark, line in zip(
+            shown, forest(shown, table, baseline).marks,
+            difference_sheet(shown, table, baseline, "demo").blocks[0].rows, strict=True,
+        ):  # fmt: skip
+            assert delta.sentence.startswith(delta.verdict)
+            assert delta.sentence in mark.hover
+            say(delta.row.key, delta.base.key, delta.task, mark.verdict)
+            say(delta.row.key, delta.base.key, delta.task, str(line[1][2] and line[1][2].text))
+        for record in difference_records(shown, table):
+            keys = {row.name: row.key for row in table.rows}
+            name, task, verdict = (str(record[of]) for of in ("configuration", "task", "verdict"))
+            say(keys[name], baseline, task, verdict)
+        for row in table.rows:
+            if row.key != baseline:
+                answered = answers(table, row.key, baseline)
+                say_sentence(row, table.row(baseline), headline("A", "B", answered))
+        for number, step in enumerate(steps):
+            say_sentence(step.a, step.b, headline("A", "B", step.deltas))
+            for mark in sharing_forest(steps, table.tasks).marks:
+                if mark.row == number:
+                    say(step.a.key, step.b.key, mark.target, mark.verdict)
+        assert all(len(verdicts) == 1 for verdicts in said.values()), said
+        for row in undisputed(table, [*shown, *(delta for step in steps for delta in step.deltas)]).rows:
+            for task, cell in row.cells.items():
+                for (keys_of_pair, of_task), (verdict,) in said.items():
+                    if cell.best and of_task == task and row.key in keys_of_pair:
+                        assert verdict == ("higher" if row.key == min(keys_of_pair) else "lower")
 
     def test_what_loses_is_not_bold_in_the_differences(self) -> None:
         table = of(mtl=MTL, mrn=MRN)
-        for row, verdict in zip(table.rows, ("above", "below"), strict=True):
+        for row, verdict in zip(table.rows, ("higher", "lower"), strict=True):
             shown = differences(table, row.key)
             assert [row.verdict for row in shown] == [verdict]
-            assert ("**" in markdown(difference_sheet(shown, table, row.key, "demo"))) is (verdict == "above")
+            assert ("**" in markdown(difference_sheet(shown, table, row.key, "demo"))) is (
+                verdict == "higher"
+            )
 
     def test_tests_over_sentences_find_their_place(self) -> None:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
@@ -264,7 +361,7 @@ class TestDifferences:
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
         text = latex(difference_sheet(tested, table, base.key, "demo"))
-        assert r"MRN $\lambda$ 0.003 & ner & +3.00 & 2 & -- & 0.010" in text
+        assert r"MRN $\lambda$ 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
         gold = [["B-PER", "O"], ["O"]]
@@ -280,15 +377,14 @@ class TestDifferences:
 
 
 class TestSharing:
-    def test_each_step_per_task_is_hollow_where_nothing_is_shown(self) -> None:
+    def test_each_step_has_its_verdict_per_task(self) -> None:
         table = of(stl=STL, mtl=MTL, mrn=MRN)
         steps = sharing(table, table.rows[1].key)
         assert [step.shares_nothing for step in steps] == [True, False]
-        assert sharing_sentence(steps) == "MTL − STL shows no difference; MRN − MTL raises ner (+3.33)."
         view = sharing_forest(steps, table.tasks)
         assert view.families == ("MTL − STL", "MRN − MTL")
-        marks = [(mark.row, mark.target, mark.shown) for mark in view.marks]
-        assert marks == [(0, "ner", False), (1, "ner", True)]
+        marks = [(mark.row, mark.target, mark.verdict) for mark in view.marks]
+        assert marks == [(0, "ner", "undecided"), (1, "ner", "higher")]
         alone = of(mtl=[0.8, 0.81])
         assert sharing(alone, alone.rows[0].key) == []
 
@@ -306,6 +402,46 @@ class TestSharing:
         assert [(mark.row, mark.target) for mark in view.marks] == [
             (row, task) for row in (0, 1) for task in TASKS
         ]
+
+
+class TestMissingSeeds:
+    """By paradigm the seeds that there are → those that are launched."""
+
+    @pytest.mark.parametrize(
+        ("there", "missing"),
+        [
+            ({"mtl": [1, 2, 3], "mrn": [2]}, {"mrn": [1, 3]}),
+            ({"mtl": [1], "mrn": [1]}, {"mtl": [2, 3, 4, 5], "mrn": [2, 3, 4, 5]}),
+            ({"mtl": [3], "mrn": [3]}, {"mtl": [1, 2, 4, 5], "mrn": [1, 2, 4, 5]}),
+            ({"mtl": [1, 2], "mrn": [1, 2]}, {"mtl": [3, 4, 5], "mrn": [3, 4, 5]}),
+            ({"mtl": [1], "mrn": [2]}, {"mtl": [2], "mrn": [1]}),
+            ({"mtl": [1, 2, 3], "mrn": [1, 2, 3]}, {}),
+            (
+                {"stl pos": [1, 2], "stl ner": [1], "mtl": [1, 4]},
+                {"stl pos": [4], "stl ner": [2, 4], "mtl": [2]},
+            ),
+        ],
+    )
+    def test_exactly_those_that_one_lacks(
+        self, there: dict[str, list[int]], missing: dict[str, list[int]]
+    ) -> None:
+        def configs(seeds: dict[str, list[int]]) -> list[RunConfig]:
+            return [
+                config(name.split()[0], seed, **({"tasks": tuple(name.split()[1:])} if " " in name else {}))
+                for name, numbers in seeds.items()
+                for seed in numbers
+            ]
+
+        runs, table = tabled(dict.fromkeys(configs(there), 0.5), TASKS)
+        found = missing_seeds(table.rows, {run.id: run.config for run in runs})
+        assert len(found) == len(set(found))
+        assert set(found) == set(configs(missing))
+
+    def test_in_words(self) -> None:
+        lists = ([2], [3, 2], [2, 3, 4, 5], [2, 4, 5])
+        assert [listed_seeds(seeds) for seeds in lists] == [
+            "seed 2", "seeds 2 and 3", "seeds 2 to 5", "seeds 2, 4 and 5",
+        ]  # fmt: skip
 
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:

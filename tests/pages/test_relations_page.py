@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from core.corpora.types import Planted
-from core.mrn.relations import Relations, covariance_statistics
-from core.records import RunFacts, Snapshot, relation_metrics
+from core.mrn.relations import Relations
+from core.records import RunFacts, Snapshot
 from core.store import SnapshotKey, Store
-from dashboard.relations.views import in_numbers, number_keys, planted
+from dashboard.relations.views import planted
 from dashboard.relations.views import relations as view_of
-from tests.making import claimed, relations, run_facts, step_metrics
+from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
 from tests.pages.matrices import shown
@@ -61,7 +61,7 @@ def simulated(correlations: tuple[float, ...]) -> tuple[int, Relations]:
     ("mode", "rows", "size"),
     [("Tasks", 3, 3), ("Labels", ROWS, ROWS), ("Features", FEATURES // 2, FEATURES)],
 )
-def test_each_mode_sends_all_steps_at_once_and_is_told_in_numbers(
+def test_each_mode_sends_all_steps_at_once_with_variances_and_numbers(
     mode: str, rows: int, size: int, open_page: Open, finished: Filled
 ) -> None:
     app = open_page("relations", run=str(finished.mrn[0]), mode=mode)
@@ -74,13 +74,14 @@ def test_each_mode_sends_all_steps_at_once_and_is_told_in_numbers(
     if rows < 100:
         learned = store.relations(finished.mrn[0], steps[4])[1].correlation(seen.frame["mode"])
         np.testing.assert_allclose(matrices[4], learned, atol=2e-5)
-    numbers = table(app, "At this step").set_index("Number")["At this step"]
-    titles = ["Effective rank", "Trace", "Condition", "Strongest pair", "Penalty", "Objective J"]
-    assert list(numbers.index) == titles
-    assert numbers["Effective rank"].endswith(f" of {size}")
-    best = table(app, "r").iloc[0]
-    assert f"({best['First']}, {best['Second']})" in numbers["Strongest pair"]
-    assert f"from 1 to {size}" in words(app)
+    covariance = store.relations(finished.mrn[0])[1].covariance(seen.frame["mode"])
+    relative = np.diagonal(covariance) / np.diagonal(covariance).mean()
+    np.testing.assert_allclose(seen.variances[0][-1], relative.reshape(rows, -1).mean(axis=1), rtol=1e-4)
+    assert seen.frame["most_variance"] == pytest.approx(max(1, seen.variances[0].max()))
+    numbers = table(app, "Effective rank").iloc[0]
+    assert 1 < numbers["Effective rank"] < size
+    assert numbers["Trace"] == pytest.approx(np.trace(covariance), rel=1e-4)
+    assert f"Effective rank {numbers['Effective rank']:.2f} of {size}" in words(app)
     assert not app.warning
 
 
@@ -143,7 +144,8 @@ def test_runs_side_by_side_and_the_difference_of_two(open_page: Open, finished: 
     assert [title.split(" · ")[0] for title in seen.titles] == [f"A: {b}", f"B: {a}", "A − B"]
     np.testing.assert_allclose(seen.panels[2], seen.panels[0] - seen.panels[1], atol=1e-4)
     assert list(table(app, "A − B").columns) == ["First", "Second", f"Run {b}", f"Run {a}", "A − B"]
-    assert list(table(app, "Number").columns) == ["Number", f"Run {b}", f"Run {a}"]
+    assert list(table(app, "Effective rank")["Run"]) == [str(b), str(a)]
+    assert "They differ most in **" in words(app)
     three = shown(open_page("relations", run=",".join(map(str, finished.mrn[:3])), view="Side by side"))
     assert len(three.panels) == 3
     assert not [title for title in three.titles if "−" in title]
@@ -241,54 +243,36 @@ def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) 
     assert len(panel["impossible"]) == 4
 
 
-def test_what_was_not_learned_is_said_in_every_mode(open_page: Open) -> None:
+def test_what_was_not_learned_is_no_matrix_but_how_to_learn_it(open_page: Open) -> None:
     run_id = learned_run(of_tasks(relations().task), learn=("task",))
     for mode in ("Labels", "Features"):
         app = open_page("relations", run=str(run_id), mode=mode)
-        assert any("was not learned in this run" in info.value for info in app.info)
-        assert "No pair can be related here." in words(app)
-        assert table(app, "At this step").set_index("Number").loc["Strongest pair", "At this step"] == "none"
-    assert not open_page("relations", run=str(run_id)).info
+        assert f"**{mode} were not learned.** Run {run_id} learned relations of tasks alone" in words(app)
+        assert not app.get("bidi_component")
+        (link,) = (link.proto.query_string for link in app.get("page_link") if link.proto.query_string)
+        assert link == f"clone={run_id}&learn=task%2Clabel%2Cfeature"
+        assert not app.get("button_group")[2:]  # no order, no gold labels
+    assert shown(open_page("relations", run=str(run_id))).titles == [""]
+
+
+def test_beside_a_run_that_learned_labels_one_that_did_not_is_named(open_page: Open) -> None:
+    alone, both = (learned_run(relations(), learn=learn) for learn in (("task",), ("task", "label")))
+    app = open_page("relations", run=f"{both},{alone}", mode="Labels", view="Side by side")
+    assert len(shown(app).panels) == 3
+    assert any("was not learned in this run" in info.value for info in app.info)
 
 
 def test_before_anything_is_related(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.eye(2), math.nan))
     assert "No pair is related at this step." in words(open_page("relations", run=str(run_id)))
-    features = table(open_page("relations", run=str(run_id), mode="Features"), "At this step")
-    assert list(features["At this step"])[:3] == ["not a number"] * 3
+    features = open_page("relations", run=str(run_id), mode="Features")
+    assert "The covariance holds values that are not numbers." in words(features)
+    assert np.isnan(table(features, "Effective rank").loc[0, "Effective rank"])
 
 
-def test_saturated_relations_carry_a_warning(open_page: Open) -> None:
+def test_saturated_relations_are_explained(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.array([[1, 0.999], [0.999, 1]])))
-    (warning,) = open_page("relations", run=str(run_id)).warning
-    assert "100% of the correlations are all but ±1" in warning.value
-
-
-# Numbers
-
-
-def test_a_run_that_logged_no_numbers_is_measured(open_page: Open) -> None:
-    learned = relations()
-    run_id = learned_run(learned)
-    Store.open().add_metrics(run_id, [step_metrics(1)])
-    numbers = table(open_page("relations", run=str(run_id)), "At this step").set_index("Number")
-    assert list(numbers.index) == ["Effective rank", "Trace", "Condition", "Strongest pair"]
-    assert numbers.loc["Trace", "At this step"] == f"{covariance_statistics(learned, 'task').trace:.4g}"
-
-
-def test_infinite_missing_and_negative_values_are_written_not_drawn() -> None:
-    run_id, learned = simulated((0.5, 0.2, 0.1))
-    store = Store.open()
-    singular = dataclasses.replace(learned, task=np.ones((4, 4)))
-    logged = [relation_metrics(5, 0.5, 1.0, learned), relation_metrics(10, 1.0, 2.0, singular)]
-    store.add_metrics(run_id, [*logged, step_metrics(10)])
-    series = [curve for key in number_keys("task") for curve in store.metrics([run_id], key)]
-    numbers = in_numbers(view_of(store.run(run_id), "task", SnapshotKey(10, 1.0), singular), singular, series)
-    assert (numbers["Condition"], numbers["Strongest pair"]) == ("∞", "1.000 (pos, sim-1)")
-    assert "Penalty" not in numbers
-    run_id, learned = simulated((-0.5, 0.2, 0.1))
-    view = view_of(store.run(run_id), "task", SnapshotKey(10, 1.0), learned)
-    assert in_numbers(view, learned, [])["Strongest pair"] == "−0.500 (pos, sim-1)"
+    assert "100% of the correlations are at ±0.98 or beyond" in words(open_page("relations", run=str(run_id)))
 
 
 def test_planted_beside_learned(open_page: Open) -> None:

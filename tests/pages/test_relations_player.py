@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -47,10 +48,14 @@ def test_numbers_come_back_as_they_went(seed: int, rows: int, steps: int, block:
     random = np.random.default_rng(seed)
     values = random.uniform(-limit, limit, size=(steps, rows, rows))
     values = (values + values.transpose(0, 2, 1)) / 2
-    header, (matrices,) = unpacked(player_numbers(picture(values, block, limit), "x", "id-1"))
+    shown = picture(values, block, limit)
+    spread = np.tile(np.arange(rows) / 7, (steps, 1))
+    shown = dataclasses.replace(shown, panels=(dataclasses.replace(shown.panels[0], variances=spread),))
+    header, (matrices,), (variances,) = unpacked(player_numbers(shown, "x", "id-1"))
     assert (header["name"], header["id"]) == ("x", "id-1")
     error = limit / (2 * (127 if block > 1 else 32767))
     np.testing.assert_allclose(matrices, values, atol=error * 1.001)
+    assert variances[0].tolist() == pytest.approx(np.arange(rows) / 7)
     # A symmetric matrix travels as its upper half.
     assert header["panels"][0]["size"] == rows * (rows + 1) // 2
 
@@ -58,7 +63,7 @@ def test_numbers_come_back_as_they_went(seed: int, rows: int, steps: int, block:
 def test_a_part_travels_whole_and_no_number_is_told() -> None:
     values = np.random.default_rng(1).uniform(-1, 1, size=(2, 3, 5))
     values[1, 2, 4] = np.nan
-    header, (matrices,) = unpacked(player_numbers(picture(values), "x", "id"))
+    header, (matrices,), _ = unpacked(player_numbers(picture(values), "x", "id"))
     assert header["panels"][0]["triangle"] is False
     np.testing.assert_allclose(matrices, values, atol=2e-5)
     assert np.isnan(matrices[1, 2, 4])
@@ -78,9 +83,11 @@ def test_the_frame_says_all_but_the_numbers() -> None:
     assert (shuffled["edges"], shuffled["stretches"]) == ([], False)
 
 
-def test_features_are_named_where_they_are_single() -> None:
+def test_features_are_named_where_they_are_single_or_in_order() -> None:
     coarse = player_frame(picture(np.zeros((1, 4, 4)), block=3, mode="feature"), STEPS, {}, blocks=True)
-    assert not coarse["named"]
+    assert coarse["named"]
+    shuffled = player_frame(picture(np.zeros((1, 4, 4)), block=3, mode="feature"), STEPS, {}, blocks=False)
+    assert not shuffled["named"]
     assert (coarse["rows"]["start"], coarse["rows"]["stop"], coarse["rows"]["block"]) == (0, 12, 3)
     fine = player_frame(picture(np.zeros((1, 4, 6)), mode="feature"), STEPS, {}, blocks=True)
     assert fine["named"]

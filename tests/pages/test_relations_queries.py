@@ -28,10 +28,8 @@ from dashboard.relations.views import (
     not_comparable,
     pair_lines,
     penalty_vanished,
-    relations,
     rows_of,
     same_task,
-    saturated,
     shared_rows,
     strongest,
     together,
@@ -73,17 +71,6 @@ def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
 
 
 # One matrix
-
-
-def test_saturation_is_most_pairs_at_one(finished: Filled) -> None:
-    store = Store.open()
-    key, learned = store.relations(finished.mrn[0])
-    view = relations(store.run(finished.mrn[0]), "task", key, learned)
-    assert saturated(view) is None
-    full = dataclasses.replace(view, matrix=np.array([[1, 0.99, -1], [0.99, 1, 0.2], [-1, 0.2, 1.0]]))
-    assert saturated(full) == pytest.approx(2 / 3)
-    # What cannot be learned does not count.
-    assert saturated(dataclasses.replace(full, impossible=(Block(0, 2, 2, 3), Block(2, 3, 0, 2)))) == 1
 
 
 def test_a_vanished_penalty_is_seen() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.records import Usage
-from core.store import Store
+from core.store import RunState, Store
 from core.studies import STUDIES, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.dissertation import over
@@ -20,9 +23,10 @@ from core.studies.study import DevScores, lay_out
 from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import failures, has_scores, study_answer, study_forest
 from dashboard.theme import TEXT, colours
+from jobs import studies
 from jobs.studies import follow, laid_out, sweep_name
 from tests.making import run_facts
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, labels, words
 from tests.pages.test_pages import figures
 from tests.studying import Workers, finished, score_of, setting, study
 
@@ -49,10 +53,10 @@ def nothing(made: Study) -> Result:
 class TestViews:
     def test_the_answer_names_who_helps_and_who_does_not(self) -> None:
         answer = study_answer(result(toy()))
-        assert answer.startswith("Over MTL, MRN (+5.20 [")
-        assert answer.endswith("]) helps; no difference is shown for STL. 3 seeds.")
+        assert answer.startswith("Against MTL, MRN (+5.20 [")
+        assert answer.endswith("]) scores higher; negligible for STL. 3 seeds.")
         assert "One seed each, so no interval." in study_answer(result(toy().with_seeds(1)))
-        assert study_answer(nothing(toy())) == "No family can be set against MTL yet."
+        assert study_answer(nothing(toy())) == "No method can be compared with MTL yet."
         assert has_scores(result(toy()))
         assert not has_scores(nothing(toy()))
 
@@ -71,7 +75,7 @@ class TestViews:
         assert mean.low is not None
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
-        assert mean.hover.endswith("; helps")
+        assert mean.hover.startswith("MRN, mean: higher, +5.20 [")
 
     def test_failures_are_counted(self) -> None:
         made = toy()
@@ -82,7 +86,7 @@ class TestViews:
         look = colours(["pos", "chunk", "ner"])
         chart = forest_chart(study_forest(result(toy())), look)
         assert [trace.marker.color for trace in chart.data] == [look["pos"], look["ner"], TEXT]
-        assert [list(trace.marker.symbol) for trace in chart.data] == [["circle-open", "circle"]] * 3
+        assert [list(trace.marker.symbol) for trace in chart.data] == [["circle", "circle"]] * 3
         assert chart.layout.yaxis.range == (1.5, -0.5)
 
 
@@ -116,12 +120,72 @@ def run(template: Path, laboratory: Path) -> None:
         shutil.copy(path, laboratory / path.name)
 
 
-def test_an_empty_store_tells_the_command(page: Open) -> None:
-    app = page()
-    assert "Not run yet" in words(app)
-    assert app.code[0].value.splitlines() == [
-        "mrnlab study toy --part one --dry-run", "mrnlab study toy --part one",
-    ]  # fmt: skip
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands left to processes of their own. This process, which lives, stands for each."""
+    commands: list[list[str]] = []
+
+    def start(command: Sequence[str], _store: Store) -> SimpleNamespace:
+        commands.append(list(command[command.index("study") :]))
+        return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
+
+    monkeypatch.setattr(studies, "start", start)
+    return commands
+
+
+class TestLaunch:
+    def test_a_card_says_what_a_study_asks_and_shows_a_sample(self, open_page: Open) -> None:
+        app = open_page("compare", what="Studies")
+        assert "Priors: Which prior helps which tasks" in words(app).replace("*", "")
+        assert "21 settings (frozen, fine-tuned), 11 methods, 5 seeds. 0 of 801 runs done" in words(app)
+        drawn = figures(app, "card_priors")[0]
+        assert list(drawn["layout"]["yaxis"]["ticktext"]) == ["α = 0.99", "α = 0.9", "α = 0.6", "α = 0.2"]
+        assert "Table 1, BERT" in figures(app, "card_dissertation")[0]["layout"]["yaxis"]["ticktext"]
+        assert app.button(key="launch_priors").label.startswith("Launch (801 runs")
+        assert app.button(key="launch_priors_small").label.startswith("Launch a smaller version (74 runs")
+        commands = [code.value for code in app.code]
+        assert "mrnlab study priors" in commands
+        assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
+
+    def test_launch_queues_and_leaves_the_rest_to_the_command(
+        self, page: Open, started: list[list[str]]
+    ) -> None:
+        app = page()
+        assert "No run of this part has finished in this store." in words(app)
+        app.button(key="launch_part").click().run()
+        assert not app.exception
+        assert started == [["study", "toy", "--part", "one"]]
+        made = toy(TUNED)
+        store = Store.open()
+        queued = [run.config for run in store.runs()]
+        first = laid_out(made, made.settings)[0]
+        assert len(queued) == len(set(queued)) > 0
+        assert set(queued) <= set(first.runs())
+        assert f"{len(queued)} runs queued or in progress; the others follow by themselves." in words(app)
+        assert "See them on Runs" in labels(app, "page_link")
+        # While a process follows the study nothing of it is launched again.
+        assert not [one for one in app.button if str(one.key).startswith("launch_toy")]
+
+    def test_stop_ends_the_process_and_what_waits(
+        self, page: Open, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        killed: list[int] = []
+        monkeypatch.setattr(studies, "kill", lambda owner: killed.append(owner.pid))
+        app = page()
+        app.button(key="launch_toy").click().run()
+        assert started == [["study", "toy"]]
+        app.button(key="stop_toy").click().run()
+        assert not app.exception
+        assert killed == [os.getpid()]
+        assert {run.state for run in Store.open().runs()} == {RunState.CANCELLED}
+
+    def test_what_cannot_be_run_here_is_said_and_nothing_is_started(
+        self, open_page: Open, started: list[list[str]]
+    ) -> None:
+        app = open_page("compare", what="Studies")
+        app.button(key="launch_priors_small").click().run()
+        assert "both-pos-300 is left out: " in words(app)
+        assert (started, Store.open().runs()) == ([], [])
 
 
 @pytest.mark.usefixtures("run")
@@ -129,15 +193,15 @@ class TestPage:
     def test_answers_charts_and_tables(self, page: Open) -> None:
         app = page()
         assert "Does it work?" in words(app)
-        assert words(app).count("Over MTL, MRN (+5.20 [") == 2
+        assert words(app).count("Against MTL, MRN (+5.20 [") >= 2
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
         overview, whole, half = (table.value for table in app.table)
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
-        assert [str(cell).startswith(":gray[") for cell in overview["STL"]] == [True, True]
+        assert list(overview["STL"]) == ["0.00", "0.00"]
         assert whole.loc["MTL", "Difference"] == "reference"
         assert str(whole.loc["MRN", "Chosen on dev"]).replace("\\", "") == "λ=0.1"
-        assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "helps")
+        assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "higher")
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
 
@@ -146,12 +210,12 @@ class TestPage:
         assert app.multiselect(key="setting").value == ["half"]
         assert len(app.table) == 2
         app.segmented_control(key="part").set_value("fine-tuned").run()
-        assert "Not run yet" in words(app)
+        assert "No run of this part has finished in this store." in words(app)
         app.segmented_control(key="part").set_value("one").run()
         assert len(app.table) >= 1
         app.segmented_control(key="what").set_value("runs").run()
         assert not app.exception
-        assert "A closer look" in words(app)
+        assert "Scores" in words(app)
 
 
 def plain_table(app: AppTest, number: int = 0) -> Any:
@@ -198,6 +262,6 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     # A part that was not run shows the published table.
     app.selectbox(key="over").select("As the study has it")
     app.segmented_control(key="part").set_value("table 2").run()
-    assert "Not run yet" in words(app)
-    assert app.code[0].value.splitlines()[1] == "mrnlab study dissertation --part 'table 2'"
+    assert "No run of this part has finished in this store." in words(app)
+    assert "mrnlab study dissertation --part 'table 2'" in [code.value for code in app.code]
     assert plain_table(app).loc[":gray[GCDT with BERT]", "chunk, published"] == ":gray[96.81]"

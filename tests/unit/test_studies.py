@@ -12,9 +12,10 @@ import pytest
 
 from core.corpora.loading import read
 from core.errors import MRNLabError, TrainingError
+from core.evaluation.statistics import HIGHER
 from core.store import RunState, Store
 from core.studies import Setting
-from core.studies.analysis import HELPS, MEAN
+from core.studies.analysis import MEAN
 from jobs.studies import StudyRuns, follow, laid_out, outstanding
 from tests.making import run_facts
 from tests.small_training import Ended
@@ -70,10 +71,10 @@ class TestFollow:
         (result,) = StudyRuns(store, terminal.layouts).results()
         mrn = result.outcome("mrn")
         assert mrn.chosen == "λ=0.1"  # the best on dev, not on test
-        assert mrn.differences[MEAN].verdict == HELPS
+        assert mrn.differences[MEAN].verdict == HIGHER
         assert terminal.lines == [
             "small: dev chose mrn λ=0.1 (71.80%).",
-            "small is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps).",
+            "small is done: mtl 62.00%, stl 62.00% (negligible), mrn 67.20% (higher).",
         ]
         assert terminal.follow()
         assert store.runs() == runs  # again makes no run

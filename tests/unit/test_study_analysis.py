@@ -11,12 +11,9 @@ import pytest
 
 from core.config import RunConfig
 from core.evaluation.scores import rarer_half_f1
-from core.evaluation.statistics import holm
+from core.evaluation.statistics import HIGHER, LOWER, UNDECIDED, holm
 from core.studies.analysis import (
-    HELPS,
-    HURTS,
     MEAN,
-    NOT_SHOWN,
     RARE,
     FinalScores,
     Floats,
@@ -89,11 +86,11 @@ class TestAnalysis:
         assert on_ner.p_holm == pytest.approx(2 * 0.03509, abs=2e-5)  # the smaller of two
         assert on_ner.paired.low is not None
         assert on_ner.paired.low > 0
-        assert on_ner.verdict == NOT_SHOWN  # the interval alone leaves zero out, the corrected p does not
+        assert on_ner.verdict == UNDECIDED  # the interval alone excludes zero, the corrected p does not
         alone = analysed(settings=(replace(setting(), families=("mtl", "mrn")),)).outcome("mrn")
-        assert alone.differences["ner"].verdict == HELPS
-        assert result.outcome("stl").differences["pos"].verdict == HURTS
-        assert result.outcome("stl").differences["ner"].verdict == NOT_SHOWN
+        assert alone.differences["ner"].verdict == HIGHER
+        assert result.outcome("stl").differences["pos"].verdict == LOWER
+        assert result.outcome("stl").differences["ner"].verdict == UNDECIDED
 
     def test_what_is_missing(self) -> None:
         layout = lay_out(study(), setting())
@@ -105,7 +102,7 @@ class TestAnalysis:
         assert [outcome.arm is None for outcome in nothing.outcomes] == [False, False, True]
         assert not any(outcome.scores or outcome.differences for outcome in nothing.outcomes)
         single = analysed(seeds=(1,), search_seeds=(1,)).outcome("mrn").differences["ner"]
-        assert (single.verdict, single.paired.low, single.p_holm) == (NOT_SHOWN, None, None)
+        assert (single.verdict, single.paired.low, single.p_holm) == (UNDECIDED, None, None)
 
     def test_test_scores_choose_nothing(self) -> None:
         layout = lay_out(study(), setting())

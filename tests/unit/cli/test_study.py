@@ -58,13 +58,13 @@ def test_before_any_run(lab: Laboratory) -> None:
 def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
     result = lab.call("study", "toy", "--setting", "whole")
     assert result.exit_code == 0
-    done = "whole is done: mtl 62.00%, stl 62.00% (no difference shown), mrn 67.20% (helps)."
+    done = "whole is done: mtl 62.00%, stl 62.00% (negligible), mrn 67.20% (higher)."
     assert done in result.stderr
     assert "half is done" not in result.stderr
     assert "Half" not in result.stdout
     mrn = [line for line in result.stdout.splitlines() if line.startswith("MRN")][-1]
     assert "λ=0.1 " in mrn
-    assert mrn.endswith("helps")
+    assert mrn.endswith("higher")
     assert len(lab.store.runs()) == 16
 
     markdown = lab.answer("study", "toy", "--report", "markdown").splitlines()
@@ -86,7 +86,7 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
     assert families["mrn"]["test"]["pos"]["n"] == 3
     assert families["mrn"]["by_seed"]["mean"]["1"] == pytest.approx(0.66 + 0.001)
     difference = families["mrn"]["differences"]["mean"]
-    assert difference["verdict"] == "helps"
+    assert difference["verdict"] == "higher"
     assert difference["low"] < difference["mean"] < difference["high"]
     assert families["mtl"]["differences"] == {}
     assert json.loads(lab.answer("study", "toy", "--report", "json")) == document

@@ -1,0 +1,52 @@
+// A table's texts come with the page: a browser lets a page write to the clipboard only right after a click.
+
+const SAID_MS = 2000
+
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  // Browsers have no clipboard for pages that a server sends without https.
+  const area = Object.assign(document.createElement("textarea"), { value: text })
+  document.body.append(area)
+  area.select()
+  const copied = document.execCommand("copy")
+  area.remove()
+  if (!copied) throw new Error("refused")
+}
+
+function save({ text, file }) {
+  const link = document.createElement("a")
+  Object.assign(link, { href: URL.createObjectURL(new Blob([text])), download: file })
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), SAID_MS)
+}
+
+export default function ({ data, parentElement }) {
+  const [main, more, menu, said] = ["main", "more", "menu", "said"].map((name) => parentElement.querySelector("." + name))
+  const formats = data.formats
+  const tell = (words) => {
+    said.textContent = words
+    main.classList.toggle("done", words.startsWith("Copied"))
+    clearTimeout(main.timer)
+    main.timer = setTimeout(() => (said.textContent = "Copy", main.classList.remove("done")), SAID_MS)
+  }
+  const copied = (format) =>
+    copy(format.text).then(() => tell(`Copied ${format.name}`), () => tell("The browser refused"))
+  const item = (words, act) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: words })
+    button.setAttribute("role", "menuitem")
+    button.onclick = () => (menu.hidePopover(), act())
+    return button
+  }
+  main.onclick = () => copied(formats[0])
+  main.title = `Copy the table as ${formats[0].name}`
+  menu.replaceChildren(
+    ...formats.map((format) => item(`Copy ${format.name}`, () => copied(format))),
+    ...formats.filter((format) => format.file).map((format) => item(`Save ${format.name}`, () => save(format))),
+  )
+  more.onclick = () => {
+    menu.togglePopover()
+    const place = more.getBoundingClientRect()
+    menu.style.top = `${Math.min(place.bottom + 4, innerHeight - menu.offsetHeight - 4)}px`
+    menu.style.left = `${Math.max(4, place.right - menu.offsetWidth)}px`
+  }
+}

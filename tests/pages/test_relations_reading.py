@@ -1,0 +1,141 @@
+"""The sentences on the Relations page that are made from the numbers of the matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.mrn.relations import correlation, effective_rank
+from dashboard.relations.reading import (
+    read_difference,
+    read_features,
+    read_labels,
+    read_rank,
+    read_size,
+    read_tasks,
+)
+
+TASKS = ("pos", "chunk", "ner", "srl")
+
+
+def matrix(size: int, **pairs: float) -> np.ndarray:
+    """Correlations: `_01=0.5` is that of rows 0 and 1."""
+    values = np.eye(size)
+    for name, value in pairs.items():
+        values[int(name[1]), int(name[2])] = values[int(name[2]), int(name[1])] = value
+    return values
+
+
+def tasks(*runs: np.ndarray, possible: np.ndarray | None = None) -> str:
+    values = np.stack(runs)
+    everywhere = np.ones(values.shape[1:], dtype=bool)
+    text = read_tasks(TASKS[: values.shape[1]], values, everywhere if possible is None else possible)
+    return text.replace("**", "")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (matrix(3, _01=0.15, _02=0.04), "pos and chunk are weakly related (0.15); ner to neither."),
+        (matrix(3, _01=-0.3, _12=0.95), "chunk and ner are almost fully related (0.95) and pos and chunk are "
+         "moderately opposed (−0.30)."),
+        (matrix(3, _01=0.296), "pos and chunk are moderately related (0.30); ner to neither."),
+        (matrix(3, _12=-0.004), "No two tasks are related: chunk and ner come nearest (0.00)."),
+        (matrix(4, _12=0.5), "chunk and ner are strongly related (0.50); pos and srl to no other task."),
+        (matrix(4, _12=0.5, _01=0.2), "chunk and ner are strongly related (0.50) and pos and chunk are "
+         "weakly related (0.20); srl to none of the others."),
+        (matrix(4, _12=0.5, _01=0.4, _02=0.3, _23=0.2), "chunk and ner are strongly related (0.50), pos and "
+         "chunk are moderately related (0.40), pos and ner are moderately related (0.30) and 1 further pair "
+         "less so."),
+    ],
+)  # fmt: skip
+def test_tasks_are_read_by_strength(values: np.ndarray, sentence: str) -> None:
+    assert tasks(values) == sentence
+
+
+def test_tasks_of_several_seeds_are_read_as_means_and_signs() -> None:
+    related = matrix(3, _01=0.3), matrix(3, _01=0.5)
+    assert tasks(*related) == (
+        "pos and chunk are moderately related (0.40); ner to neither. This is the mean of 2 seeds, and the "
+        "sign holds in each."
+    )
+    changing = matrix(3, _01=-0.1), matrix(3, _01=0.5)
+    assert tasks(*changing).endswith("2 seeds, but the sign of pos and chunk changes.")
+    assert "come nearest (0.05)" in tasks(matrix(3, _01=0.1), matrix(3))
+
+
+def test_what_cannot_be_learned_is_not_read() -> None:
+    assert (
+        tasks(matrix(3), possible=np.eye(3, dtype=bool))
+        == "No relation between these tasks could be learned."
+    )
+    possible = ~np.isin(np.arange(9).reshape(3, 3), (1, 3))
+    assert tasks(matrix(3, _01=0.9, _12=0.2), possible=possible).startswith("chunk and ner are weakly")
+
+
+def test_labels_are_read_across_tasks_each_once() -> None:
+    names = ("a:x", "a:y", "b:x", "b:y")
+    owned = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]], dtype=bool)
+    possible = np.ones((4, 4), dtype=bool)
+    values = matrix(4, _02=0.9, _03=0.8, _13=0.5, _12=-0.6, _01=0.95)[None]
+    assert read_labels(names, values, possible, owned) == (
+        "Across tasks, the strongest pairs are **a:x** and **b:x** (0.90) and **a:y** and **b:y** (0.50); "
+        "most opposed are **a:y** and **b:x** (−0.60)."
+    )
+    within = read_labels(names, values, owned, owned)
+    assert within == "Within tasks, the strongest pairs are **a:x** and **a:y** (0.95)."
+    assert read_labels(names, matrix(4)[None], possible, owned) == "No two labels are related."
+
+
+def test_many_labels_alike_are_explained() -> None:
+    possible = np.ones((4, 4), dtype=bool)
+    alike = matrix(4, _01=0.9, _02=0.85, _12=0.8)[None]
+    words = read_size("label", alike, possible, "cooccurrence")
+    assert words.startswith("50% of the pairs are at 0.8 or above")
+    assert "counted, not learned" in words
+    assert "counted" not in read_size("label", alike, possible, "exact")
+    assert not read_size("task", alike, possible, "cooccurrence")
+    assert not read_size("label", matrix(4, _01=0.9)[None], possible, "cooccurrence")
+    # What cannot be learned does not count.
+    assert (
+        read_size("label", alike, possible & ~np.isin(np.arange(16).reshape(4, 4), (3, 7, 11)), None)[:4]
+        == "100%"
+    )
+    assert "depends on λ" in read_size("task", matrix(3, _01=0.99, _12=-1.0)[None], possible[:3, :3], None)
+
+
+def test_features_are_read_by_their_effective_rank() -> None:
+    names = [f"feature {number}" for number in range(4)]
+    values = matrix(4, _13=-0.6)
+    assert read_features(names, values[None], [1.6]) == (
+        "To these heads the features are partly redundant: their variance spreads over **2 of 4 directions** "
+        "(effective rank). The strongest pair, **feature 1** and **feature 3**, is strongly opposed (−0.60)."
+    )
+    several = read_features(names, np.stack([np.eye(4), np.eye(4)]), [4.0, 3.6])
+    assert several.endswith("**4 of 4 directions** (effective rank, 4 to 4 over 2 seeds).")
+    assert "nearly independent" in several
+    assert "highly redundant" in read_features(names, values[None], [0.9])
+
+
+def test_runs_side_by_side_are_read_by_their_largest_difference() -> None:
+    possible = np.ones((3, 3), dtype=bool)
+    two = np.stack([matrix(3, _01=0.4, _02=0.1), matrix(3, _01=0.2, _02=-0.3)])
+    assert read_difference(TASKS, two, possible, [7, 9]) == (
+        "They differ most in **pos** and **ner**: 0.10 in run 7 and −0.30 in run 9."
+    )
+    assert read_difference(TASKS, np.stack([two[0], two[0]]), possible, [7, 9]) == (
+        "These runs learned the same relations."
+    )
+
+
+def test_a_low_rank_beside_correlations_near_zero_is_explained_by_variances() -> None:
+    covariance = np.diag([2.83, 0.17, 0.001])
+    rank = effective_rank(np.linalg.eigvalsh(covariance))
+    np.testing.assert_allclose(correlation(covariance), np.eye(3))
+    words = read_rank(np.diagonal(covariance), rank)
+    assert f"Effective rank {rank:.2f} of 3: these variances alone would make it {rank:.2f}" in words
+    assert words.endswith("relations hardly change that.")
+    related = matrix(3, _01=0.9)
+    words = read_rank(np.ones(3), effective_rank(np.linalg.eigvalsh(related)))
+    assert words.endswith("alone would make it 3.00, relations do the rest.")
+    assert "rank" not in read_rank(np.ones(3), np.nan)
