@@ -73,7 +73,7 @@ def p_text(p: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`under 1 s`, `40 s`, `4 min`, `2 h 5 min`; a dash for None or NaN."""
+    """`under 1 s`, `40 s`, `4 min`, `2 h 5 min`, `4 days`; a dash for None or NaN."""
     if seconds is None or math.isnan(seconds):
         return "–"
     if seconds < 1:
@@ -84,6 +84,8 @@ def duration(seconds: float | None) -> str:
     if minutes < 90:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
+    if hours > 72:
+        return f"{hours / 24:.0f} days"
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 

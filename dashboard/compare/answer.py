@@ -107,6 +107,8 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
                     "What the words mean", type="tertiary", icon=":material/help:", key="verdicts"
                 ):
                     st.markdown(_VERDICTS.format(counted=plural(len(corrections(table, b)), "difference")))
+            if why := st.session_state.pop(_PROBLEM, ""):
+                problem(why)
         with right:
             _sharing(table, table.row(a).block, b)
     return a, b
@@ -177,6 +179,7 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
         st.caption(" ".join(notes))
 
 
+_PROBLEM = "seeds_problem"
 _MOST_RUNS = 60
 """Beyond so many missing runs only those of the two configurations compared are offered."""
 
@@ -191,13 +194,18 @@ def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) ->
     there = same_runs(store, missing) if missing else {}
     new = [config for config in missing if config not in there]
     if new or any(run.state not in ACTIVE for run in there.values()):
-        words = "Add the missing seeds, trained already"
-        if new:
-            words = "Launch the missing seeds"
-            with contextlib.suppress(MRNLabError):  # said when they are launched
-                words += f": {plural(len(new), 'run')}, about {duration(cost(store, new).seconds)}"
-        if st.button(words, type="primary", icon=":material/play_arrow:", key="missing_seeds"):
-            _launch_seeds(missing, listed_seeds({config.seed for config in missing}))
+        label, words = ("Launch" if new else "Add"), plural(len(new or missing), "run")
+        st.button(
+            f"{label} the missing seeds",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="missing_seeds",
+            on_click=_launch_seeds,
+            args=(missing, listed_seeds({config.seed for config in missing})),
+        )
+        with contextlib.suppress(MRNLabError):  # said when they are launched
+            words += f", about {duration(cost(store, new).seconds)}" if new else ", trained already"
+        st.caption(words, width="content")
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
@@ -205,16 +213,16 @@ def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) ->
 
 
 def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
+    """As a callback, so that no refresh of the page comes between the click and what it does."""
     before = chosen()
     try:
         runs, reused = actions.launch(missing, name, reuse=True)
     except MRNLabError as error:
-        problem(str(error))
+        st.session_state[_PROBLEM] = str(error)
         return
     # What was compared goes on being compared, with the new runs as they end.
     choose((*before, *(run for run in runs if run not in before)) if before else ())
     actions.say(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
-    st.rerun()
 
 
 def _on_their_way(runs: Sequence[int], seeds: str) -> None:

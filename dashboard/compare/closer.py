@@ -97,7 +97,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         st.caption("No report by label is stored for these runs.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}")
+        st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}", width="stretch")
         detail = st.toggle("Precision, recall and spread", key="detail", bind="query-params")
         names = {"A": a.name, "B": b.name}
         titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in frame.columns}

@@ -46,6 +46,7 @@ _VERDICTS = {
     BELOW: ":material/arrow_downward: below",
 }
 _LOOKS = {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", NEGLIGIBLE: "{}", UNDECIDED: ":gray[{}]"}
+_SHOWN, _PROBLEM = "shown_versions", "study_problem"
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
@@ -55,15 +56,18 @@ _MANY, _TALL = 12, 480
 def studies() -> None:
     """The whole view: a card for each study, and the results of the one that is chosen."""
     first, second = st.container(), st.container()
+    st.session_state[_SHOWN] = set()
     names = list(STUDIES)
     standings = {name: resources.study_standing(Version(name)) for name in names}
     complete = [name for name, standing in standings.items() if standing.done == standing.total]
     with second if complete else first:
         for column, study in zip(st.columns(len(names)), names, strict=True):
-            with column:
+            with column, st.container(border=True, height="stretch"):
                 live(partial(_card, study), resources.pace, key=f"study_{study}")
     with first if complete else second:
         _results(complete)
+    if None in map(resources.study_outstanding, st.session_state[_SHOWN]):
+        _await_times()
 
 
 def _results(complete: Sequence[str]) -> None:
@@ -105,39 +109,41 @@ def _card(name: str) -> None:
     methods, settings = (plural(len(things), noun) for things, noun in (
         (study.families, "method"), (study.settings, "setting"),
     ))  # fmt: skip
-    with st.container(border=True, height="stretch"):
-        st.markdown(f"**{escape(study.title)}**: {escape(study.question)}")
-        st.caption(
-            f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
-            f"{standing.done:,} of {plural(standing.total, 'run')} done in this store."
+    st.markdown(f"**{escape(study.title)}**: {escape(study.question)}")
+    st.caption(
+        f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
+        f"{standing.done:,} of {plural(standing.total, 'run')} done in this store."
+    )
+    if standing.active:
+        st.progress(standing.done / standing.total)
+    view = study_forest(scored_results[0], (MEAN,)) if scored_results else sample_forest(study)
+    if view.marks:
+        chart(
+            forest_chart(view, colours(resources.task_order())),
+            key=f"card_{name}",
+            revision=" ".join(view.families),
+            still=True,
+            alt=f"Differences from {view.reference}",
         )
-        if standing.active:
-            st.progress(standing.done / standing.total)
-        view = study_forest(scored_results[0], (MEAN,)) if scored_results else sample_forest(study)
-        if view.marks:
-            chart(
-                forest_chart(view, colours(resources.task_order())),
-                key=f"card_{name}",
-                revision=" ".join(view.families),
-                still=True,
-                alt=f"Differences from {view.reference}",
-            )
-        if scored_results:
-            title = escape(scored_results[0].setting.title)
-            st.caption(f"Found here. {title}: {escape(study_answer(scored_results[0]))}")
-        elif study.sample is not None:
-            st.caption(escape(study.sample.words))
-        _buttons(study, whole, standing)
+    if scored_results:
+        title = escape(scored_results[0].setting.title)
+        st.caption(f"Found here. {title}: {escape(study_answer(scored_results[0]))}")
+    elif study.sample is not None:
+        st.caption(escape(study.sample.words))
+    _buttons(study, whole, standing)
 
 
 def _buttons(study: Study, whole: Version, standing: Standing) -> None:
+    of_study, why = st.session_state.get(_PROBLEM, ("", ""))
+    if of_study == study.name:
+        problem(why)
     store = resources.store()
     followed = follower(store, study.name) is not None
     if standing.active or followed:
         words = f"{plural(standing.active, 'run')} queued or in progress"
         more = "; the others follow by themselves" if followed else ""
         st.markdown(f":material/schedule: {words}{more}.")
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             st.page_link("runs/page.py", label="See them on Runs", icon=":material/list_alt:")
             st.button(
                 "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
@@ -158,6 +164,7 @@ def _launch(version: Version, label: str, *, key: str, primary: bool = False) ->
     """A button that queues what is missing of that version, and beside it the same for the terminal; nothing
     where nothing is missing.
     """
+    st.session_state[_SHOWN].add(version)
     standing = resources.study_standing(version)
     missing = standing.total - standing.done - standing.active - standing.failed
     if not missing or follower(resources.store(), version.study) is not None:
@@ -169,39 +176,34 @@ def _launch(version: Version, label: str, *, key: str, primary: bool = False) ->
         words += f", about {duration(sum(seconds))}"
     with st.container(horizontal=True, vertical_alignment="center", width="content"):
         look: Literal["primary", "secondary"] = "primary" if primary else "secondary"
-        if st.button(f"{label} ({words})", type=look, icon=":material/play_arrow:", key=f"launch_{key}"):
-            _start(version)
+        icon = ":material/play_arrow:"
+        st.button(label, type=look, icon=icon, key=f"launch_{key}", on_click=_start, args=(version,))
+        st.caption(words, width="content")
         with st.popover("Terminal", type="tertiary", icon=":material/terminal:", key=f"terminal_{key}"):
             st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
             st.caption("It goes on where it was; with --dry-run it lists the runs and their time.")
     for problem_text in dict.fromkeys(setting.problem for setting in known or () if setting.problem):
         st.caption(f":material/warning: {escape(problem_text)}")
-    if known is None:
-        _await(version)
 
 
 def _start(version: Version) -> None:
+    """As a callback, so that no refresh of the page comes between the click and what it does."""
+    st.session_state.pop(_PROBLEM, None)
     try:
-        with st.spinner("Checking the data"):
-            left_out = start_study(resources.store(), version)
+        left_out = start_study(resources.store(), version)
     except MRNLabError as error:
-        problem(str(error))
+        st.session_state[_PROBLEM] = version.study, str(error)
         return
     queued = resources.study_standing(version).active
     words = f"{plural(queued, 'run')} of {version.study} queued; the others follow by themselves."
     actions.say(" ".join([words, *left_out]))
-    st.rerun()
 
 
-def _await(version: Version) -> None:
-    """Draw the page again once it is known how long this takes."""
-
-    @st.fragment(run_every=resources.LIVE)
-    def look() -> None:
-        if resources.study_outstanding(version) is not None:
-            st.rerun()
-
-    look()
+@st.fragment(run_every=resources.LIVE)
+def _await_times() -> None:
+    """Draw the page again once it is known how long everything takes."""
+    if None not in map(resources.study_outstanding, st.session_state[_SHOWN]):
+        st.rerun()
 
 
 def _encoder(name: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ def test_from_the_answer_to_the_sentences_and_a_table_to_paste(
     filled_laboratory: Laboratory, page: Page, tmp_path: Path
 ) -> None:
     page.goto(filled_laboratory.link("compare", to="MTL", closer="Mistakes", task="ner"))
-    page.wait_for_function(_DRAWN, arg=6)
+    page.wait_for_function(_DRAWN, arg=4)
     expect(page.get_by_text("What sharing did")).to_be_visible()
     picture(page, "compare-answer")
     matrix = page.locator(".st-key-confusion .js-plotly-plot")
@@ -45,13 +45,18 @@ def test_from_the_answer_to_the_sentences_and_a_table_to_paste(
     assert block.locator(".who").all_inner_texts()[:3] == ["gold", "A", "B"]
     block.scroll_into_view_if_needed()
     picture(page, "compare-mistakes")
-    page.get_by_role("button", name="Copy").first.click()
-    code = page.get_by_test_id("stCode").first
-    expect(code).to_contain_text("\\toprule")
-    page.get_by_role("radio", name="CSV").click()
-    expect(code).to_contain_text("configuration")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy", exact=True).first.click()
+    expect(page.get_by_text("Copied LaTeX")).to_be_visible()
+    assert "\\toprule" in page.evaluate("navigator.clipboard.readText()")
+    formats = page.get_by_role("button", name="Other formats").first
+    formats.click()
+    page.get_by_role("menuitem", name="Copy Markdown").click()
+    expect(page.get_by_text("Copied Markdown")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("| Configuration |")
+    formats.click()
     with page.expect_download() as download:
-        page.locator(".st-key-scores_download").get_by_role("button").click()
+        page.get_by_role("menuitem", name="Save CSV").click()
     download.value.save_as(tmp_path / "scores.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
     assert {row["task"] for row in rows} == {"pos", "chunk", "ner"}

@@ -38,7 +38,7 @@ LINKS = {
     "launch": ({"paradigm": "mtl", "seed": "1,2"}, "This makes 2 runs"),
     "runs": ({"run": "{mrn}"}, "1 run chosen"),
     "curves": ({"run": "{mrn}", "over": "epoch"}, "Training loss"),
-    "compare": ({"on": "dev"}, "A closer look"),
+    "compare": ({"on": "dev"}, "What the words mean"),
     "relations": ({"run": "{mrn}", "mode": "label"}, "of training"),
     "tag": ({"run": "{mrn}"}, "Models"),
 }

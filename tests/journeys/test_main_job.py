@@ -113,7 +113,7 @@ def _runs(page: Page) -> None:
 
 def _compare(page: Page) -> None:
     go(page, "Compare")
-    expect(page.get_by_text("one seed each, so no interval").first).to_be_visible()
+    expect(page.get_by_text("(1 seed)").first).to_be_visible()
     table = page.get_by_test_id("stTable")
     for row in ("STL", "MTL", "MRN"):
         expect(table.get_by_text(row).first).to_be_visible()
