@@ -69,8 +69,12 @@ STATES: Mapping[RunState, StateLook] = {
     RunState.LOST: StateLook("Lost", ":material/link_off:", "?", "violet"),
 }
 
-# For lines that belong to no task: dark blue to amber, readable on white and on near-black.
-_RAMP = ("#71808C", "#1F8A9E", "#B8860B", "#8E5EA2", "#3E7D4E", "#A65342")
+# For configurations. Each has a contrast of 3 to 1 with white and with near-black, and the first six are told
+# apart by colour-blind readers too.
+RAMP = (
+    *("#71808C", "#DB7814", "#5067EB", "#4DA36C", "#AD46C0"),
+    *("#985555", "#D64409", "#2B6E95", "#BD79C2", "#937EFD"),
+)
 
 
 def colours(tasks: Iterable[str]) -> dict[str, str]:
@@ -81,7 +85,7 @@ def colours(tasks: Iterable[str]) -> dict[str, str]:
 
 def ramp(index: int) -> str:
     """The colour of the index-th configuration in a chart whose lines belong to no task."""
-    return _RAMP[index % len(_RAMP)]
+    return RAMP[index % len(RAMP)]
 
 
 def _rgb(colour: str) -> tuple[int, ...]:

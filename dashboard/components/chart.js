@@ -94,6 +94,7 @@ function draw(Plotly, chart, styles) {
   return Plotly.react(node, figure.data, dressed(figure, styles, chart), config).then(() => {
     if (!chart.observer) watch(Plotly, chart)
     // What is under the pointer stays told.
+    showTip(chart)
     if (chart.pointer) {
       const { clientX, clientY } = chart.pointer
       const event = new MouseEvent("mousemove", { clientX, clientY, bubbles: true })
@@ -109,8 +110,12 @@ function watch(Plotly, chart) {
     chart.trigger("clicked", { x: point.x, y: point.y, curve: point.curveNumber })
   })
   node.on("plotly_relayout", (event) => zoomed(Plotly, chart, event))
-  node.addEventListener("mousemove", (event) => event.isTrusted && (chart.pointer = event))
-  node.addEventListener("mouseleave", () => (chart.pointer = null))
+  const point = (event) => {
+    chart.pointer = event
+    showTip(chart)
+  }
+  node.addEventListener("mousemove", (event) => event.isTrusted && point(event))
+  node.addEventListener("mouseleave", () => point(null))
   chart.observer = new ResizeObserver(() => {
     if (node.offsetWidth === 0) return
     Plotly.relayout(node, { height: chart.data.height, width: node.offsetWidth })
@@ -142,11 +147,9 @@ function zoomed(Plotly, chart, event) {
 function tellZoom(chart) {
   chart.followsServer = false // what the reader does here counts from now on
   const range = chart.zoom.xaxis ?? null
-  const log = chart.node.layout.xaxis.type === "log"
-  const shown = range && (log ? range.map((end) => 10 ** end) : range)
   window.dispatchEvent(new CustomEvent("mrnlab:zoom", { detail: { chart, group: chart.data.zoom, range } }))
   clearTimeout(chart.telling)
-  chart.telling = setTimeout(() => chart.trigger("zoomed", { range: shown }), ZOOM_QUIET_MS)
+  chart.telling = setTimeout(() => chart.trigger("zoomed", { range }), ZOOM_QUIET_MS)
 }
 
 function follow(chart, { chart: source, group, range }) {
@@ -156,6 +159,71 @@ function follow(chart, { chart: source, group, range }) {
   if (range) chart.zoom.xaxis = [...range]
   else delete chart.zoom.xaxis
   window.Plotly.relayout(chart.node, shown ? { "xaxis.range": [...shown] } : { "xaxis.autorange": true })
+}
+
+// The tooltip of a figure whose layout.meta has one: the value of every line at the pointer's x, from the top line down,
+// the one nearest to the pointer in bold. `meta` of a trace has its name and, of a mean, [x, seeds from there on];
+// its customdata is the spread.
+const MOST_ROWS = 15
+const SAME_PLACE_PX = 12
+
+// The line's point nearest to a place in the x axis's pixels, with its own pixels.
+function pointAt(trace, px, xaxis, yaxis) {
+  let place = 0
+  for (let i = 1; i < trace.x.length; i++)
+    if (Math.abs(xaxis.d2p(trace.x[i]) - px) < Math.abs(xaxis.d2p(trace.x[place]) - px)) place = i
+  const [x, y] = [trace.x[place], trace.y[place]]
+  return { trace, place, x, y, px: xaxis.d2p(x), py: yaxis.d2p(y) }
+}
+
+function atPointer({ node, pointer }) {
+  const { meta, xaxis, yaxis } = node._fullLayout ?? {}
+  if (!meta?.tooltip || !pointer || node._dragging) return []
+  const box = node.getBoundingClientRect()
+  const px = pointer.clientX - box.left - xaxis._offset
+  const py = pointer.clientY - box.top - yaxis._offset
+  if (px < 0 || px > xaxis._length || py < 0 || py > yaxis._length) return []
+  const lines = node._fullData.filter((trace) => trace.meta?.name && trace.x?.length)
+  const at = (place) => lines.map((trace) => pointAt(trace, place, xaxis, yaxis)).filter((point) => Number.isFinite(point.py))
+  const closest = (points, of) => points.reduce((a, b) => (of(b) < of(a) ? b : a), points[0])
+  const anchor = closest(at(px), (point) => Math.abs(point.px - px))
+  if (!anchor) return []
+  const points = at(anchor.px).filter((point) => Math.abs(point.px - anchor.px) <= SAME_PLACE_PX)
+  const nearest = closest(points, (point) => Math.abs(point.py - py))
+  return points.sort((a, b) => a.py - b.py).map((point) => ({ ...point, nearest: point === nearest }))
+}
+
+function showTip(chart) {
+  const points = atPointer(chart)
+  for (const part of ["cross", "tip"]) chart[part].hidden = !points.length
+  if (!points.length) return
+  const { meta, xaxis, yaxis } = chart.node._fullLayout
+  const { x: title, spread, decimals } = meta.tooltip
+  const largest = Math.max(...points.map(({ y }) => Math.abs(y)))
+  const digits = decimals ?? Math.min(8, Math.max(0, 3 - Math.floor(Math.log10(largest || 1))))
+  const text = (value) => value.toFixed(digits).replace("-", "−")
+  const place = points.findIndex(({ nearest }) => nearest)
+  const first = Math.max(0, Math.min(place - (MOST_ROWS >> 1), points.length - MOST_ROWS))
+  const counts = points.map(({ trace, x }) => trace.meta.seeds?.findLast(([from]) => from <= x)?.[1] ?? 1)
+  const seeds = (count) => `${count} ${count === 1 ? "seed" : "seeds"}`
+  const alike = counts.every((count) => count === counts[0])
+  const rows = points.slice(first, first + MOST_ROWS).map(({ trace, place, y, nearest }, row) => {
+    const sd = trace.customdata?.[place]
+    return element("tr", nearest ? "nearest" : "", sign(trace.line.color, trace.line.dash), element("td", "", trace.meta.name), element("td", "", text(y)),
+      element("td", "quiet", Number.isFinite(sd) ? `± ${text(sd)}` : ""), element("td", "quiet", alike ? "" : seeds(counts[first + row])))
+  })
+  const more = (count, where) => count > 0 ? [element("tr", "more", element("td", ""), element("td", "", `${count} more ${where}`))] : []
+  const at = points.find(({ nearest }) => nearest).x
+  const head = `${title} ${at.toLocaleString("en", { maximumSignificantDigits: at < 100 ? 3 : 9 })}${spread ? `, mean ${spread}${alike ? ` over ${seeds(counts[0])}` : ""}` : ""}`
+  chart.tip.replaceChildren(element("table", "", element("caption", "", head), element("tbody", "",
+    ...more(first, "above"), ...rows, ...more(points.length - first - rows.length, "below"))))
+  const box = chart.node.getBoundingClientRect()
+  const left = box.left + xaxis._offset + points[0].px
+  const { offsetWidth: width, offsetHeight: height } = chart.tip
+  const beside = left + 14 + width <= window.innerWidth ? left + 14 : Math.max(4, left - 14 - width)
+  const top = Math.max(4, Math.min(chart.pointer.clientY - height / 2, window.innerHeight - height - 4))
+  Object.assign(chart.tip.style, { left: `${beside}px`, top: `${top}px` })
+  Object.assign(chart.cross.style, { left: `${left}px`, top: `${box.top + yaxis._offset}px`, height: `${yaxis._length}px` })
 }
 
 // A picture of the chart as it stands, on white, with a legend: for a paper.
@@ -183,13 +251,15 @@ export default function (component) {
   if (!chart) {
     const node = document.createElement("div")
     node.setAttribute("role", "img")
-    parentElement.appendChild(node)
-    chart = { node, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }
+    const [cross, tip] = [element("div", "chart-cross"), element("div", "chart-tip")]
+    for (const part of [cross, tip]) Object.assign(part, { hidden: true, ariaHidden: "true" })
+    parentElement.append(node, cross, tip)
+    chart = { node, cross, tip, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }
     chart.follow = ({ detail }) => follow(chart, detail)
     window.addEventListener("mrnlab:zoom", chart.follow)
     charts.set(parentElement, chart)
   }
-  const told = data.window && (data.log_x ? data.window.map(Math.log10) : data.window)
+  const told = data.window
   if (chart.revision !== data.revision) {
     chart.revision = data.revision
     chart.zoom = told ? { xaxis: told } : {}
@@ -234,7 +304,7 @@ export default function (component) {
     chart.observer?.disconnect()
     window.removeEventListener("mrnlab:zoom", chart.follow)
     if (window.Plotly) window.Plotly.purge(chart.node)
-    chart.node.remove()
+    for (const part of ["node", "cross", "tip"]) chart[part].remove()
     charts.delete(parentElement)
   }
 }

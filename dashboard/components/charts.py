@@ -77,12 +77,15 @@ _MATRIX = f"""
 </div>
 """
 _component = st.components.v2.component
-_mount_chart = _component("mrnlab_chart", js=read_asset("chart.js"), isolate_styles=False)
+_MARKS = read_asset("marks.js")
+_mount_chart = _component(
+    "mrnlab_chart", css=read_asset("chart.css"), js=_MARKS + read_asset("chart.js"), isolate_styles=False
+)
 _mount_legend = _component(
     "mrnlab_curve_legend",
     html='<div id="root" class="legend" tabindex="-1"></div>',
     css=read_asset("curves.css"),
-    js=read_asset("curve_legend.js"),
+    js=_MARKS + read_asset("curve_legend.js"),
 )
 _MATRIX_SCRIPT = "".join(map(read_asset, ("picture.js", "matrix_picture.js", "matrix.js")))
 _mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
@@ -151,7 +154,6 @@ def chart(
             "filename": key,
             "zoom": zoom.group if zoom else None,
             "window": zoom.window if zoom else None,
-            "log_x": figure.layout.xaxis.type == "log",
             "save": asdict(picture) if picture else None,
         },
         on_clicked_change=lambda: None,
@@ -163,23 +165,33 @@ def chart(
 
 @dataclass(frozen=True)
 class LegendRow:
-    """A line: how it is drawn (`dash` as Plotly says it), its name, and a text per column after it."""
+    """A configuration or a run of one: its name, and a text per column after it. A configuration also says
+    how it is drawn (`dash` as Plotly has it), and folds its runs.
+    """
 
     key: str
     name: str
-    colour: str
-    dash: str
     hidden: bool
     cells: tuple[str, ...]
+    colour: str = ""
+    dash: str = ""
+    runs: tuple[LegendRow, ...] = ()
 
 
 def curve_legend(
-    rows: Sequence[LegendRow], columns: Sequence[str], *, key: str, changed: Callable[[list[str]], None]
+    rows: Sequence[LegendRow],
+    columns: Sequence[str],
+    *,
+    runs_drawn: bool,
+    key: str,
+    changed: Callable[[list[str]], None],
 ) -> None:
-    """The legend of a chart as a table: a row shows or hides its line. `changed` gets the hidden keys."""
+    """The legend of a chart as a table. A configuration shows or hides its lines, a run its own where
+    `runs_drawn`. `changed` gets the hidden keys.
+    """
     _mount_legend(
         key=key,
-        data={"columns": list(columns), "rows": [asdict(row) for row in rows]},
+        data={"columns": list(columns), "rows": [asdict(row) for row in rows], "runsDrawn": runs_drawn},
         on_hidden_change=_callback(key, "hidden", lambda keys: changed([str(row) for row in keys])),
     )
 

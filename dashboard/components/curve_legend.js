@@ -1,8 +1,8 @@
-// The legend as a table. Rows are kept and filled anew, so that focus and scroll survive an update.
+// The legend as a table: configurations with their runs folded inside. Rows are kept and filled anew, so that focus,
+// scroll and open folds survive an update.
 
-const SVG = "http://www.w3.org/2000/svg"
-const DASHES = { dot: "2 3.5", dash: "7 4" }
 const PATIENCE_MS = 5000
+const MOST = 8
 
 const legends = new WeakMap()
 
@@ -10,30 +10,55 @@ const legends = new WeakMap()
 // server may still send, even to a legend drawn anew, what it knew before.
 const unconfirmed = new Map()
 
-function element(tag, className, ...children) {
-  const node = document.createElement(tag)
-  node.className = className
-  node.append(...children)
-  return node
+const checkbox = (onchange) => Object.assign(document.createElement("input"), { type: "checkbox", onchange })
+const button = (className, onclick) => Object.assign(element("button", className), { type: "button", onclick })
+
+// The row of a configuration, or of one of its runs.
+function made(legend, key, of) {
+  const row = { key, of, cells: [], runs: [], open: false, label: element("span", ""), sign: element("td", "sign") }
+  row.box = checkbox(() => tell(legend))
+  row.fold = button("fold", () => {
+    row.open = !row.open
+    arrange(legend)
+  })
+  const name = element("td", "name", row.fold, row.label)
+  row.tr = element("tr", of ? "run" : "", element("td", "check", row.box), row.sign, name)
+  return row
 }
 
-function checkbox(label, onchange) {
-  const box = Object.assign(document.createElement("input"), { type: "checkbox", onchange })
-  box.setAttribute("aria-label", label)
-  return box
+function fill(legend, given, of) {
+  if (!legend.rows.has(given.key)) legend.rows.set(given.key, made(legend, given.key, of))
+  const row = legend.rows.get(given.key)
+  row.label.textContent = row.label.title = given.name
+  row.name = of ? `${of.name}, ${given.name}` : given.name
+  row.box.setAttribute("aria-label", `Show ${row.name}`)
+  row.box.hidden = of && !legend.runsDrawn
+  if (!of) row.sign.replaceWith((row.sign = sign(given.colour, given.dash)))
+  while (row.cells.length > given.cells.length) row.cells.pop().remove()
+  given.cells.forEach((text, column) => {
+    if (!row.cells[column]) row.tr.append((row.cells[column] = element("td", "")))
+    row.cells[column].textContent = text
+  })
+  row.runs = given.runs.map((run) => fill(legend, run, row))
+  row.fold.hidden = row.runs.length < 2
+  return row
 }
 
-function made(legend, { key, name }) {
-  const svg = document.createElementNS(SVG, "svg")
-  for (const [attribute, value] of [["viewBox", "0 0 36 8"], ["width", 36], ["height", 8], ["aria-hidden", true]])
-    svg.setAttribute(attribute, value)
-  const line = svg.appendChild(document.createElementNS(SVG, "path"))
-  line.setAttribute("d", "M0 4h36")
-  const box = checkbox(`Show ${name}`, () => tell(legend))
-  const label = element("td", "name", name)
-  label.title = name
-  const tr = element("tr", "", element("td", "check", box), element("td", "sign", svg), label)
-  return { tr, box, line, cells: [], key }
+// Puts the rows that are to be seen in their order: runs of open configurations, and at first not all configurations.
+function arrange(legend) {
+  const { body, top, more } = legend
+  const left = top.length - MOST
+  more.hidden = left <= 0
+  more.textContent = legend.whole ? `Only ${MOST} configurations` : `${left} more configuration${left === 1 ? "" : "s"}`
+  const seen = (legend.whole ? top : top.slice(0, MOST)).flatMap((row) => {
+    row.fold.setAttribute("aria-expanded", row.open)
+    row.fold.setAttribute("aria-label", `${row.runs.length} runs of ${row.name}`)
+    return [row, ...(row.open ? row.runs : [])]
+  })
+  for (const row of legend.rows.values()) if (!seen.includes(row)) row.tr.remove()
+  seen.forEach(({ tr }, place) => {
+    if (tr !== body.children[place]) body.insertBefore(tr, body.children[place] ?? null)
+  })
 }
 
 const hiddenKeys = (legend) => [...legend.rows.values()].filter((row) => !row.box.checked).map((row) => row.key)
@@ -48,52 +73,45 @@ function tell(legend) {
 function show(legend, hidden) {
   for (const row of legend.rows.values()) {
     row.box.checked = !hidden.includes(row.key)
-    row.tr.classList.toggle("hidden", !row.box.checked)
+    row.tr.classList.toggle("hidden", !row.box.checked || hidden.includes(row.of?.key))
   }
   const count = hiddenKeys(legend).length
   legend.all.checked = count === 0
-  legend.all.indeterminate = count > 0 && count < legend.rows.size
+  legend.all.indeterminate = count > 0 && legend.top.some((row) => row.box.checked)
 }
 
 export default function (component) {
   const { data, key: name, parentElement, setTriggerValue } = component
   let legend = legends.get(parentElement)
   if (!legend) {
-    legend = { name, rows: new Map(), head: element("thead", ""), body: element("tbody", "") }
-    legend.all = checkbox("Show all lines", () => {
-      for (const row of legend.rows.values()) row.box.checked = legend.all.checked
+    legend = { name, rows: new Map(), head: element("thead", ""), body: element("tbody", ""), whole: false }
+    legend.all = checkbox(() => {
+      for (const row of legend.rows.values()) row.box.checked = legend.all.checked || Boolean(row.of)
       tell(legend)
     })
-    parentElement.querySelector("#root").append(element("table", "", legend.head, legend.body))
+    legend.all.setAttribute("aria-label", "Show all lines")
+    legend.more = button("more", () => {
+      legend.whole = !legend.whole
+      arrange(legend)
+    })
+    parentElement.querySelector("#root").append(element("table", "", legend.head, legend.body), legend.more)
     legends.set(parentElement, legend)
   }
-  legend.trigger = setTriggerValue
+  Object.assign(legend, { trigger: setTriggerValue, runsDrawn: data.runsDrawn })
   if (legend.columns !== data.columns.join()) {
     legend.columns = data.columns.join()
     const titles = data.columns.map((title) => element("th", "", title))
     legend.head.replaceChildren(element("tr", "", element("th", "check", legend.all), element("th", ""), ...titles))
   }
-  const keys = data.rows.map((row) => row.key)
+  const given = data.rows.flatMap((row) => [row, ...row.runs])
   for (const [key, row] of legend.rows) {
-    if (keys.includes(key)) continue
+    if (given.some((one) => one.key === key)) continue
     row.tr.remove()
     legend.rows.delete(key)
   }
-  data.rows.forEach((given, place) => {
-    if (!legend.rows.has(given.key)) legend.rows.set(given.key, made(legend, given))
-    const row = legend.rows.get(given.key)
-    row.line.setAttribute("stroke", given.colour)
-    row.line.setAttribute("stroke-width", 2.5)
-    row.line.setAttribute("stroke-dasharray", DASHES[given.dash] ?? "none")
-    while (row.cells.length > given.cells.length) row.cells.pop().remove()
-    given.cells.forEach((text, column) => {
-      if (!row.cells[column]) row.tr.append((row.cells[column] = element("td", "")))
-      row.cells[column].textContent = text
-    })
-    const { body } = legend
-    if (row.tr !== body.children[place]) body.insertBefore(row.tr, body.children[place] ?? null)
-  })
-  const hidden = data.rows.filter((row) => row.hidden).map((row) => row.key)
+  legend.top = data.rows.map((row) => fill(legend, row, null))
+  arrange(legend)
+  const hidden = given.filter((row) => row.hidden).map((row) => row.key)
   const waiting = unconfirmed.get(name)
   if (waiting && (performance.now() > waiting.until || String(waiting.hidden.sort()) === String(hidden.sort()))) unconfirmed.delete(name)
   show(legend, unconfirmed.get(name)?.hidden ?? hidden)

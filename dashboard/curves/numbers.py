@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.config import comparison_key
 from core.mrn.relations import MODES
 from core.records import TOTAL
 from core.store.records import MetricKey, MetricSeries, Run
@@ -139,23 +141,16 @@ def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Fl
     return union, values, not same
 
 
-def kept(x: Floats, ys: Sequence[Floats], most: int, *, log: bool = False) -> Places:
+def kept(x: Floats, ys: Sequence[Floats], most: int) -> Places:
     """The points, about `most`, that draw the same lines over the same x (rising): first, last, each
-    stretch's lowest and highest of every line, and one of each stretch's gaps. `log`: stretches are even on a
-    log axis.
+    stretch's lowest and highest of every line, and one of each stretch's gaps.
     """
     if len(x) <= most:
         return np.arange(len(x))
-    starts = _starts(x, max(2, (most - 2) // (2 * len(ys))), log)
+    starts = np.unique(
+        np.linspace(0, len(x), max(2, (most - 2) // (2 * len(ys))), endpoint=False).astype(int)
+    )
     return np.unique(np.concatenate([[0, len(x) - 1], *(_extremes(y, starts) for y in ys)]))
-
-
-def _starts(x: Floats, stretches: int, log: bool) -> Places:
-    """Where each stretch begins, strictly rising."""
-    if not log or x[-1] <= 0:
-        return np.unique(np.linspace(0, len(x), stretches, endpoint=False).astype(int))
-    edges = np.geomspace(x[np.searchsorted(x, 0, "right")], x[-1], stretches)
-    return np.unique(np.append(0, np.minimum(np.searchsorted(x, edges), len(x) - 1)))
 
 
 def _extremes(y: Floats, starts: Places) -> Places:
@@ -179,15 +174,63 @@ def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats
     return np.maximum.accumulate(x) if len(x) else x
 
 
-def point_table(runs: Sequence[Run], series: Iterable[MetricSeries]) -> pd.DataFrame:
-    """Every point as stored (scores as shares); the task of a total is empty."""
+@dataclass(frozen=True)
+class Configuration:
+    """What the lines of one colour share. `name` says what sets it apart, `rank` is its place among those
+    shown, which gives its colour; no two have the same key, name or rank.
+    """
+
+    key: str
+    name: str
+    paradigm: str
+    rank: int
+
+
+def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
+    """Each run's configuration by the run's id. STL's runs of all tasks are one, as in a table of results."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(comparison_key(run.config), []).append(run)
+    names = differing([group[0].config for group in groups.values()]) if groups else []
+    taken = Counter(names)
+    by_run: dict[int, Configuration] = {}
+    for rank, (name, group) in enumerate(zip(names, groups.values(), strict=True)):
+        own_name = name if taken[name] == 1 else f"{name} (run {group[0].id})"
+        key = min(run.configuration_id for run in group)
+        configuration = Configuration(key, own_name, group[0].config.paradigm, rank)
+        by_run |= {run.id: configuration for run in group}
+    return by_run
+
+
+def tasks_of_seeds(runs: Sequence[Run]) -> Mapping[tuple[str, int], frozenset[str]]:
+    """The tasks of each configuration (by key) and seed: STL's are those of its runs together."""
+    configuration = configurations(runs)
+    tasks: dict[tuple[str, int], frozenset[str]] = {}
+    for run in runs:
+        of = configuration[run.id].key, run.config.seed
+        tasks[of] = tasks.get(of, frozenset()).union(run.config.tasks)
+    return tasks
+
+
+def first_task(tasks: Sequence[str], runs: Sequence[Run]) -> str:
+    """Which of these to look at first: the whole (if it is among them) where it is of the same tasks in every
+    configuration and seed, else the first task that most runs have.
+    """
+    if TOTAL in tasks and len(set(tasks_of_seeds(runs).values())) <= 1:
+        return TOTAL
+    shared = Counter(task for run in runs for task in run.config.tasks)
+    return max(tasks, key=lambda task: shared[task], default=TOTAL)
+
+
+def point_table(runs: Sequence[Run], series: Iterable[MetricSeries], smoothing: float = 0.0) -> pd.DataFrame:
+    """Every point as stored (scores as shares), and as smoothed where it is; the task of a total is empty."""
     by_id = {run.id: run for run in runs}
-    names = mean_names(runs)
+    configuration = configurations(runs)
     parts = [
         pd.DataFrame(
             {
                 "run": curve.run_id,
-                "configuration": names[curve.run_id],
+                "configuration": configuration[curve.run_id].name,
                 "seed": by_id[curve.run_id].config.seed,
                 "task": curve.key.task,
                 "metric": f"{curve.key.split} {curve.key.name}",
@@ -196,19 +239,11 @@ def point_table(runs: Sequence[Run], series: Iterable[MetricSeries]) -> pd.DataF
                 "minutes": curve.seconds / 60,
                 "value": curve.value,
             }
+            | ({f"smoothed {smoothing:g}": smooth(curve.value, smoothing)} if smoothing else {})
         )
         for curve in series
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def mean_names(runs: Sequence[Run]) -> Mapping[int, str]:
-    """What sets each run's configuration apart, by run id; STL's also by its task."""
-    named = zip(runs, differing([run.config for run in runs]), strict=True) if runs else ()
-    return {
-        run.id: f"{name} {run.config.tasks[0]}" if run.config.paradigm == "stl" else name
-        for run, name in named
-    }
 
 
 def missing(metric: Metric, series: Iterable[MetricSeries]) -> list[str]:

@@ -8,7 +8,7 @@ from core.store.records import ACTIVE
 from dashboard.curves.parts import curve_charts, curve_controls, offered
 from dashboard.shared import resources
 from dashboard.shared.live import live
-from dashboard.shared.newcomers import try_it, what_is_this
+from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.states import empty, title
 
@@ -31,7 +31,7 @@ if not runs:
 
 ids = [run.id for run in runs]
 keys = store.metric_keys(ids)
-chosen = curve_controls(keys, resources.task_order())
+chosen = curve_controls(keys, resources.task_order(), runs)
 
 
 def pace() -> float | None:
@@ -47,4 +47,3 @@ def draw() -> None:
 
 
 live(draw, pace, key="curves")
-what_is_this(f"{chosen.metric.split} {chosen.metric.name}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
+from core.evaluation.statistics import summary
 from core.records import TOTAL
-from core.store.records import MetricKey, MetricSeries, Run, RunState
+from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.wording import plural
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves.charts import curve_chart
@@ -21,23 +22,29 @@ from dashboard.curves.numbers import (
     RELATION_METRICS,
     Metric,
     choices,
+    first_task,
     metric_keys,
     missing,
     others,
     point_table,
     tasks_of,
+    tasks_of_seeds,
 )
-from dashboard.curves.views import CurvesView, Line, Panel, Point, Reading, curves
+from dashboard.curves.views import Curve, CurvesView, Group, Panel, Reading, curves
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
+from dashboard.shared.newcomers import explain
+from dashboard.shared.run_views import progress_text
+from dashboard.shared.selection import segments
 from dashboard.shared.states import empty, state_text
 from dashboard.text import escape, option
-from dashboard.theme import DASHES, colours, ramp
+from dashboard.theme import DASHES, RAMP, ramp
 
 _RELATIONS, _OTHERS = "relations", "others"
 _GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
-_SEEDS = {"lines": "Lines", "sd": "Mean ± SD", "interval": "Mean, 95% interval"}
-_MOST_IN_A_ROW = 6
+_SEEDS = {"sd": "Mean ± SD", "interval": "Mean, 95% interval", "lines": "Each run"}
+_SMOOTHINGS = {"0": "None", "0.6": "0.6", "0.9": "0.9"}
+_ENDS = ("Last", "Best")
 _COUNT = "curve_pictures"
 _MOST_NAMED = 6
 _ZOOM = "curves"
@@ -86,110 +93,68 @@ def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
     return (*choices(keys), *choices(keys, RELATION_METRICS), *others(keys))
 
 
-def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str]) -> Chosen:
+def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequence[Run]) -> Chosen:
     """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
-    metric = _metric(keys)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        large = _task(tasks_of(metric, keys, tasks))
-        axis = st.segmented_control(
-            "Over",
-            list(AXES),
-            default="step",
-            required=True,
-            key="over",
-            bind="query-params",
-            format_func=AXES.__getitem__,
-            on_change=lambda: set_window(None),
+        metric = _metric(keys)
+        large = _task(metric, tasks_of(metric, keys, tasks), runs)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
+        seeds = "sd"
+        of_seeds = tasks_of_seeds(runs)
+        if len({key for key, _ in of_seeds}) < len(of_seeds):
+            seeds = segments(
+                "Seeds",
+                _SEEDS,
+                key="seeds",
+                labelled=True,
+                help="The mean over the seeds of each configuration with its standard deviation (n − 1) or "
+                "the 95% interval of the mean (Student's t), at every point; or a line per run.",
+            )
+        is_loss = metric == METRICS["loss"]
+        smoothing = segments(
+            "Smoothing",
+            _SMOOTHINGS,
+            default="0.6" if is_loss else "0",
+            key="smooth" if is_loss else "smooth_others",
+            labelled=True,
+            help="Weight of the past in a running mean over all points, of each seed before the mean of "
+            "seeds. The raw line stays, faint, where lines are few.",
         )
-        seeds = st.segmented_control(
-            "Seeds",
-            list(_SEEDS),
-            default="lines",
-            required=True,
-            key="seeds",
-            bind="query-params",
-            format_func=_SEEDS.__getitem__,
-            help="A line per run, or the mean over the seeds of each configuration with its standard "
-            "deviation (n − 1) or the 95% interval of the mean (Student's t), at every point.",
-        )
-        with st.popover("Display", icon=":material/tune:"):
-            reading = _display(axis, seeds)
-    return Chosen(metric, large, reading)
+        log_y = st.toggle("Log scale", key="log", bind="query-params")
+    return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))
 
 
 def _metric(keys: Sequence[MetricKey]) -> Metric:
-    metric_names = choices(keys) or ["loss"]
-    relations = {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)}
-    groups = {_RELATIONS: relations, _OTHERS: others(keys)}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.segmented_control(
-            "Curve",
-            [*metric_names, *(group for group, among in groups.items() if among)],
-            default="loss" if "loss" in metric_names else metric_names[0],
-            required=True,
-            key="metric",
-            bind="query-params",
-            format_func=lambda name: _GROUPS[name] if name in _GROUPS else METRICS[name].title,
-        )
-        if name not in _GROUPS:
-            return METRICS[name]
-        among = groups[name]
-        number = st.selectbox(
-            "Number",
-            list(among),
-            key="number",
-            bind="query-params",
-            format_func=lambda name: among[name].title if name in among else str(name),
-            width=300,
-        )
-        return among[number]
+    names = choices(keys) or ["loss"]
+    groups = {
+        _RELATIONS: {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)},
+        _OTHERS: others(keys),
+    }
+    titles = {name: METRICS[name].title for name in names}
+    titles |= {group: _GROUPS[group] for group, among in groups.items() if among}
+    name = segments("Curve", titles, key="metric", labelled=True)
+    if name not in groups:
+        return METRICS[name]
+    among = groups[name]
+    number = st.selectbox(
+        "Number",
+        list(among),
+        key="number",
+        bind="query-params",
+        format_func=lambda name: among[name].title if name in among else str(name),
+        width=300,
+    )
+    return among[number]
 
 
-def _task(tasks: Sequence[str]) -> str:
+def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:
     """The task shown large; the others follow small."""
+    first = first_task(tasks, runs)
     if len(tasks) < 2:
-        return tasks[0] if tasks else TOTAL
-    shared: dict[str, Any] = {"key": "of", "bind": "query-params"}
-    if len(tasks) > _MOST_IN_A_ROW:
-        return str(
-            st.selectbox(
-                "Large chart", list(tasks), format_func=lambda task: task or "Total", width=180, **shared
-            )
-        )
-    return str(
-        st.segmented_control(
-            "Large chart",
-            list(tasks),
-            default=tasks[0],
-            format_func=lambda task: option(task or "Total"),
-            required=True,
-            **shared,
-        )
-    )
-
-
-def _display(axis: str, seeds: str) -> Reading:
-    log_y = st.toggle("Log scale", key="log", bind="query-params")
-    log_x = st.toggle(f"Log scale of {AXES[axis].lower()}", key="logx", bind="query-params")
-    calm = st.toggle(
-        "Ignore outliers",
-        key="calm",
-        bind="query-params",
-        help="Fits y to the middle 98% of the values shown: the first steps of a loss no longer flatten the "
-        "rest. All points are still drawn.",
-    )
-    smoothing = st.slider(
-        "Smoothing",
-        0.0,
-        0.99,
-        0.0,
-        0.01,
-        key="smooth",
-        bind="query-params",
-        help="Weight of the past in a running mean over all points, of each seed before the mean of seeds. "
-        "The raw line stays, faint.",
-    )
-    return Reading(axis, seeds, smoothing, log_x, log_y, calm)
+        return first
+    options = {task: option(task or metric.total.capitalize()) for task in tasks}
+    return segments("Large chart", options, key="of", default=first, labelled=True)
 
 
 def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeries]) -> Picture | None:
@@ -208,14 +173,14 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
             picture = Picture(st.session_state[_COUNT], form, name)
     st.download_button(
         "CSV",
-        data=lambda: csv_file(point_table(runs, series)),
+        data=lambda: csv_file(point_table(runs, series, chosen.reading.smoothing)),
         file_name=f"{name}.csv",
         mime="text/csv",
         key="curve_csv",
         type="tertiary",
         icon=":material/download:",
         on_click="ignore",
-        help="Every point of every chart on this page as it is stored, unsmoothed",
+        help="Every point of every chart on this page as it is stored, and as smoothed",
     )
     return picture
 
@@ -232,21 +197,28 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
     metric, reading = chosen.metric, chosen.reading
     keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
-    tasks = resources.task_order()
     with st.spinner("Reading the curves"):
         series = resources.curve_series(runs, keys)
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
-    conditions = resources.store().conditions(runs)
     view = curves(
-        metric, reading, runs, series, tasks, large=chosen.large, hidden=hidden, conditions=conditions
+        metric,
+        reading,
+        runs,
+        series,
+        resources.task_order(),
+        large=chosen.large,
+        hidden=hidden,
+        conditions=resources.store().conditions(runs),
     )
     if not view.legend:
         _nothing_yet(runs, metric.title)
         return
-    colour = colours(tasks)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _title(view, view.large, colour)
+        _title(view)
+        explain(f"{metric.split} {metric.name}")
         picture = curve_files(runs, chosen, series)
+    if note := _about_tasks(view, runs):
+        st.caption(note)
     _chart(view, view.large, key="curve_large", picture=picture)
     _legend(view, hidden)
     _notes(view, series)
@@ -254,19 +226,33 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         row = view.small[start : start + _IN_A_ROW]
         for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
             with column:
-                _title(view, panel, colour, small=True)
+                st.markdown(f"**{escape(panel.task or metric.total.capitalize())}**")
                 key = f"curve_small_{panel.task}" if panel.task else "curve_total"
                 _chart(view, panel, key=key, small=True)
 
 
-def _title(view: CurvesView, panel: Panel, colour: Mapping[str, str], *, small: bool = False) -> None:
-    metric, task = view.metric, escape(panel.task)
-    dot = f':color[●]{{foreground="{colour[panel.task]}"}} ' if panel.task in colour else ""
-    if small:
-        st.markdown(f"{dot}**{task or escape(metric.total.capitalize())}**")
-        return
-    what = task or (metric.total if metric.total != metric.title else "whole run")
-    st.markdown(f"{dot}**{escape(metric.title)}**, {what}", width="stretch")
+def _title(view: CurvesView) -> None:
+    """What is shown, over what, and how smooth."""
+    metric, reading, task = view.metric, view.reading, view.large.task
+    parts = [f", {task or (metric.total if metric.total != metric.title else 'whole run')}"]
+    if any(len(group.seeds) > 1 for group in view.legend):
+        parts.append(_SEEDS[reading.seeds][0].lower() + _SEEDS[reading.seeds][1:])
+    if reading.smoothing:
+        parts.append(f"smoothed {reading.smoothing:g}")
+    st.markdown(f"**{escape(metric.title)}**{escape(' · '.join(parts))}", width="stretch")
+
+
+def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
+    """What a reader must know of the task shown, or of the whole, before lines are compared."""
+    task, whole = view.large.task, view.large.task == TOTAL
+    first = first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
+    if first != TOTAL and view.small:
+        which = f"; {task} is the first that most of them have" if task == first else ""
+        return escape(f"These runs have different tasks, so their means do not compare{which}.")
+    paradigms = {run.config.paradigm for run in runs}
+    if whole and view.metric == METRICS["loss"] and "mrn" in paradigms and len(paradigms) > 1:
+        return "MRN's total contains its penalty: compare the losses of a task."
+    return ""
 
 
 def _chart(
@@ -284,7 +270,7 @@ def _chart(
         curve_chart(view, panel, small=small),
         key=key,
         alt=f"{metric.title}{of_task}, {plural(len(panel.lines), 'line')} over training",
-        revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_x} {reading.log_y}",
+        revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_y}",
         still=small,
         zoom=Zoom(_ZOOM, window(), set_window),
         picture=picture,
@@ -292,51 +278,77 @@ def _chart(
 
 
 def _nothing_yet(runs: Sequence[Run], title: str) -> None:
-    waiting = any(run.state in (RunState.QUEUED, RunState.RUNNING) for run in runs)
-    words = (
-        "The first points come when a worker has read the data, within seconds of its start."
-        if waiting
-        else "These runs ended before they had this curve. Choose another curve or other runs."
-    )
-    empty(f"No {title.lower()} yet", words)
+    """What each run does instead, or that none will have this curve."""
+    active = [run for run in runs if run.state in ACTIVE]
+    sentences = [
+        f"Run {run.id}: {escape(progress_text(resources.store(), run))}" for run in active[:_MOST_NOTES]
+    ]
+    if len(active) > _MOST_NOTES:
+        sentences.append(f"{plural(len(active) - _MOST_NOTES, 'more run')} queued or in progress.")
+    if not active:
+        sentences = ["These runs ended before they had this curve. Choose another curve or other runs."]
+    empty(f"No {title.lower()} yet", "  \n".join(sentences))
 
 
 def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
-    lines = view.reading.seeds == "lines"
-    columns = ["Run", "State"] if lines else ["Configuration", "Seeds"]
-    columns += ["Last", "Best"] if view.metric.best else ["Last"]
-    rows = [
-        LegendRow(
-            line.key,
-            line.name,
-            ramp(line.rank),
-            DASHES[line.paradigm],
-            line.key in hidden,
-            _cells(view, line),
+    smoothed = ", smoothed" if view.reading.smoothing else ""
+    columns = ["Configuration", "Seeds", *(f"{end}{smoothed}" for end in _ENDS[: 1 + bool(view.metric.best)])]
+    rows = []
+    for group in view.legend:
+        of = group.configuration
+        runs = [
+            LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve])))
+            for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
+        ]
+        cells = (_seeds(group), *_ends(view, group.seeds))
+        rows.append(
+            LegendRow(
+                of.key, of.name, of.key in hidden, cells, ramp(of.rank), DASHES[of.paradigm], tuple(runs)
+            )
         )
-        for line in view.legend
-    ]
-    curve_legend(rows, columns, key="curve_legend", changed=hide_lines)
-    st.caption(
-        "Tick to show. Dotted: STL, dashed: MTL, solid: MRN."
-        + (" ◆ the epoch whose weights were kept." if any(line.kept for line in view.large.lines) else "")
+    curve_legend(
+        rows, columns, runs_drawn=view.reading.seeds == "lines", key="curve_legend", changed=hide_lines
     )
+    notes = ["Tick to show. Dotted: STL, dashed: MTL, solid: MRN."]
+    if any(line.kept for line in view.large.lines):
+        notes.append("◆ the epoch whose weights were kept.")
+    if len(rows) > len(RAMP):
+        notes.append(f"Colours repeat after {len(RAMP)} configurations.")
+    st.caption(" ".join(notes))
 
 
-def _cells(view: CurvesView, line: Line) -> tuple[str, ...]:
-    seeds = f"{', '.join(map(str, line.seeds))} (n = {len(line.seeds)})"
-    cells = [state_text(line.state) if line.state else seeds, _at(view, line.last)]
-    return (*cells, _at(view, line.best)) if view.metric.best else tuple(cells)
+def _seeds(group: Group) -> str:
+    """`5 seeds`, and the states of the runs that have not all ended well."""
+    seeds = [curve.seed for curve in group.seeds]
+    parts = [f"seed {seeds[0]}" if len(seeds) == 1 else plural(len(seeds), "seed")] if seeds else []
+    runs = [run for curve in group.runs for run in curve.runs]
+    if any(run.state is not RunState.SUCCEEDED for run in runs):
+        parts.append(_states(runs))
+    return ", ".join(parts) or "–"
 
 
-def _at(view: CurvesView, point: Point | None) -> str:
-    if point is None:
-        return "–"
-    x, value = point
-    number = f"{value:z.2f}" if view.metric.percent else f"{value:.4g}"
-    axis = view.reading.axis
-    place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
-    return f"{number} at {AXES[axis].lower().removesuffix('s')} {place}".replace("-", "−")
+def _states(runs: Sequence[Run]) -> str:
+    """`✓ Succeeded`; where states differ, how many runs are in each."""
+    counts = Counter(run.state for run in runs)
+    return ", ".join(state_text(state, n if len(counts) > 1 else 0) for state, n in counts.items())
+
+
+def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
+    """The last and the best value: of one curve with its place, of several as mean ± SD."""
+    texts = []
+    digits, spread_digits = ("z.2f", ".2f") if view.metric.percent else ("#.4g", ".2g")
+    for end in range(1 + bool(view.metric.best)):
+        points = [point for curve in of if (point := curve.ends(view.metric)[end])]
+        if len(points) == 1:
+            ((x, value),) = points
+            axis = view.reading.axis
+            place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {place}"
+        elif points:
+            over = summary(value for _, value in points)
+            text = f"{over.mean:{digits}} ± {over.sd or 0.0:{spread_digits}}"
+        texts.append(text.replace("-", "−") if points else "–")
+    return tuple(texts)
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
@@ -344,13 +356,10 @@ def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     notes = missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have such gaps."]
-    if view.reading.seeds != "lines":
-        if view.interpolated:
-            notes.append(
-                f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated "
-                "between its own points."
-            )
-        if all(len(line.seeds) < 2 for line in view.legend):
-            notes.append("One seed has no spread, so there is no band. Choose more seeds of a configuration.")
+    if view.interpolated:
+        notes.append(
+            f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated between "
+            "its own points."
+        )
     if notes:
         st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")

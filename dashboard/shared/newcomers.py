@@ -50,6 +50,13 @@ PENALTY = r"""
 """
 
 _TEXTS: dict[str, tuple[str, str, str]] = {
+    "dev score": (
+        "How well the run labels sentences it does not train on, in percent, after each epoch. Tasks of "
+        "spans (chunk, NER) have the F1 of whole spans, from precision $P$ and recall $R$:",
+        r"F_1 = \frac{2 P R}{P + R}",
+        "Others (POS) have accuracy, the share of right words. The mean over tasks weighs each task alike; "
+        "STL's is over its runs of one seed. Higher is better. ◆ marks the epoch whose weights were kept.",
+    ),
     "train loss": (
         "The mean cross-entropy per word. The total is the mean over the tasks $t$; MRN adds its penalty:",
         r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + \text{penalty}",
@@ -88,6 +95,18 @@ def what_is_this(name: str) -> None:
     """The fold on a curve (`train loss`, say) or on the `strength` λ; nothing on others."""
     if name in _TEXTS:
         fold(lambda: _explain(*_TEXTS[name]), key="what_is_this")
+
+
+def explain(name: str) -> None:
+    """The same as a popover, beside a title."""
+    if name in _TEXTS:
+        label = "What am I looking at?"
+        opened = st.popover(
+            label, icon=":material/help:", type="tertiary", key="what_is_this", on_change="rerun"
+        )
+        with opened:
+            if opened.open:
+                _explain(*_TEXTS[name])
 
 
 def _explain(before: str, equation: str, after: str) -> None:

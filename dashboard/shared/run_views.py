@@ -62,7 +62,7 @@ def progress_text(store: Store, run: Run) -> str:
     if run.state is RunState.CANCELLING:
         return "Stopping at the next step"
     if not run.total_steps:
-        return "Preparing data and encoder"
+        return f"Preparing data and encoder, {duration(run.seconds)}"
     epoch = min(int(run.epoch) + 1, run.config.epochs)
     left = eta(store, [run]).get(run.id)
     rest = f", {duration(left)} left" if left is not None else ""

@@ -65,17 +65,20 @@ def segments(
     key: str,
     default: str | None = None,
     on_change: Callable[[], None] | None = None,
+    labelled: bool = False,
+    help: str | None = None,
 ) -> str:
     """One of a few options (value → text) in a row, kept in the page's address; by default the first one."""
     picked: str = st.segmented_control(
         label,
         list(options),
-        default=default or next(iter(options)),
+        default=next(iter(options)) if default is None else default,
         required=True,
         key=key,
         bind="query-params",
         format_func=options.__getitem__,
-        label_visibility="collapsed",
+        label_visibility="visible" if labelled else "collapsed",
+        help=help,
         on_change=on_change,
     )
     return picked

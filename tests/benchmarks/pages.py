@@ -38,7 +38,7 @@ _STEPS_PER_UPDATE = 20
 _POLL_S = 2.0
 _PATIENCE_MS = 120_000.0
 _LAST_STEP = """() => Math.max(...[...document.querySelectorAll('.js-plotly-plot')]
-    .flatMap((chart) => (chart._fullData ?? []).map((trace) => trace.x?.[trace.x.length - 1] ?? 0)))"""
+    .flatMap((chart) => (chart._fullData ?? []).map((trace) => trace.x?.[trace.x.length - 1] || 0)))"""
 # The player measures itself: from the reader's key to the painted matrix (docs/adr/0009-matrix-player.md).
 _STEPS = "() => performance.getEntriesByName('relations-step').map((step) => step.duration)"
 
@@ -60,7 +60,7 @@ def places(contents: Contents) -> list[Place]:
     live, finished = (",".join(map(str, ids)) for ids in (contents.live, contents.finished))
     line = ".js-plotly-plot .scatterlayer path.js-line"
     measured = [
-        Place("curves", line, {"run": live, "metric": "loss"}),
+        Place("curves", line, {"run": live, "metric": "Training loss"}),
         Place(
             "relations", "[aria-label='Training step']", {"run": str(contents.relations), "mode": "Features"}
         ),

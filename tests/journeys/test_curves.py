@@ -32,7 +32,8 @@ _CHART = """() => {
         last: Math.max(...ends),
         bands: chart._fullData.filter((trace) => trace.fill === 'toself').length,
         range: chart.layout.xaxis.range.map(Math.round),
-        hovers: chart.querySelectorAll('.hoverlayer .hovertext, .hoverlayer .legend').length,
+        tip: [...document.querySelectorAll('.chart-tip:not([hidden]) td:nth-child(2)')]
+            .map((cell) => cell.textContent),
         same: chart.dataset.same ?? 'no',
     }
 }"""
@@ -86,7 +87,8 @@ def live(filled_laboratory: Laboratory) -> Iterator[Live]:
 def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
     live.train(1, 800)
     mrn = 1
-    page.goto(f"{live.address}/curves?run={','.join(map(str, [*live.mtl, live.run_id, mrn]))}")
+    runs = ",".join(map(str, [*live.mtl, live.run_id, mrn]))
+    page.goto(f"{live.address}/curves?run={runs}&metric=Training+loss&seeds=Each+run")
     _await(page, "(chart) => chart.lines === 5 && chart.bands === 0 && chart.last === 800")
     assert page.evaluate(_BUTTONS) == ["Zoom", "Pan", "Zoom in", "Zoom out", "Autoscale"]  # none uploads
     picture(page, "curves-lines")
@@ -120,12 +122,14 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     page.wait_for_url(re.compile("[?&]x="))
     page.wait_for_function(_SAME_RANGES, polling=200)
     page.mouse.move(box["x"] + 0.7 * box["width"], top)
-    _await(page, "(chart) => chart.hovers > 0")
+    of_mtl = [f"MTL · seed {seed}" for seed in (1, 2, 3, 4)]
+    tip = _await(page, "(chart) => chart.tip.length > 0")["tip"]
+    assert sorted(tip) == ["MRN λ 0.01 · seed 1", *of_mtl]
     live.train(801, 850)
     after = _await(page, "(chart) => chart.last === 850")
     assert after["range"] == zoomed["range"]
     assert after["same"] == "yes"
-    _await(page, "(chart) => chart.hovers > 0")
+    _await(page, "(chart) => chart.tip.length === 5")
     picture(page, "curves-zoomed")
     page.locator("[data-title='Autoscale']").click()
     _await(page, "(chart) => chart.range[0] === 0 && chart.range[1] >= 850")
@@ -133,13 +137,16 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
 
 
 def _lines_are_hidden(page: Page, live: Live) -> None:
-    name = f"{live.mtl[0]} · MTL · demo · seed"
+    page.get_by_role("button", name="4 runs of MTL").click()
+    name = f"Show MTL, seed {live.store.run(live.mtl[0]).config.seed}"
     page.get_by_role("checkbox", name=name).uncheck()
     _await(page, "(chart) => chart.lines === 4")
     page.wait_for_url(re.compile(f"hide={live.mtl[0]}"))
     live.train(851, 900)
     _await(page, "(chart) => chart.last === 900 && chart.lines === 4")
     expect(page.get_by_role("checkbox", name=name)).not_to_be_checked()
+    page.get_by_role("checkbox", name="Show MTL", exact=True).uncheck()
+    _await(page, "(chart) => chart.lines === 1")
     page.get_by_role("checkbox", name="Show all lines").check()
     _await(page, "(chart) => chart.lines === 5")
 
@@ -147,7 +154,7 @@ def _lines_are_hidden(page: Page, live: Live) -> None:
 def _bands(page: Page) -> None:
     page.get_by_role("radio", name="Mean ± SD").click()
     _await(page, "(chart) => chart.bands === 1 && chart.lines === 2")
-    expect(page.get_by_text("1, 2, 3, 4 (n = 4)")).to_be_visible()
+    expect(page.get_by_text("4 seeds, ✓ 3 Succeeded")).to_be_visible()
     picture(page, "curves-mean-sd")
     page.get_by_role("radio", name="ner").click()
     expect(page.get_by_text("Training loss, ner").first).to_be_visible()
@@ -187,7 +194,7 @@ def _downloaded(page: Page, button: str) -> Download:
 _TWO_LEGENDS = """async (source) => {
     const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
     const legend = (await import(address)).default
-    const line = { colour: '#888', dash: 'solid', hidden: false, cells: [] }
+    const line = { colour: '#888', dash: 'solid', hidden: false, cells: [], runs: [] }
     const rows = [{ ...line, key: 'a', name: 'A' }, { ...line, key: 'b', name: 'B' }]
     const data = { columns: ['Run'], rows }
     const told = []
@@ -207,4 +214,27 @@ _TWO_LEGENDS = """async (source) => {
 
 
 def test_a_legend_drawn_anew_knows_what_the_reader_has_hidden(page: Page) -> None:
-    assert page.evaluate(_TWO_LEGENDS, read_asset("curve_legend.js")) == [["a"], ["a", "b"]]
+    source = read_asset("marks.js") + read_asset("curve_legend.js")
+    assert page.evaluate(_TWO_LEGENDS, source) == [["a"], ["a", "b"]]
+
+
+# A legend of ten configurations: the names that are seen at first, and after a click on what is left.
+_TEN = """async (source) => {
+    const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
+    const legend = (await import(address)).default
+    const parentElement = document.body.appendChild(document.createElement('div'))
+    parentElement.innerHTML = '<div id="root"></div>'
+    const line = { colour: '#888', dash: 'solid', hidden: false, cells: [], runs: [] }
+    const rows = [...'abcdefghij'].map((key) => ({ ...line, key, name: key.toUpperCase() }))
+    legend({ key: 'ten', data: { columns: ['Configuration'], rows }, parentElement, setTriggerValue() {} })
+    const names = () => [...parentElement.querySelectorAll('.name')].map((cell) => cell.textContent).join('')
+    const more = parentElement.querySelector('.more')
+    const seen = [names(), more.textContent]
+    more.click()
+    return [...seen, names()]
+}"""
+
+
+def test_a_long_legend_says_how_many_configurations_it_leaves_out(page: Page) -> None:
+    source = read_asset("marks.js") + read_asset("curve_legend.js")
+    assert page.evaluate(_TEN, source) == ["ABCDEFGH", "2 more configurations", "ABCDEFGHIJ"]

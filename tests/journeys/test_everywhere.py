@@ -37,7 +37,7 @@ _BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp
 LINKS = {
     "launch": ({"paradigm": "mtl", "seed": "1,2"}, "This makes 2 runs"),
     "runs": ({"run": "{mrn}"}, "1 run chosen"),
-    "curves": ({"run": "{mrn}", "over": "epoch"}, "Training loss"),
+    "curves": ({"run": "{mrn}", "over": "epoch"}, "Dev score"),
     "compare": ({"on": "dev"}, "What the words mean"),
     "relations": ({"run": "{mrn}", "mode": "label"}, "of training"),
     "tag": ({"run": "{mrn}"}, "Models"),

@@ -8,12 +8,13 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.records import TOTAL, StepMetrics
 from core.store import Store
 from dashboard.curves.charts import curve_chart
-from dashboard.curves.numbers import METRICS
+from dashboard.curves.numbers import METRICS, Configuration
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.theme import DASHES, ramp
 from tests.pages.conftest import Open, sent, words
@@ -21,9 +22,10 @@ from tests.pages.filled_store import TASKS, Filled
 from tests.pages.test_pages import figures
 
 
-def line(key: str, paradigm: str, **more: Any) -> Line:
-    values: dict[str, Any] = {"name": f"run {key}", "rank": 0, "x": np.arange(4.0), "y": np.arange(4.0) + 1}
-    return Line(key=key, paradigm=paradigm, **(values | more))
+def line(key: str, paradigm: str, rank: int = 0, **more: Any) -> Line:
+    configuration = Configuration(f"of {key}", paradigm.upper(), paradigm, rank)
+    values: dict[str, Any] = {"name": f"run {key}", "x": np.arange(4.0), "y": np.arange(4.0) + 1}
+    return Line(key=key, configuration=configuration, **(values | more))
 
 
 def drawn(*lines: Line, small: bool = False, **reading: Any) -> Any:
@@ -63,9 +65,11 @@ def test_a_mean_is_thick_and_its_band_ends_where_one_seed_is_left() -> None:
     assert np.nanmax(band.x) == 1
     assert band.hoverinfo == "skip"
     assert thick.line.width > 2
-    assert list(thick.customdata) == [" ± 0.50 (n = 3)", " ± 0.50 (n = 2)", " (n = 1)", " (n = 1)"]
-    interval = drawn(mean, seeds="interval").data[1]
-    assert interval.customdata[0] == ", 95% from 0.50 to 1.50 (n = 3)"
+    # What the tooltip tells: the half of the band, and from which x on there are how many seeds.
+    assert thick.customdata[:2] == pytest.approx([0.5, 0.5])
+    assert np.isnan(thick.customdata[2:]).all()
+    assert thick.meta["seeds"] == [[0, 3], [1, 2], [2, 1]]
+    assert drawn(mean, seeds="interval").layout.meta["tooltip"]["spread"] == "± 95% interval"
     # The epoch that was kept has its mark.
     marker = drawn(line("1", "mrn", kept=(2.0, 3.0))).data[1]
     assert (marker.x, marker.y, marker.marker.symbol) == ((2.0,), (3.0,), "diamond")
@@ -98,27 +102,54 @@ def small(app: AppTest) -> list[str]:
     return [task for task, key in keys.items() if figures(app, key)]
 
 
-def test_total_is_large_and_tasks_are_small(open_page: Open, filled: Filled) -> None:
+def test_the_whole_is_large_and_tasks_are_small(open_page: Open, filled: Filled) -> None:
     live, done, failed = filled.live[0], filled.mrn[0], filled.failed[0]
-    app = open_page("curves", run=f"{live},{done},{failed}")
+    app = open_page("curves", run=f"{live},{done},{failed}", metric="Training loss")
     assert small(app) == list(TASKS)
     legend = sent(app, "rows")
-    assert legend["columns"] == ["Run", "State", "Last", "Best"]
-    assert [row["key"] for row in legend["rows"]] == [str(live), str(done), str(failed)]
-    assert [row["cells"][0] for row in legend["rows"]] == ["▶ Running", "✓ Succeeded", "✕ Failed"]
-    assert legend["rows"][0]["cells"][1].endswith("at step 260")
+    assert legend["columns"] == ["Configuration", "Seeds", "Last, smoothed", "Best, smoothed"]
+    mrn, other = legend["rows"]
+    assert [run["key"] for run in mrn["runs"]] == [str(live), str(done)]
+    assert [run["cells"][0] for run in (*mrn["runs"], *other["runs"])] == [
+        "▶ Running",
+        "✓ Succeeded",
+        "✕ Failed",
+    ]
+    assert mrn["runs"][0]["cells"][1].endswith("at step 260")
+    assert " ± " in mrn["cells"][1]
     app.segmented_control(key="of").set_value("ner").run()
     assert small(app) == ["", "pos", "chunk"]
-    assert "Training loss, ner" in words(app).replace("**", "")
+    assert "Training loss, ner · mean ± SD · smoothed 0.6" in words(app).replace("**", "")
+
+
+def test_dev_scores_come_first_with_the_mean_over_tasks_where_it_compares(
+    open_page: Open, finished: Filled
+) -> None:
+    of = {
+        kind: [run for run in Store.open().runs() if run.config.paradigm == kind] for kind in ("stl", "mtl")
+    }
+    app = open_page("curves", run=",".join(str(run.id) for run in [*of["stl"], *of["mtl"]]))
+    assert "Dev score, mean over tasks · mean ± SD" in words(app).replace("**", "")
+    assert [(row["name"], row["cells"][0]) for row in sent(app, "rows")["rows"]] == [
+        ("STL", "3 seeds"),
+        ("MTL", "3 seeds"),
+    ]
+    ner = [run for run in of["stl"] if run.config.tasks == ("ner",)]
+    app = open_page("curves", run=",".join(str(run.id) for run in [*ner, *of["mtl"]]))
+    assert "Dev score, ner · " in words(app).replace("**", "")
+    assert "their means do not compare; ner is the first that most of them have" in words(app)
 
 
 def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
     first, second, third = finished.mrn[:3]
-    app = open_page("curves", run=f"{first},{second},{third}", hide=str(second), x="100_200")
-    assert [row["hidden"] for row in sent(app, "rows")["rows"]] == [False, True, False]
+    link = {"run": f"{first},{second},{third}", "seeds": "Each run", "x": "100_200"}
+    app = open_page("curves", hide=str(second), **link)
+    rows = sent(app, "rows")["rows"]
+    assert [(run["key"], run["hidden"]) for row in rows for run in row["runs"]] == [
+        (str(run), run == second) for run in (first, third, second)
+    ]
     (large,) = figures(app, "curve_large")
-    names = [trace["name"].split(" ")[0] for trace in large["data"] if "name" in trace]
-    assert names == [str(first), str(third)]
+    assert len([trace for trace in large["data"] if "name" in trace]) == 2
     assert sent(app, "window")["window"] == [100, 200]
     odd = open_page("curves", run=str(first), hide="x,,7", x="nan_3")
     assert sent(odd, "window")["window"] is None
@@ -127,32 +158,33 @@ def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
 def test_seeds_as_a_mean_with_a_band(open_page: Open, finished: Filled) -> None:
     mtl = [run.id for run in Store.open().runs() if run.config.paradigm == "mtl"]
     app = open_page("curves", run=",".join(map(str, mtl)))
-    for seeds, label in (("sd", " ± "), ("interval", ", 95% from ")):
+    halves = []
+    for seeds in ("sd", "interval"):
         app.segmented_control(key="seeds").set_value(seeds).run()
         (large,) = figures(app, "curve_large")
         band, mean = large["data"]
         assert (band["fill"], "name" in band) == ("toself", False)
-        assert len(mean["customdata"]) == len(numbers(mean["x"]))
-        assert mean["customdata"][0].startswith(label)
+        halves.append(numbers(mean["customdata"]))
         (row,) = sent(app, "rows")["rows"]
-        assert row["cells"][0] == "1, 2, 3 (n = 3)"
+        assert row["cells"][0] == "3 seeds"
+    # Of three seeds the interval is t / sqrt(3) standard deviations, 2.484.
+    assert halves[1] == pytest.approx([2.484 * half for half in halves[0]], rel=1e-3)
 
 
-def test_pictures_are_asked_for_once_and_one_seed_has_no_band(open_page: Open, finished: Filled) -> None:
+def test_pictures_are_asked_for_once(open_page: Open, finished: Filled) -> None:
     app = open_page("curves", run=str(finished.mrn[0]))
     app.button(key="curve_svg").click().run()
     picture = sent(app, "save")["save"]
-    assert (picture["format"], picture["name"]) == ("svg", f"training-loss-total-runs-{finished.mrn[0]}")
-    app.segmented_control(key="seeds").set_value("sd").run()
+    assert (picture["format"], picture["name"]) == ("svg", f"dev-score-total-runs-{finished.mrn[0]}")
+    app.segmented_control(key="over").set_value("epoch").run()
     assert sent(app, "save")["save"] is None
-    assert "One seed has no spread" in words(app)
 
 
 def test_a_diverged_loss_is_told_and_an_unknown_curve_is_offered(open_page: Open, filled: Filled) -> None:
     run_id = filled.live[0]
     losses = [{("ner", "loss"): math.nan, (TOTAL, "grad_norm"): 1.5 * step} for step in (1, 2)]
     Store.open().add_metrics(run_id, [StepMetrics(261 + i, 3.5, 9.0, losses[i]) for i in (0, 1)])
-    app = open_page("curves", run=str(run_id))
+    app = open_page("curves", run=str(run_id), metric="Training loss")
     assert f"Run {run_id} has no number as its training loss of ner from step 261 on" in words(app)
     app.segmented_control(key="metric").set_value("others").run()
     assert app.selectbox(key="number").options == ["grad_norm"]

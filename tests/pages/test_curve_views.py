@@ -17,6 +17,8 @@ from core.store.records import MetricSeries, Run
 from dashboard.curves.numbers import (
     METRICS,
     choices,
+    configurations,
+    first_task,
     metric_keys,
     missing,
     others,
@@ -51,9 +53,10 @@ def of_kind(paradigm: str, task: str | None = None) -> list[Run]:
 
 def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     (stl, *_), mrn = of_kind("stl", "ner"), chosen(finished.mrn[0])
-    view = read([stl, *mrn], Reading("epoch"), "dev-score")
+    view = read([stl, *mrn], Reading("epoch", "lines"), "dev-score")
     assert [line.key for line in view.large.lines] == [str(stl.id), str(mrn[0].id)]
-    assert [line.rank for line in view.large.lines] == [0, 1]
+    assert [line.configuration.rank for line in view.large.lines] == [0, 1]
+    assert [line.name for line in view.large.lines] == ["STL · seed 3", "MRN λ 0.01 · seed 1"]
     assert [panel.task for panel in view.small] == list(TASKS)
     assert [len(panel.lines) for panel in view.small] == [1, 1, 2]
     line = view.large.lines[0]
@@ -64,10 +67,6 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     assert line.kept == pytest.approx((stl.best_epoch, line.y[stl.best_epoch - 1]))
     large = read(mrn, Reading(), large="chunk")
     assert (large.large.task, [panel.task for panel in large.small]) == ("chunk", [TOTAL, "pos", "ner"])
-    # Small charts of tasks share their range.
-    total, *tasks = large.small
-    assert len({panel.y_range for panel in tasks}) == 1
-    assert total.y_range not in {panel.y_range for panel in tasks}
 
 
 def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
@@ -88,14 +87,56 @@ def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
     sd = read(runs, Reading("epoch", "sd"), "dev-score").large.lines[0]
     assert sd.high is not None
     assert sd.high[-1] - sd.y[-1] == pytest.approx(summary(curve[-1] for curve in values).sd)
-    assert view.legend[0].seeds == (1, 2, 3)
-    assert view.legend[0].last == pytest.approx((8, line.y[-1]))
+    (group,) = view.legend
+    assert [curve.seed for curve in group.seeds] == [1, 2, 3]
+    ends = [curve.ends(SCORE)[0] for curve in group.seeds]
+    assert [end[0] for end in ends if end] == [8, 8, 8]
+    assert sum(end[1] for end in ends if end) / 3 == pytest.approx(line.y[-1])
 
 
-def test_stl_runs_of_each_task_have_their_own_mean(finished: Filled) -> None:
-    view = read(of_kind("stl"), Reading(seeds="sd"), "dev-score")
-    assert sorted(line.name for line in view.legend) == ["STL chunk", "STL ner", "STL pos"]
-    assert {len(line.seeds) for line in view.legend} == {3}
+def test_the_whole_of_stl_is_the_mean_of_its_tasks_runs(finished: Filled) -> None:
+    runs = of_kind("stl")
+    view = read(runs, Reading("epoch"), "dev-score")
+    (line,) = view.large.lines
+    assert line.name == "STL"
+    assert [len(panel.lines) for panel in view.small] == [1, 1, 1]
+    assert {panel.lines[0].configuration for panel in view.small} == {line.configuration}
+    totals = Store.open().metrics([run.id for run in runs], MetricKey("", "dev", "score"))
+    assert line.y == pytest.approx(100 * np.mean([curve.value for curve in totals], axis=0))
+    assert line.n is not None
+    assert set(line.n) == {3}
+    # A line each is one per seed too; a seed that lacks a task is left out.
+    lacking = [run for run in runs if (run.config.tasks, run.config.seed) != (("ner",), 2)]
+    each = read(lacking, Reading("epoch", "lines"), "dev-score").large.lines
+    assert [line.name for line in each] == ["STL · seed 1", "STL · seed 3"]
+
+
+def test_the_mean_over_tasks_comes_first_where_it_is_of_the_same_tasks(finished: Filled) -> None:
+    stl, mtl = of_kind("stl"), of_kind("mtl")
+    tasks = (TOTAL, *TASKS)
+    assert first_task(tasks, [*stl, *mtl]) == TOTAL
+    assert first_task(tasks, [*of_kind("stl", "ner"), *mtl]) == "ner"
+    assert first_task((TOTAL,), mtl) == TOTAL
+    assert first_task((), mtl) == TOTAL
+
+
+def test_two_configurations_never_have_one_name_or_colour(finished: Filled) -> None:
+    (run, *_) = of_kind("mrn")
+    # Names leave `columns` out.
+    changes: list[dict[str, Any]] = [
+        {},
+        {"fraction": 0.5},
+        {"alignment": "disjoint"},
+        {"dev_sentences": 100},
+        {"columns": ("tokens", "pos", "chunk", "ner")},
+    ]
+    runs = [
+        dataclasses.replace(run, id=place, configuration_id=str(place), config=run.config.with_(**change))
+        for place, change in enumerate(changes, start=1)
+    ]
+    of = configurations(runs)
+    for field in ("key", "name", "rank"):
+        assert len({getattr(configuration, field) for configuration in of.values()}) == len(runs)
 
 
 def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> None:
@@ -109,7 +150,12 @@ def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> Non
         (line,) = view.large.lines
         assert line.n is not None
         assert set(line.n) == {3}
-        assert view.legend[0].seeds == (1, 2, 3)
+        assert [curve.seed for curve in view.legend[0].seeds] == [1, 2, 3]
+    each = curves(SCORE, Reading("epoch", "lines"), [*runs, again], series, TASKS).large.lines
+    seed = f"MTL · seed {again.config.seed}"
+    assert [line.name for line in each if seed in line.name] == [
+        f"{seed} · run {run.id}" for run in (runs[0], again)
+    ]
 
 
 def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
@@ -136,10 +182,13 @@ def test_minutes_of_seeds_differ(filled: Filled) -> None:
 
 def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
     runs = chosen(*finished.mrn[:2])
-    view = read(runs, Reading(), hidden=[str(runs[0].id)])
-    assert [line.key for line in view.large.lines] == [str(runs[1].id)]
-    assert [line.key for line in view.legend] == [str(run.id) for run in runs]
-    nothing = read(runs, Reading(), hidden=[str(run.id) for run in runs])
+    keys = [run.configuration_id for run in runs]
+    view = read(runs, Reading(), hidden=keys[:1])
+    assert [line.key for line in view.large.lines] == keys[1:]
+    assert [group.configuration.key for group in view.legend] == keys
+    each = read(runs, Reading(seeds="lines"), hidden=[str(runs[0].id)])
+    assert [line.key for line in each.large.lines] == [str(runs[1].id)]
+    nothing = read(runs, Reading(seeds="lines"), hidden=keys)
     assert nothing.legend
     assert nothing.large.y_range is None
 
@@ -147,13 +196,14 @@ def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
 def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
     (run,) = chosen(finished.mrn[0])
     (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
+    (curve,) = read([run], Reading()).legend[0].seeds
+    last, best = curve.ends(LOSS)
+    assert last == pytest.approx((600, series.value[-1]))
+    assert best == pytest.approx((series.step[series.value.argmin()], series.value.min()))
+    # The smoothed line brings its raw one, and is what the legend tells of.
     smoothed = read([run], Reading(smoothing=0.9))
-    (line,) = smoothed.legend
-    assert line.last == pytest.approx((600, series.value[-1]))
-    assert line.best == pytest.approx((series.step[series.value.argmin()], series.value.min()))
-    assert read([run], Reading(), "lr").legend[0].best is None
-    # The smoothed line brings its raw one.
     (line,) = smoothed.large.lines
+    assert smoothed.legend[0].seeds[0].ends(LOSS)[0] == pytest.approx((600, line.y[-1]))
     assert line.raw is not None
     assert np.abs(np.diff(line.y)).mean() < np.abs(np.diff(line.raw)).mean()
 
@@ -164,28 +214,11 @@ def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
     y = np.random.default_rng(0).random(5000)
     key = MetricKey(TOTAL, "train", "loss")
     many = [MetricSeries(run.id, key, steps, steps / 500, steps / 30, y) for run in runs]
-    view = curves(LOSS, Reading(), runs, many, TASKS)
-    assert sum(len(line.x) for line in view.large.lines) <= 12_000
+    view = curves(LOSS, Reading(seeds="lines"), runs, many, TASKS)
+    assert sum(len(line.x) for line in view.large.lines) <= 9_000
     assert all(line.y.max() == y.max() for line in view.large.lines)
     (alone,) = curves(LOSS, Reading(), runs[:1], many[:1], TASKS).large.lines
-    assert 1500 < len(alone.x) <= 2000
-
-
-def test_calm_ranges_leave_out_the_first_steps(finished: Filled) -> None:
-    run = chosen(1)[0]
-    steps = np.arange(1, 1001)
-    y = np.where(steps <= 5, 500.0, 1.0) + 0.1 * np.sin(steps)
-    loss = MetricSeries(run.id, MetricKey(TOTAL, "train", "loss"), steps, steps / 9, steps / 9, y)
-
-    def y_range(reading: Reading) -> tuple[float, float]:
-        ends = curves(LOSS, reading, [run], [loss], TASKS).large.y_range
-        assert ends is not None
-        return ends
-
-    assert y_range(Reading())[1] > 500
-    low, high = y_range(Reading(calm=True))
-    assert (low > 0.8, high < 1.2) == (True, True)
-    assert y_range(Reading(log_y=True)) == pytest.approx((-0.046, 2.7), abs=0.2)
+    assert 1000 < len(alone.x) <= 1500
 
 
 def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
@@ -226,7 +259,10 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     of_ner = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
     (stored,) = Store.open().metrics([runs[0].id], MetricKey("ner", "dev", "score"))
     assert of_ner["value"].tolist() == stored.value.tolist()
-    assert set(table["configuration"]) == {"MRN λ 0.01", "STL ner"}
+    assert set(table["configuration"]) == {"MRN λ 0.01", "STL"}
+    smoothed = point_table(runs, series, 0.6)
+    assert list(smoothed) == [*fields, "smoothed 0.6"]
+    assert smoothed["value"].tolist() == table["value"].tolist()
 
 
 def test_nothing_to_show() -> None:

@@ -20,9 +20,9 @@ SAID = {
     ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
     ("runs", "lost"): "stopped answering",
     ("runs", "cancelled"): "It was stopped at step 310. To have its scores, retry it",
-    ("curves", "live"): "Training loss",
-    ("curves", "queued"): "The first points come when a worker has read the data",
-    ("curves", "failed"): "Training loss",
+    ("curves", "live"): "Dev score",
+    ("curves", "queued"): ": It is next when a worker is free.",
+    ("curves", "failed"): "Dev score",
     ("compare", "live"): "None of the chosen runs has finished.",
     ("compare", "failed"): "None of the chosen runs has finished.",
     ("relations", "live"): "Strongest pairs",
@@ -99,7 +99,6 @@ def test_a_number_of_mrn_has_its_equation(
     for key, value in chosen.items():
         app.session_state[key] = value
     assert not app.run().latex
-    (fold,) = (one for one in app.expander if one.label == "What am I looking at?")
-    app.session_state[fold.proto.id.rpartition("-")[2]] = True
+    app.session_state["how_to_read" if page == "relations" else "what_is_this"] = True
     app.run()
     assert equation in "".join(one.value for one in app.latex)
