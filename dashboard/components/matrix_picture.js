@@ -146,7 +146,7 @@ function geometry(frame, width, theme) {
   const around = strip + block + 2
   const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + around
   const hasBars = frame.panels.some((panel) => panel.variances)
-  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 44, few ? 150 : 100) : 0
+  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 58, few ? 150 : 100) : 0
   const cell = Math.min((widestPanel - left - bars - 2) / wide, side / Math.max(down, wide), LARGEST_CELL)
   const upright = wide <= 6 && widest(columns) < cell
   const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
