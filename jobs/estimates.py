@@ -20,7 +20,7 @@ from core.paths import checkpoint_dir, home
 from core.records import TOTAL
 from core.registry import ENCODERS, base_name
 from core.store import MetricKey, Run, RunState, Store
-from jobs.engines.local import gpu_count, slot_count
+from jobs.engines.local import gpu_count, slot_count, taken_slots
 
 _NEWEST = 400  # runs that succeeded, among which those of a kind are searched
 _ENOUGH = 20  # runs of a kind whose medians are taken
@@ -59,8 +59,8 @@ class RunCost:
 class Cost:
     """Wall-clock seconds until the last of the runs has ended, at least and at most, and what that rests on.
 
-    `runs` has what each of them costs, in the order asked for. `first` is how many seconds the first of them
-    takes longer, while a worker loads libraries.
+    `runs` has what each of them costs, in the order asked for. `first` is how many seconds a worker needs
+    before the first of them, to load libraries; 0 where one is there.
     """
 
     runs: tuple[RunCost, ...]
@@ -114,6 +114,7 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     rates = {kind: _rate(store, [run for run in past if _kind(run.config) == kind]) for kind in kinds}
     data = {(config.corpus, config.columns, config.tasks): 0.0 for config in configs}
     words = {key: _words(*key) for key in data}
+    first = 0.0 if taken_slots(store.url) else _LIBRARIES_S  # a worker that is there has loaded them
     runs = []
     for config in configs:
         rate, seen = rates[_kind(config)], words[config.corpus, config.columns, config.tasks]
@@ -131,10 +132,10 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     )
     return Cost(
         tuple(runs),
-        _LIBRARIES_S,
-        _LIBRARIES_S + sum(run.seconds for run in runs) / slots,
-        least,  # a worker may be there still
-        _LIBRARIES_S * _ROUGH_RANGE[1] + most,
+        first,
+        first + sum(run.seconds for run in runs) / slots,
+        least,
+        first * _ROUGH_RANGE[1] + most,
         _basis(runs),
     )
 

@@ -18,6 +18,7 @@ from core.config.sweep import seeds_typed
 from core.corpora import CATALOGUE
 from core.corpora.uploads import uploads
 from core.plain_text import shortened
+from core.registry import BILSTM_SUFFIX, has_bilstm
 from core.store import Store
 from dashboard.launch.draft import (
     EXECUTION,
@@ -102,6 +103,13 @@ def use_own_data() -> None:
     st.session_state[key_of("corpus")] = OWN
     st.session_state[OWN_HOW] = UPLOAD
     st.session_state.pop(_SOURCE, None)
+
+
+def use_minilm() -> None:
+    """The form with MiniLM in place of its encoders, over which the BiLSTMs stay."""
+    encoders = st.session_state[key_of("encoder")]
+    ends = dict.fromkeys(BILSTM_SUFFIX if has_bilstm(encoder) else "" for encoder in encoders)
+    st.session_state[key_of("encoder")] = [f"minilm{end}" for end in ends]
 
 
 def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:

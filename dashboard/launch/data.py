@@ -13,11 +13,11 @@ from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_up
 from core.corpora.catalogue import is_local
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
-from core.corpora.types import Split
+from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import CorpusError
 from core.store import Store
-from core.store.records import ACTIVE
+from core.store.records import ACTIVE, Run
 from core.wording import all_of, plural
 from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
 from dashboard.launch.address import (
@@ -28,9 +28,11 @@ from dashboard.launch.address import (
     UPLOAD,
     UPLOADED,
     columns_key,
+    fresh,
     key_of,
 )
 from dashboard.shared import actions, resources
+from dashboard.shared.newcomers import fold
 from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
 from jobs.control import Answer
@@ -39,6 +41,7 @@ _SAMPLE_WORDS = 80
 GREY = "#8A939B"
 _SAVED = "launch_own_saved"
 _LABELS_HEIGHT = 246
+_UPLOADS_HEIGHT = 220
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,11 @@ class ChosenData:
 
 def choose_data() -> ChosenData:
     """The widgets of the data question."""
-    name = st.selectbox("Corpus", [*CATALOGUE, OWN], key=key_of("corpus"), persist_state="session")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Corpus", [*CATALOGUE, OWN], key=key_of("corpus"), persist_state="session")
+        st.button(
+            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
+        )
     if name == OWN:
         return _own()
     spec = CATALOGUE[name]
@@ -122,47 +129,61 @@ def _uploaded() -> str | None:
 
 
 def _earlier_upload() -> str | None:
-    """The folder of the chosen upload; None while none is chosen."""
+    """The folder of the upload that is chosen in their list; None while none is."""
     kept = {str(path): uploaded for path, uploaded in uploads().items()}
     if st.session_state.get(UPLOADED) not in kept:
         st.session_state[UPLOADED] = None
     if not kept:
         return None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        path: str | None = st.selectbox(
-            "Uploaded corpus",
+    stored = resources.store().runs(archived=None, with_facts=False)
+    users = {path: [run for run in stored if path in run.config.corpus] for path in kept}
+    with st.container(height=_UPLOADS_HEIGHT if len(kept) > 4 else "content", gap="xsmall"):
+        path: str | None = st.radio(
+            "Uploaded corpora",
             list(kept),
-            # Not "2 min ago": Streamlit drops a choice whose name changes.
-            format_func=lambda path: f"{Path(path).name} · {kept[path].astimezone():%d %b %Y, %H:%M}",
+            index=None,
+            format_func=lambda path: escape(Path(path).name),
+            captions=[
+                f"{_sentences(path)} · {uploaded.astimezone():%d %b %Y, %H:%M} · used by "
+                f"{plural(len(users[path]), 'run') if users[path] else 'no run'}"
+                for path, uploaded in kept.items()
+            ],
             key=UPLOADED,
-            placeholder="Choose one uploaded before",
             persist_state="session",
         )
-        if path is not None:
-            _deletion(Path(path))
+    if path is not None:
+        _deletion(Path(path), users[path])
     return path
 
 
-def _deletion(path: Path) -> None:
+@st.cache_data(max_entries=256, show_spinner=False)
+def _sentences(path: str) -> str:
+    """How many sentences an upload has, which never changes."""
+    try:
+        splits = summarise(path, None).splits.values()
+    except CorpusError:
+        return "cannot be read"
+    return plural(sum(split.sentences for split in splits), "sentence")
+
+
+def _deletion(path: Path, users: Sequence[Run]) -> None:
     """A button that says what is deleted, and what the runs trained on it would lack."""
     with st.popover(
-        "Delete", icon=":material/delete:", key="launch_own_delete", on_change="rerun"
+        "Delete this upload", icon=":material/delete:", key="launch_own_delete", on_change="rerun"
     ) as popover:
         if not popover.open:
             return
-        runs = [run for run in resources.store().runs(archived=None) if str(path) in run.config.corpus]
-        active = sum(run.state in ACTIVE for run in runs)
+        active = sum(run.state in ACTIVE for run in users)
         st.markdown(f"Delete **{escape(path.name)}** for good.")
         if active:
-            st.caption(f"Runs on it that have not ended: {active}. Stop them first.")
-        elif runs:
+            st.caption(f"{plural(active, 'run')} on it queued or in progress. Stop them first.")
+        elif users:
             st.caption(
-                f"{plural(len(runs), 'run')} on it keep their scores and models. The test sentences can no "
-                "longer be shown."
+                f"{plural(len(users), 'run')} on it keep their scores and models. They cannot be resumed or "
+                "repeated, and their test sentences can no longer be shown."
             )
         st.button(
             "Delete these files",
-            type="primary",
             icon=":material/delete:",
             disabled=bool(active),
             on_click=actions.ask,
@@ -242,37 +263,42 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
             summary = summarise(name, columns)
     except CorpusError as error:
         return ChosenData(name, columns, tasks, None, str(error))
+    sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
+    words = sum(size.tokens for size in summary.splits.values())
+    st.caption(f"{all_of(sizes)} sentences, {words:,} words.")
+    for note in summary.notes:
+        st.caption(f":material/info: {escape(note)}")
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 
-def show_samples(summary: CorpusSummary, colour: dict[str, str]) -> None:
-    """Sizes, notes and three sentences with all their labels."""
-    sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
-    words = sum(size.tokens for size in summary.splits.values())
-    with st.container(gap=None):
-        st.caption(f"{all_of(sizes)} sentences, {words:,} words.")
-        for note in summary.notes:
-            st.caption(f":material/info: {escape(note)}")
-    schemes = {task.name: task.scheme for task in summary.tasks}
-    blocks = []
-    for sample in summary.samples:
-        lanes = []
-        for task, scheme in schemes.items():
-            if task in sample.labels:
-                kind = "spans" if scheme == "iob2" else "plain"
-                lanes.append(Lane(task, colour.get(task, GREY), kind, marks(sample.labels[task], scheme)))
-        blocks.append(SentenceBlock(sample.tokens, tuple(lanes)))
-    sentence(blocks, key="launch_samples", small=True, most_words=_SAMPLE_WORDS)
+def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
+    """A sentence with all its labels; in a fold the other sentences and how often each label occurs."""
+    with st.container(gap="xsmall"):
+        first, *others = [_drawn(sample, summary, colour) for sample in summary.samples]
+        sentence([first], key="launch_sample", small=True, most_words=_SAMPLE_WORDS)
+
+        def more() -> None:
+            sentence(others, key="launch_samples", small=True, most_words=_SAMPLE_WORDS)
+            show_labels(summary, colour)
+
+        label = f"{plural(len(others), 'more sentence')} and how often each label occurs"
+        fold(more, key="launch_more_data", label=label)
 
 
-def show_labels(summary: CorpusSummary, tasks: Sequence[str], colour: Mapping[str, str]) -> None:
-    """A tab for each chosen task: how often each of its labels stands in each split."""
-    shown = [task for task in summary.tasks if task.name in tasks]
-    if not shown:
-        st.caption("None chosen.")
-        return
-    names = [f':color[●]{{foreground="{colour[task.name]}"}} {escape(task.name)}' for task in shown]
-    for tab, task in zip(st.tabs(names), shown, strict=True):
+def _drawn(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> SentenceBlock:
+    lanes = []
+    for task in summary.tasks:
+        if task.name in sample.labels:
+            kind = "spans" if task.scheme == "iob2" else "plain"
+            cells = marks(sample.labels[task.name], task.scheme)
+            lanes.append(Lane(task.name, colour.get(task.name, GREY), kind, cells))
+    return SentenceBlock(sample.tokens, tuple(lanes))
+
+
+def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
+    """A tab for each task: how often each of its labels stands in each split."""
+    names = [f':color[●]{{foreground="{colour[task.name]}"}} {escape(task.name)}' for task in summary.tasks]
+    for tab, task in zip(st.tabs(names), summary.tasks, strict=True):
         frame = label_counts(task, summary.counts[task.name])
         numbers = st.column_config.NumberColumn(format="localized")
         most = max([1, *frame["Train"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
@@ -20,7 +20,7 @@ from core.config.sweep import (
     whole_number,
 )
 from core.corpora import CATALOGUE
-from core.errors import FIELD, ConfigError
+from core.errors import ConfigError
 from core.plain_text import shortened
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS
 from core.wording import plural
@@ -89,7 +89,6 @@ START: Mapping[str, str | tuple[str, ...]] = {
 _ORDER = (*_FIRST, *(name for name in LISTED if name not in _FIRST))
 
 _ONLY_MRN = ("prior", "alignment")
-_KINDS = {"encoder_training": "kind of training"}
 
 
 @dataclass(frozen=True)
@@ -113,26 +112,41 @@ class Draft:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs to launch, or the field that is wrong and a sentence on it."""
+    """The runs to launch; or by field a sentence on what is wrong with it."""
 
     configs: tuple[RunConfig, ...] = ()
-    field: str | None = None
-    error: str | None = None
+    problems: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan(draft: Draft) -> Plan:
     """Every run of the sweep: each combination of the values once, STL once per task."""
-    for name, sentence in draft.problems.items():
-        return Plan(field=name, error=sentence)
-    try:
-        _chosen(draft)
-        base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks}
-        if learn := draft.lists.get("learn"):
-            base["learn"] = learn
-        configs = expand(base, lists_of(draft))
-    except ConfigError as error:
-        return Plan(field=error.field, error=error.sentence(field_label(error.field)))
+    problems = {**_missing(draft), **draft.problems}
+    for name in _names_of(draft) - problems.keys():
+        try:
+            values_of(name, draft.lists[name])
+        except ConfigError as error:
+            problems[name] = said(error)
+    base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks}
+    if learn := draft.lists.get("learn"):
+        base["learn"] = learn
+    while True:  # without the fields that are wrong, until nothing else is
+        good = {name: given for name, given in draft.lists.items() if name not in problems}
+        try:
+            configs = expand(base, lists_of(replace(draft, lists=good)))
+            break
+        except ConfigError as error:
+            if error.field in problems:
+                break
+            problems[error.field] = said(error)
+    if problems:
+        order = ("corpus", "columns", "tasks", *_ORDER)
+        return Plan(problems={name: problems[name] for name in order if name in problems})
     return Plan(configs=tuple(configs))
+
+
+def said(error: ConfigError) -> str:
+    """The sentence of an error with the form's label of the field."""
+    return error.sentence(field_label(error.field))
 
 
 def applicable(
@@ -148,10 +162,15 @@ def lists_of(draft: Draft) -> dict[str, list[Any]]:
 
     Raises ConfigError.
     """
-    kinds = (draft.lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    names = applicable(*kinds) & draft.lists.keys()
+    names = _names_of(draft)
     fields = {name: values_of(name, draft.lists[name]) for name in _ORDER if name in names}
     return {name: values for name, values in fields.items() if values}
+
+
+def _names_of(draft: Draft) -> frozenset[str]:
+    """The fields with a list that a run of this form has."""
+    kinds = (draft.lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
+    return applicable(*kinds) & draft.lists.keys() & set(_ORDER)
 
 
 def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
@@ -167,19 +186,21 @@ def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
     return [part.strip() for part in given.split(",") if part.strip()]
 
 
-def _chosen(draft: Draft) -> None:
+def _missing(draft: Draft) -> dict[str, str]:
+    """By field, that nothing is chosen or typed where a value is needed."""
+    missing = {} if draft.tasks or not draft.corpus else {"tasks": "Tasks: choose one or more."}
     if not draft.corpus:
-        raise ConfigError("corpus", "Choose a corpus, or upload one.")
-    if not draft.tasks:
-        raise ConfigError("tasks", "Choose at least one task.")
+        missing["corpus"] = "Corpus: upload files, or name a folder."
     for name in NEEDED:
         given = draft.lists.get(name, "")
-        if name in _ONLY_MRN and "mrn" not in draft.lists.get("paradigm", ()):
+        if (given.strip() if isinstance(given, str) else given) or (
+            name in _ONLY_MRN and "mrn" not in draft.lists.get("paradigm", ())
+        ):
             continue
-        if isinstance(given, str) and not given.strip():
-            raise ConfigError(name, f"{FIELD}: write at least one number.")
-        if not given:
-            raise ConfigError(name, f"Choose at least one {_KINDS.get(name, name)}.")
+        missing[name] = (
+            f"{field_label(name)}: {'choose one or more' if name in OPTIONS else 'write a number'}."
+        )
+    return missing
 
 
 _CONDITIONAL = {condition.field for condition in CONDITIONS}

@@ -4,26 +4,30 @@ seeds, budget.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.config import FIELD_HELP, PARADIGMS, RunConfig
+from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, base_name, has_bilstm
 from core.wording import number
-from dashboard.launch.address import MAPPING_KEPT, filled_from, fresh, key_of, tasks_key
-from dashboard.launch.data import choose_data, show_labels, show_samples, task_colours
-from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, START, Draft, applicable
+from dashboard.launch.address import MAPPING_KEPT, filled_from, key_of, tasks_key
+from dashboard.launch.data import ChosenData, choose_data, show_data, task_colours
+from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, START, Draft, applicable, said
+from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
+from dashboard.shared.newcomers import what_is_this
 from dashboard.text import escape
 from dashboard.theme import PARADIGM_NAMES
 
 _UNSET = {"batch_tokens": "none", "dev_sentences": "a tenth"}
+_SEVERAL = "(one or more)"
 _NO_UNIT = ("share", "choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
 
 
@@ -47,7 +51,7 @@ def picks(
     `names` says how options are written where not as they are.
     """
     picked = st.pills(
-        label or field_label(field),
+        f"{label or field_label(field)} {_SEVERAL}",
         OPTIONS[field],
         selection_mode="multi",
         format_func=lambda option: names.get(option, option),
@@ -76,159 +80,151 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
 def show_source() -> None:
     """What the form was filled in from, with the way back, and what could not be taken over."""
     runs, sentences = filled_from()
-    if not runs and not sentences:
-        return
-    with st.container(gap="xsmall"):
-        if runs:
-            st.page_link(
-                "runs/page.py",
-                label=f"Filled in from {f'run {runs[0]}' if len(runs) == 1 else f'{len(runs)} runs'}",
-                icon=":material/content_copy:",
-                query_params={"run": ",".join(map(str, runs))},
-            )
-        for sentence in sentences:
-            st.caption(f":material/info: {escape(sentence)}")
+    if runs:
+        st.page_link(
+            "runs/page.py",
+            label=f"Filled in from {f'run {runs[0]}' if len(runs) == 1 else f'{len(runs)} runs'}",
+            icon=":material/content_copy:",
+            query_params={"run": ",".join(map(str, runs))},
+        )
+    for sentence in sentences:
+        st.caption(f":material/info: {escape(sentence)}")
 
 
-_PARADIGM_WORDS = {
-    "stl": "One task alone: the yardstick. A run per task.",
-    "mtl": "All tasks over one encoder, nothing more.",
-    "mrn": "As MTL, and a prior on the heads that learns how tasks, labels and features relate.",
-}
 _TRAINING_WORDS = {
-    "full": "Fine-tunes all of the encoder.",
-    "frozen": "Computes the encoder's features once and trains only what stands on top, in seconds.",
+    "full": "Fine-tunes the whole encoder.",
+    "frozen": "Computes the encoder's features once and trains only what stands on top.",
 }
 
 _Lists = dict[str, str | tuple[str, ...]]
+_Slots = dict[str, DeltaGenerator]
 
 
-def form() -> tuple[Draft, dict[str, DeltaGenerator]]:
+@contextmanager
+def _field(slots: _Slots, field: str, place: DeltaGenerator | None = None) -> Iterator[None]:
+    """Where a field is drawn, in `place` if there is one; below it room for what is wrong with it."""
+    with place or nullcontext(), st.container(gap="xxsmall"):
+        yield
+        slots[field] = st.empty()
+
+
+def form() -> tuple[Draft, _Slots]:
     """Draws the form; returns what it holds, and by field the place for a sentence on what is
     wrong with it.
     """
     start_fields()
-    slots: dict[str, DeltaGenerator] = {}
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.subheader("Data", anchor=False)
-        st.space("stretch")
-        st.button(
-            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
-        )
+    slots: _Slots = {}
     show_source()
-    data = choose_data()
-    slots["corpus"] = slots["columns"] = st.empty()
+    with _field(slots, "corpus"):
+        data = choose_data()
+    slots["columns"] = slots["corpus"]
     colour = task_colours(data.tasks, resources.task_order())
     if data.summary:
-        show_samples(data.summary, colour)
+        show_data(data.summary, colour)
 
-    st.subheader("Tasks", anchor=False)
+    problems = {"corpus": data.error} if data.error else {}
+    left, right = st.columns(2)
+    with _field(slots, "tasks", left):
+        tasks = _tasks(data, colour)
+    lists = _encoder(slots, right)
+    left, right = st.columns(2)
+    with _field(slots, "encoder_training", left):
+        lists["encoder_training"] = picks("encoder_training")
+        captions({name: _TRAINING_WORDS[name] for name in lists["encoder_training"]})
+    with _field(slots, "paradigm", right):
+        lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
+        with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
+            paradigms()
+    if "mrn" in lists["paradigm"]:
+        known = {task.name: task.labels for task in data.summary.tasks} if data.summary else {}
+        labels = {task: known[task] for task in tasks if task in known}
+        lists |= _prior(slots, lists["encoder_training"], labels, problems)
+    lists |= _budget(slots)
+    rare, execution = _rare(slots, lists)
+    draft = Draft(
+        corpus=data.corpus,
+        columns=data.columns,
+        tasks=tasks,
+        lists=lists | rare,
+        problems=problems,
+        **execution,
+    )
+    return draft, slots
+
+
+def captions(words: Mapping[str, str]) -> None:
+    """What each of the chosen options is."""
+    st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in words.items()))
+
+
+def _tasks(data: ChosenData, colour: Mapping[str, str]) -> tuple[str, ...]:
     st.session_state.setdefault(tasks_key(data.corpus), list(data.tasks))
-    tasks = (
+    if not data.tasks:
+        st.markdown("Tasks")
+        st.caption("Fix the file above first." if data.error else "They are read from the corpus.")
+        return ()
+    return tuple(
         st.pills(
-            "Tasks",
+            f"Tasks {_SEVERAL}",
             data.tasks,
             selection_mode="multi",
             format_func=lambda task: f':color[●]{{foreground="{colour[task]}"}} {escape(task)}',
             key=tasks_key(data.corpus),
             persist_state="session",
-            label_visibility="collapsed",
         )
-        if data.tasks
-        else []
     )
-    known = {task.name: task.labels for task in data.summary.tasks} if data.summary else {}
-    labels = {task: known[task] for task in tasks if task in known}
-    if not data.tasks:
-        st.caption("Choose a corpus first.")
-    elif data.summary:
-        show_labels(data.summary, tasks, colour)
-    slots["tasks"] = st.empty()
-
-    problems = {"corpus": data.error} if data.error else {}
-    lists = _encoder(slots)
-    lists |= _paradigm(slots, lists["encoder_training"], labels, problems)
-    lists |= _budget(slots)
-    lists |= _rare(slots, lists)
-    draft = Draft(
-        corpus=data.corpus,
-        columns=data.columns,
-        tasks=tuple(tasks),
-        lists=lists,
-        problems=problems,
-        **_execution(),
-    )
-    return draft, slots
 
 
-def _encoder(slots: dict[str, DeltaGenerator]) -> _Lists:
-    st.subheader("Encoder", anchor=False)
-    left, right = st.columns(2)
-    encoders = left.multiselect(
-        "Shared layers",
-        OPTIONS["encoder"],
-        accept_new_options=True,
-        placeholder="Choose, or type a Hub id or a folder",
-        wrap=True,
-        help=escape(FIELD_HELP["encoder"].sentence),
-        key=key_of("encoder"),
-        persist_state="session",
-    )
-    with right:
-        trainings = picks("encoder_training", "Training")
-    with st.container(gap=None):
-        for name in dict.fromkeys(base_name(encoder) for encoder in encoders):
-            if name in ENCODERS:
-                st.caption(f"**{escape(name)}** {escape(ENCODERS[name].description)}")
+def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
+    with _field(slots, "encoder", place):
+        encoders = st.multiselect(
+            f"{field_label('encoder')} {_SEVERAL}",
+            OPTIONS["encoder"],
+            accept_new_options=True,
+            placeholder="Choose, or type a Hub id or a folder",
+            wrap=True,
+            help=escape(FIELD_HELP["encoder"].sentence),
+            key=key_of("encoder"),
+            persist_state="session",
+        )
+        names = dict.fromkeys(base_name(encoder) for encoder in encoders)
+        words = {name: ENCODERS[name].description for name in names if name in ENCODERS}
         if any(has_bilstm(encoder) for encoder in encoders):
-            st.caption(f"**{escape(BILSTM_SUFFIX)}** A BiLSTM between the encoder and the heads.")
-        for name in trainings:
-            st.caption(f"**{name}** {_TRAINING_WORDS[name]}")
-    slots["encoder"] = slots["encoder_training"] = st.empty()
-    return {"encoder": tuple(encoders), "encoder_training": trainings}
+            words[BILSTM_SUFFIX] = "A BiLSTM between the encoder and the heads."
+        captions(words)
+    return {"encoder": tuple(encoders)}
 
 
-def _paradigm(
-    slots: dict[str, DeltaGenerator],
+def _prior(
+    slots: _Slots,
     trainings: Sequence[str],
     labels: Mapping[str, Sequence[str]],
     problems: dict[str, str],
 ) -> _Lists:
-    """Paradigms and, where MRN is among them, what it asks. What is wrong goes to `problems`."""
-    st.subheader("Paradigm", anchor=False)
-    paradigms = picks("paradigm", "How tasks learn from each other", names=PARADIGM_NAMES)
-    with st.container(gap=None):
-        for name in PARADIGMS:
-            if name in paradigms:
-                st.caption(f"**{PARADIGM_NAMES[name]}** {_PARADIGM_WORDS[name]}")
-    slots["paradigm"] = st.empty()
-    if "mrn" not in paradigms:
-        return {"paradigm": paradigms}
-    with st.container(border=True):
+    """What MRN asks. What is wrong with the file of a mapping goes to `problems`."""
+    with st.container(border=True, gap="small"):
         left, right = st.columns(2)
-        with left:
+        with _field(slots, "prior", left):
             priors = picks("prior")
-        with right:
+            captions({name: PRIORS[name] for name in priors})
+        with _field(slots, "lambda", right):
             lambdas = typed(
                 "lambda",
                 "λ, strength of the prior",
                 placeholder=_automatic_strength(trainings, priors),
                 words="One number, or a list such as 0.01, 0.1.",
             )
-        alignments = picks("alignment", "Alignment, Aₜ")
-        with st.container(gap=None):
-            for name in priors:
-                st.caption(f"**{escape(name)}** {escape(PRIORS[name])}")
-            for name in alignments:
-                st.caption(f"**{escape(name)}** {escape(ALIGNMENTS[name])}")
-        if "mapping" in alignments:
-            try:
-                mapping = _mapping(labels)
-                alignments = tuple(mapping if name == "mapping" else name for name in alignments)
-            except ConfigError as error:
-                problems["alignment"] = str(error)
-        slots["prior"] = slots["alignment"] = slots["lambda"] = st.empty()
-    return {"paradigm": paradigms, "prior": priors, "alignment": alignments, "lambda": lambdas}
+            what_is_this("strength", label="What does λ do?")
+        with _field(slots, "alignment"):
+            alignments = picks("alignment", "Alignment, Aₜ")
+            captions({name: ALIGNMENTS[name] for name in alignments})
+            if "mapping" in alignments:
+                try:
+                    mapping = _mapping(labels)
+                    alignments = tuple(mapping if name == "mapping" else name for name in alignments)
+                except ConfigError as error:
+                    problems["alignment"] = said(error)
+    return {"prior": priors, "alignment": alignments, "lambda": lambdas}
 
 
 def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
@@ -282,63 +278,62 @@ def _automatic_strength(trainings: Sequence[str], priors: Sequence[str]) -> str:
     return ", ".join(["automatic", *map(number, strengths)])
 
 
-def _budget(slots: dict[str, DeltaGenerator]) -> _Lists:
-    st.subheader("Seeds and budget", anchor=False)
-    columns = st.columns(3)
-    with columns[0]:
-        seeds = typed("seed", "Seeds", words="Such as 1, 2, 3 or 1-5. A run for each.")
-    with columns[1]:
-        epochs = typed("epochs", "Epochs", words="A list such as 5, 10 makes runs for each.")
-    with columns[2]:
-        fractions = typed(
-            "fraction",
-            "Share of the training sentences",
-            words="1 is all; a list such as 0.05, 0.1 makes runs for each.",
-        )
-    slots["seed"] = slots["epochs"] = slots["fraction"] = st.empty()
-    return {"seed": seeds, "epochs": epochs, "fraction": fractions}
-
-
-def _rare(slots: dict[str, DeltaGenerator], lists: _Lists) -> _Lists:
-    """The other fields that at least one of the runs has."""
-    kinds = (lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    used = applicable(*kinds)
+def _budget(slots: _Slots) -> _Lists:
+    words = {
+        "seed": "Such as 1, 2, 3 or 1-5. A run for each.",
+        "epochs": "A list such as 5, 10 makes runs for each.",
+        "fraction": "1 is all; a list such as 0.05, 0.1 makes runs for each.",
+    }
     values: _Lists = {}
-    with st.expander("More settings", icon=":material/tune:"):
-        st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
-        grid = st.grid(3, min_column_width=180)
-        for field in RARE:
-            if field in used:
-                with grid.cell():
-                    values[field] = picks(field) if field in OPTIONS else typed(field)
-                    slots[field] = st.empty()
+    for (field, text), column in zip(words.items(), st.columns(3), strict=True):
+        with _field(slots, field, column):
+            values[field] = typed(field, words=text)
     return values
 
 
 _EXECUTION_WORDS = {
-    "priority": ("Priority", "Of all that waits, higher priorities start first."),
+    "priority": ("Priority", "Of all queued runs, higher priorities start first."),
     "retries": (
-        "If its worker dies, resume it by itself up to N times",
-        "At 0 a run whose worker died is lost until you resume it. Either way it goes on from its last saved "
-        "state.",
+        "Automatic resumes",
+        "How often a run is resumed by itself when its worker dies. At 0 it is lost until you resume it. "
+        "Either way it goes on from its last saved state.",
     ),
 }
 
 
-def _execution() -> dict[str, int]:
-    """How the runs wait and come back."""
+def _rare(slots: _Slots, lists: _Lists) -> tuple[_Lists, dict[str, int]]:
+    """The other fields that at least one of the runs has; how runs wait and come back."""
+    kinds = (lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
+    used = applicable(*kinds)
+    values: _Lists = {}
     numbers = {}
-    with st.expander("How they run", icon=":material/low_priority:"):
-        columns = st.columns(len(EXECUTION), vertical_alignment="bottom")
-        for column, (name, (least, most)) in zip(columns, EXECUTION.items(), strict=True):
+    more = st.expander("More settings", icon=":material/tune:", key="launch_more", on_change="rerun")
+    with more:
+        st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
+        grid = st.grid(3, min_column_width=180)
+        for field in RARE:
+            if field in used:
+                with grid.cell(), _field(slots, field):
+                    values[field] = picks(field) if field in OPTIONS else typed(field)
+        for name, (least, most) in EXECUTION.items():
             st.session_state.setdefault(key_of(name), 0)
             label, words = _EXECUTION_WORDS[name]
-            numbers[name] = column.number_input(
-                label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
-            )
-    return numbers
+            with grid.cell():
+                numbers[name] = st.number_input(
+                    label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
+                )
+    if not more.open:  # what is wrong in it is said below it
+        slots.update((field, st.empty()) for field in values)
+    return values, numbers
 
 
-def show_error(slot: DeltaGenerator, sentence: str) -> None:
-    """One sentence beside the field that is wrong."""
-    slot.markdown(f":orange[:material/error: {escape(sentence)}]")
+def anchor(field: str) -> str:
+    """The id of the place beside a field that says what is wrong with it."""
+    return f"problem-{field}"
+
+
+def show_error(slot: DeltaGenerator, field: str, sentence: str) -> None:
+    """One sentence beside the field that is wrong, and the place that the plan links to."""
+    with slot.container(gap=None):
+        st.html(f'<span id="{anchor(field)}" tabindex="-1" style="scroll-margin-top: 9rem"></span>')
+        st.markdown(f":orange[:material/error: {escape(sentence)}]")

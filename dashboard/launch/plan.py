@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from core.config import RunConfig
-from core.config.sweep import LISTED
-from core.errors import MRNLabError
+from core.config import RunConfig, comparison_key
+from core.errors import ConfigError, EncoderError, MRNLabError
 from core.paths import database_url
 from core.recording.placed import placed
 from core.store.records import Run, RunState
 from core.wording import duration, plural, size, span
-from dashboard.launch.address import command
-from dashboard.launch.draft import RARE, Draft, Plan
-from dashboard.launch.form import field_label
+from dashboard.launch.address import command, use_minilm
+from dashboard.launch.draft import Draft, Plan, said
+from dashboard.launch.form import anchor, show_error
 from dashboard.shared import actions, resources
-from dashboard.shared.queue import counts_text
-from dashboard.shared.states import problem, state_text
+from dashboard.shared.states import problem
 from dashboard.text import escape
-from jobs.estimates import Cost, Disk, cost, disk
-from jobs.naming import field_text, short_name
+from jobs.engines.local import taken_slots
+from jobs.estimates import Cost, Disk, cost, disk, queue_left
+from jobs.naming import differing
 from jobs.submit import check, same_runs
 
 _HOUR_S = 3600
@@ -31,12 +30,18 @@ _WORTH_TELLING = 1e8  # bytes
 
 
 def launch_warnings(
-    time: Cost, room: Disk, counts: Mapping[RunState, int], *, paused: bool = False, priority: int = 0
+    time: Cost,
+    room: Disk,
+    counts: Mapping[RunState, int],
+    left: float | None = None,
+    *,
+    paused: bool = False,
+    priority: int = 0,
 ) -> list[str]:
-    """What to know before many or large runs are launched: Markdown of our own, the weightiest first.
+    """What to know before runs are launched: Markdown of our own, the weightiest first.
 
-    `counts` are the runs of the store by state, `paused` says whether the queue is, `priority` is that of the
-    runs to be launched.
+    `counts` are the runs of the store by state and `left` the seconds until they have ended, if known;
+    `paused` says whether the queue is, `priority` is that of the runs to be launched.
     """
     warnings = []
     if paused:
@@ -53,10 +58,15 @@ def launch_warnings(
             ":orange[:material/hourglass_top: More than an hour in all.] They train in the background and "
             "can be stopped at any time. Fewer seeds, a smaller share or frozen features answer sooner."
         )
-    training = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
-    if before := counts_text(training, counts[RunState.QUEUED]):
-        then = "; higher priorities start first" if priority else " before them"
-        warnings.append(f":material/schedule: {before}{then}.")
+    before = counts[RunState.RUNNING] + counts[RunState.CANCELLING] + counts[RunState.QUEUED]
+    if before and not paused:
+        when = "" if left is None or priority else f", in about {duration(left)}"
+        order = "; higher priorities start first" if priority else ""
+        warnings.append(
+            f":material/schedule: Starts after {plural(before, 'run')} queued or in progress{when}{order}."
+        )
+    elif not paused:
+        warnings.append(":material/schedule: Starts now.")
     if not room.short and room.needed > _WORTH_TELLING:
         warnings.append(f":material/hard_drive: They will keep about {size(room.needed)} on disk.")
     return warnings
@@ -79,44 +89,57 @@ def as_queued(configs: tuple[RunConfig, ...]) -> tuple[RunConfig, ...]:
 
 def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:
     """The time and disk space that these runs take, from the runs that have ended. Raises MRNLabError."""
-    newest = resources.store().runs(states={RunState.SUCCEEDED}, limit=1)
-    return _costs(database_url(), newest[0].id if newest else 0, tuple(configs))
+    store = resources.store()
+    newest = store.runs(states={RunState.SUCCEEDED}, limit=1)
+    return _costs(database_url(), newest[0].id if newest else 0, bool(taken_slots(store.url)), tuple(configs))
 
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
-def _costs(url: str, newest: int, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
+def _costs(url: str, newest: int, has_worker: bool, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
     store = resources.store()
     return cost(store, configs), disk(store, configs)
 
 
-_MOST_LISTED = 500
+_MOST_LISTED = 200
 _LIST_HEIGHT = 388
 _LAUNCHED = "launched"
 _REUSE = "launch_reuse"
-# In the name of a run, or in a column of their own.
-_NAMED = ("paradigm", "lambda", "seed")
 
 
-def launch_plan(draft: Draft, planned: Plan, *, shown_beside: bool) -> None:
-    """Draws the plan. An error that the form shows beside its field is only pointed to here."""
-    if planned.error:
+def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]) -> None:
+    """Draws the plan; what is wrong with a field is written in its slot, and linked to from here."""
+    if planned.problems:
         st.subheader("Not ready yet", anchor=False)
-        if shown_beside and planned.field:
-            # It may be out of sight there.
-            place = " under *More settings*" if planned.field in RARE else ""
-            label = escape(field_label(planned.field))
-            st.markdown(f"**{label}**{place}: the form says beside it what is missing.")
-        else:
-            st.markdown(escape(planned.error))
+        _problems(planned.problems, slots)
         return
     try:
         with st.spinner("Looking at the data"):
             _planned(draft, planned.configs)
     except MRNLabError as error:
-        st.subheader(f"This makes {plural(len(planned.configs), 'run')}", anchor=False)
-        problem(str(error))
-        _button(draft, planned.configs, f"Launch {plural(len(planned.configs), 'run')}", disabled=True)
-        _list(planned.configs, [None] * len(planned.configs), None)
+        runs = plural(len(planned.configs), "run")
+        st.subheader(f"This makes {runs}", anchor=False)
+        _problems({_field_of(error): said(error) if isinstance(error, ConfigError) else str(error)}, slots)
+        if isinstance(error, EncoderError):
+            st.button("Use minilm instead", icon=":material/swap_horiz:", on_click=use_minilm)
+        _button(draft, planned.configs, f"Launch {runs}", disabled=True)
+        _table(plan_rows(planned.configs, [None] * len(planned.configs), None))
+
+
+def _field_of(error: MRNLabError) -> str:
+    """The field of the form that an error is about."""
+    if isinstance(error, ConfigError):
+        return error.field
+    return "encoder" if isinstance(error, EncoderError) else "corpus"
+
+
+def _problems(problems: Mapping[str, str], slots: Mapping[str, DeltaGenerator]) -> None:
+    """Each sentence here and beside its field, to which a link leads; the Tab key goes on from there."""
+    for field, sentence in problems.items():
+        jump = ""
+        if field in slots:
+            show_error(slots[field], field, sentence)
+            jump = f" [Go to field](#{anchor(field)})"
+        st.markdown(f":orange[:material/error:] {escape(sentence)}{jump}")
 
 
 def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
@@ -133,11 +156,11 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
     _heading(len(runs), len(new), time)
     if same:
         st.toggle(
-            f"{len(same):,} of {len(runs):,} there already: use them",
+            f"Use the {len(same):,} of {len(runs):,} that are in the store",
             key=_REUSE,
             persist_state="session",
-            help="Runs of the same description and seed that have succeeded, train or wait. Switched off, "
-            "all are trained anew.",
+            help="Runs of the same description and seed that have succeeded, are in progress or queued. "
+            "Switched off, all are trained anew.",
         )
     if new:
         label = f"Launch {plural(len(new), 'new run' if reuse else 'run')}"
@@ -152,11 +175,11 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
             query_params={"run": ids},
         )
     _launched(configs)
-    _list(runs, stored, time)
+    _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
         for note in ready:
             st.caption(f":material/info: {escape(note)}")
-    with st.expander("The same from a terminal", icon=":material/terminal:"):
+    with st.expander("The same from a terminal", icon=":material/terminal:", type="compact"):
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
         st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")
 
@@ -171,15 +194,15 @@ def _heading(runs: int, new: int, time: Cost) -> None:
     about = "roughly" if time.rough else "about"
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}, {about} {duration(time.seconds)}", anchor=False)
-        start = f" The first takes {duration(time.first)} longer: a worker starts." if time.first >= 1 else ""
-        st.caption(f"{span(time.least, time.most).capitalize()}, {escape(time.basis)}.{start}")
+        st.caption(f"{span(time.least, time.most).capitalize()}, {escape(time.basis)}.")
 
 
 def _before(time: Cost, room: Disk, priority: int) -> None:
     store = resources.store()
-    paused = store.paused_since() is not None
+    counts, paused = store.counts(), store.paused_since() is not None
+    left = None if paused or not time.runs else queue_left(store)
     with st.container(gap="xsmall"):
-        for warning in launch_warnings(time, room, store.counts(), paused=paused, priority=priority):
+        for warning in launch_warnings(time, room, counts, left, paused=paused, priority=priority):
             st.caption(warning)
 
 
@@ -218,7 +241,7 @@ def _launched(configs: Sequence[RunConfig]) -> None:
         return
     ids, reused = launched
     queued = f"{plural(len(ids) - len(reused), 'run')} queued"
-    queued += f", {len(reused):,} used that were there" if reused else ""
+    queued += f", {len(reused):,} used from the store" if reused else ""
     query = {"run": ",".join(map(str, ids))}
     with st.container(border=True):
         st.markdown(f":green[:material/check_circle: {queued}.] Watch them train:")
@@ -227,55 +250,51 @@ def _launched(configs: Sequence[RunConfig]) -> None:
             st.page_link("curves/page.py", label="Curves", icon=":material/show_chart:", query_params=query)
 
 
-def _list(configs: Sequence[RunConfig], stored: Sequence[Run | None], time: Cost | None) -> None:
-    listed = configs[:_MOST_LISTED]
-    st.dataframe(
-        planned_table(listed, stored[:_MOST_LISTED], time),
+def _table(rows: Sequence[Mapping[str, str]]) -> None:
+    shown = [{name: escape(text) for name, text in row.items()} for row in rows[:_MOST_LISTED]]
+    st.table(
+        shown,
+        border="horizontal",
         hide_index=True,
-        height="content" if len(listed) <= 10 else _LIST_HEIGHT,
-        column_config={
-            "Seed": st.column_config.NumberColumn(format="%d", width=60),
-            "Time": st.column_config.TextColumn(width=70),
-        },
-        key="launch_list",
-        alt="The runs that the form makes",
+        height="content" if len(shown) <= 10 else _LIST_HEIGHT,
+        alt="The runs that the form makes, by configuration",
     )
-    if len(configs) > len(listed):
-        st.caption(f"The first {len(listed)} of {len(configs):,}.")
+    if len(rows) > len(shown):
+        st.caption(f"The first {len(shown)} of {len(rows):,} rows.")
 
 
-def planned_table(
+def plan_rows(
     configs: Sequence[RunConfig], stored: Sequence[Run | None], time: Cost | None
-) -> pd.DataFrame:
-    """A row per run: name, the fields in which the runs differ, seed; the time it takes, or the stored run.
+) -> list[dict[str, str]]:
+    """A row per configuration: its name, its runs, the time that its new ones take; in the end the start of
+    a worker. The times are those of `time` and add up to its total, however many runs train at once.
 
     `stored` has for each run the one used in its place, `time` the estimate for the others, in order.
     """
-    fields = [name for name in LISTED if name not in _NAMED and _differs(name, configs)]
-    seconds = [run.seconds for run in time.runs] if time is not None else []
-    if time is not None and seconds:
-        seconds[0] += time.first  # a worker starts
-    estimates = map(duration, seconds)
-    frame = pd.DataFrame(
-        {
-            "Run": short_name(config),
-            **{field_label(name): _text(config, name) for name in fields},
-            "Seed": config.seed,
-            "Time": "" if run is not None else next(estimates, ""),
-            "There": "" if run is None else f"{state_text(run.state)}, run {run.id}",
-        }
-        for config, run in zip(configs, stored, strict=True)
-    )
-    return frame.drop(columns=[name for name in ("Time", "There") if not any(frame[name])])
+    groups: dict[str, list[tuple[RunConfig, Run | None, float]]] = {}
+    seconds = iter([run.seconds for run in time.runs] if time else [])
+    for config, run in zip(configs, stored, strict=True):
+        taken = 0.0 if run is not None else next(seconds, 0.0)
+        groups.setdefault(comparison_key(config), []).append((config, run, taken))
+    trained = sum(run.seconds for run in time.runs) if time else 0.0
+    at_once = trained / (time.seconds - time.first) if time and trained else 1.0
+    names = differing([group[0][0] for group in groups.values()])
+    rows = []
+    for name, group in zip(names, groups.values(), strict=True):
+        old = sum(run is not None for _, run, _ in group)
+        row = {"Configuration": name, "Runs": _runs_text([config for config, _, _ in group])}
+        row["Runs"] += f", {'all' if old == len(group) else old} in the store" if old else ""
+        if trained:
+            taken = sum(taken for _, _, taken in group) / at_once
+            row["Time"] = duration(taken) if taken else ""
+        rows.append(row)
+    if time and trained and time.first >= 1:
+        rows.append({"Configuration": "Start of a worker", "Runs": "", "Time": duration(time.first)})
+    return rows
 
 
-def _differs(name: str, configs: Sequence[RunConfig]) -> bool:
-    return len({getattr(config, name) for config in configs} - {None}) > 1
-
-
-def _text(config: RunConfig, name: str) -> str:
-    value = getattr(config, name)
-    if value is None:
-        return ""
-    text = field_text(name, value)
-    return text.removeprefix(name.replace("_", " ")).removesuffix("of the data").strip()
+def _runs_text(configs: Sequence[RunConfig]) -> str:
+    """`3 seeds`, `2 tasks × 3 seeds`."""
+    seeds = len({config.seed for config in configs})
+    tasks = len({config.tasks for config in configs})
+    return f"{tasks} tasks × {plural(seeds, 'seed')}" if tasks > 1 else plural(seeds, "seed")

@@ -1,4 +1,4 @@
-"""For newcomers: the card "Try it, 1 minute", and folds that explain the numbers of MRN."""
+"""For newcomers: the card "Try it", and folds that explain the numbers of MRN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dashboard.shared.states import problem
 
 
 def try_it(words: str) -> None:
-    """The "Try it" card with a sentence above its preset."""
+    """The card of the first question with a sentence above it: what an empty page offers."""
     with st.container(border=True, width=520):
         st.markdown(f"**{TRY_IT.title}**")
         st.markdown(words)
@@ -39,9 +39,11 @@ def launch_button(preset: LaunchPreset, *, primary: bool = False) -> None:
     if reused:
         new = len(runs) - len(reused)
         rest = f", {plural(new, 'run')} queued." if new else "; nothing was queued."
-        actions.say(f"{plural(len(reused), 'run')} of {preset.title} there already{rest}")
+        actions.say(f"{plural(len(reused), 'run')} from the store{rest}")
     st.switch_page("runs/page.py", query_params={"run": ",".join(map(str, runs))})
 
+
+LOOKING_AT = "What am I looking at?"
 
 # The equations are those of docs/mathematics.md.
 PENALTY = r"""
@@ -91,10 +93,10 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def what_is_this(name: str) -> None:
+def what_is_this(name: str, label: str = LOOKING_AT) -> None:
     """The fold on a curve (`train loss`, say) or on the `strength` λ; nothing on others."""
     if name in _TEXTS:
-        fold(lambda: _explain(*_TEXTS[name]), key="what_is_this")
+        fold(lambda: _explain(*_TEXTS[name]), key="what_is_this", label=label)
 
 
 def explain(name: str) -> None:
@@ -115,13 +117,20 @@ def _explain(before: str, equation: str, after: str) -> None:
     st.markdown(after)
 
 
-def fold(explain: Callable[[], None], *, key: str) -> None:
-    """A fold that draws its content once it is opened: browsers are slow to set equations."""
+def fold(explain: Callable[[], None], *, key: str, label: str = LOOKING_AT) -> None:
+    """A fold that draws its content once it is opened: browsers are slow to set equations. In a form, where
+    it has a label of its own, it is a line without a border.
+    """
 
     @st.fragment
     def part() -> None:
-        label = "What am I looking at?"
-        with st.expander(label, icon=":material/help:", key=key, on_change="rerun") as opened:
+        with st.expander(
+            label,
+            icon=":material/help:" if label == LOOKING_AT else None,
+            key=key,
+            type="default" if label == LOOKING_AT else "compact",
+            on_change="rerun",
+        ) as opened:
             if opened.open:
                 explain()
 

@@ -96,12 +96,12 @@ def test_a_clone_a_link_and_the_command_make_the_same_runs(
 ) -> None:
     draft, sentences = cloned(runs)
     configs = plan(draft).configs
-    assert set(configs) == set(runs), plan(draft).error
+    assert set(configs) == set(runs), plan(draft).problems
     assert sentences == ()
 
     draft = replace(draft, priority=priority, retries=retries)
     linked, sentences = draft_of(query_of(draft))
-    assert set(plan(linked).configs) == set(runs), plan(linked).error
+    assert set(plan(linked).configs) == set(runs), plan(linked).problems
     assert sentences == ()
     assert query_of(linked) == query_of(draft)
     assert (linked.priority, linked.retries) == (priority, retries)

@@ -14,7 +14,8 @@ from core.paths import checkpoint_dir
 from core.records import TOTAL, StepMetrics, TaskFacts
 from core.store import RunState, Store
 from core.wording import duration
-from dashboard.launch.plan import planned_table
+from dashboard.launch.plan import plan_rows
+from jobs.engines.local import free_slot
 from jobs.estimates import cost, disk
 from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
 
@@ -106,10 +107,15 @@ def test_the_first_run_of_a_worker_takes_longer_once(
     run_s = 10 + 0.1 * 40 * 5
     guess = cost(store, configs)
     assert guess.seconds == pytest.approx(guess.first + 4 * run_s)
-    times = planned_table(configs, [None] * 4, guess)["Time"]
-    assert list(times) == [duration(guess.first + run_s), *[duration(run_s)] * 3]
+    assert plan_rows(configs, [None] * 4, guess) == [
+        {"Configuration": "MRN λ 0.01", "Runs": "4 seeds", "Time": duration(4 * run_s)},
+        {"Configuration": "Start of a worker", "Runs": "", "Time": duration(guess.first)},
+    ]
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
     assert cost(store, configs).seconds == pytest.approx(guess.first + 2 * run_s)
+    assert plan_rows(configs, [None] * 4, cost(store, configs))[0]["Time"] == duration(2 * run_s)
+    with free_slot(store.url):  # by a worker that is there
+        assert cost(store, configs).first == 0
 
 
 def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
