@@ -17,7 +17,7 @@ store = resources.store()
 runs = pick_runs(key="curves_runs")
 
 if runs is None:
-    try_it("No run yet, so no curve. One click trains five, and their curves move here while they do.")
+    try_it("No run yet, so no curve. One click trains STL, MTL and MRN, and their curves move here.")
     st.stop()
 if not runs:
     empty(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
-from core.config.fields import CONDITIONS, attribute_name, field_label
+from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, field_label
 from core.config.sweep import (
     LISTED,
     expand,
@@ -149,11 +149,9 @@ def said(error: ConfigError) -> str:
     return error.sentence(field_label(error.field))
 
 
-def applicable(
-    encoders: Iterable[str], trainings: Iterable[str], paradigms: Iterable[str], priors: Iterable[str]
-) -> frozenset[str]:
-    """The fields that at least one run of these kinds has."""
-    kinds = itertools.product(paradigms, encoders, trainings, tuple(priors) or (None,))
+def applicable(lists: Mapping[str, str | tuple[str, ...]]) -> frozenset[str]:
+    """The fields that at least one of the runs has. What is not chosen yet counts as in a fresh form."""
+    kinds = itertools.product(*(lists.get(name) or START[name] for name in CONTEXT_FIELDS))
     return frozenset[str]().union(*(applicable_fields(*kind) for kind in kinds))
 
 
@@ -169,8 +167,7 @@ def lists_of(draft: Draft) -> dict[str, list[Any]]:
 
 def _names_of(draft: Draft) -> frozenset[str]:
     """The fields with a list that a run of this form has."""
-    kinds = (draft.lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    return applicable(*kinds) & draft.lists.keys() & set(_ORDER)
+    return applicable(draft.lists) & draft.lists.keys() & set(_ORDER)
 
 
 def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:

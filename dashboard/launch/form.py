@@ -287,7 +287,7 @@ def _budget(slots: _Slots) -> _Lists:
     values: _Lists = {}
     for (field, text), column in zip(words.items(), st.columns(3), strict=True):
         with _field(slots, field, column):
-            values[field] = typed(field, words=text)
+            values[field] = typed(field, FIELD_HELP[field].label, words=text)
     return values
 
 
@@ -303,8 +303,7 @@ _EXECUTION_WORDS = {
 
 def _rare(slots: _Slots, lists: _Lists) -> tuple[_Lists, dict[str, int]]:
     """The other fields that at least one of the runs has; how runs wait and come back."""
-    kinds = (lists.get(name, ()) for name in ("encoder", "encoder_training", "paradigm", "prior"))
-    used = applicable(*kinds)
+    used = applicable(lists)
     values: _Lists = {}
     numbers = {}
     more = st.expander("More settings", icon=":material/tune:", key="launch_more", on_change="rerun")

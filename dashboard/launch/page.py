@@ -23,7 +23,7 @@ def preset_cards() -> None:
     *presets, tables, own_data = st.columns(5, gap="small")
     for column, preset in zip(presets, (TRY_IT, SCARCE, FINE_TUNE), strict=True):
         with _card(column, preset.title, preset.words):
-            launch_button(preset)
+            launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
     words = "Tables 1 to 3 of the MSc dissertation on MRN. Fills in the form."
     with (
         _card(tables, "Reproduce Chang (2022)", words),

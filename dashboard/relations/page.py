@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.launch.presets import SCARCE
 from dashboard.relations.notes import how_to_read
 from dashboard.relations.panels import draw, refresh_interval
 from dashboard.relations.state import mrn_runs, select
@@ -14,9 +15,7 @@ from dashboard.shared.states import empty, title
 title("Relations", "What MRN learned: how tasks, labels and features relate, as correlations, over training.")
 runs = mrn_runs()
 if runs is None:
-    try_it(
-        "No MRN run yet. One click trains one beside MTL and STL, and its relations move here while it does."
-    )
+    try_it("No MRN run yet. One click trains some, and their relations move here while they do.", SCARCE)
     st.stop()
 if not runs:
     empty("No run chosen", "Choose an MRN run above: its relations at every step appear here.")

@@ -1,8 +1,9 @@
-"""For newcomers: the card "Try it", and folds that explain the numbers of MRN."""
+"""For newcomers: what an empty page offers, and folds that explain the numbers of MRN."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import streamlit as st
 
@@ -13,23 +14,19 @@ from dashboard.shared import actions
 from dashboard.shared.states import problem
 
 
-def try_it(words: str) -> None:
-    """The card of the first question with a sentence above it: what an empty page offers."""
+def try_it(words: str, preset: LaunchPreset = TRY_IT) -> None:
+    """What an empty page offers: a sentence, and the card whose answer that page shows."""
     with st.container(border=True, width=520):
-        st.markdown(f"**{TRY_IT.title}**")
+        st.markdown(f"**{preset.title}**")
         st.markdown(words)
-        st.caption(TRY_IT.words)
-        launch_button(TRY_IT, primary=True)
+        st.caption(preset.words)
+        launch_button(preset, "Try it", primary=True)
 
 
-def launch_button(preset: LaunchPreset, *, primary: bool = False) -> None:
+def launch_button(preset: LaunchPreset, label: str, *, primary: bool = False) -> None:
     """A button that queues the missing runs of a preset and goes to Runs with all of them chosen."""
-    if not st.button(
-        preset.button,
-        type="primary" if primary else "secondary",
-        icon=":material/play_arrow:",
-        key=f"preset_{preset.button}",
-    ):
+    look: Literal["primary", "secondary"] = "primary" if primary else "secondary"
+    if not st.button(label, type=look, icon=":material/play_arrow:", key=f"preset_{label}"):
         return
     try:
         runs, reused = actions.launch(preset.configs, preset.title, reuse=True)

@@ -21,7 +21,7 @@ title(
 
 picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models")
 if picked is None:
-    try_it("No finished run yet, so nothing to tag with. One click trains five.")
+    try_it("No finished run yet, so nothing to tag with. One click trains STL, MTL and MRN.")
     st.stop()
 for run in resources.store().runs(chosen(), with_facts=False):
     if not has_model(run):

@@ -62,7 +62,7 @@ def test_what_is_wrong_with_a_mapping_is_said_in_its_place(form: AppTest) -> Non
         (b"task,label,general\nsrl,A0,NP\n", "no row, from row 2 on, names a task and a label of this run"),
     ):
         upload(form, content)
-        assert words(form).count(sentence) == 1
+        assert words(form).count(sentence) == 2, "beside the field, and in the plan"
         assert "Not ready yet" in words(form)
     upload(form, CSV)
     assert sentence not in words(form)

@@ -25,9 +25,11 @@ _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
 _BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "encoder_training": "frozen"}
 
 
-def listed(app: AppTest) -> Any:
-    """The list of planned runs."""
-    return next(one.value for one in app.dataframe if "Seed" in one.value.columns)
+def listed(app: AppTest) -> list[tuple[str, str]]:
+    """The configurations of the plan, each with its runs."""
+    rows = app.table[0].value
+    plain = rows.map(lambda text: text.replace("\\", ""))
+    return [(row["Configuration"], row["Runs"]) for _, row in plain.iterrows() if row["Runs"]]
 
 
 def heading(app: AppTest) -> str:
@@ -76,23 +78,23 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     first, second = done(seed=1), done(seed=2)
     app = open_page("launch")
     assert heading(app).startswith("This makes 3 runs, 1 of them new, ")
-    assert list(listed(app)["There"]) == [f"✓ Succeeded, run {first}", f"✓ Succeeded, run {second}", ""]
-    assert app.toggle(key="launch_reuse").label == "2 of 3 there already: use them"
+    assert listed(app) == [("MRN λ 0.003", "3 seeds, 2 in the store")]
+    assert app.toggle(key="launch_reuse").label == "Use the 2 of 3 that are in the store"
     app.button(key="launch").click().run()
     assert not app.exception
     assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
     assert workers
-    assert "1 run queued, 2 used that were there." in words(app)
+    assert "1 run queued, 2 used from the store." in words(app)
     assert query(app)["run"] == f"{first},{second},3"
     # All are there now, and the button is a link to them.
     assert heading(app) == "This makes 3 runs, none of them new"
-    assert list(listed(app)["There"])[2] == "○ Queued, run 3"
+    assert listed(app) == [("MRN λ 0.003", "3 seeds, all in the store")]
     assert "launch" not in [button.key for button in app.button]
     (link,) = (one.proto for one in app.get("page_link") if one.proto.label == "Go to these 3 runs")
     assert link.query_string == f"run={first}%2C{second}%2C3"
     app.toggle(key="launch_reuse").set_value(False).run()
     assert heading(app).startswith("This makes 3 runs, roughly ")
-    assert "There" not in listed(app).columns
+    assert listed(app) == [("MRN λ 0.003", "3 seeds")]
     app.button(key="launch").click().run()
     assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 2, 3, 3]
 
@@ -104,7 +106,7 @@ def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
     assert app.pills(key="launch_paradigm").value == ["mtl"]
     assert app.text_input(key="launch_dropout").value == "0.3"
     assert heading(app).startswith("This makes 1 run")
-    assert list(listed(app)["There"]) == [f"✓ Succeeded, run {run}"]
+    assert listed(app) == [("MTL", "1 seed, all in the store")]
     # What is edited stays edited, and the address is then that of the form.
     app.text_input(key="launch_seed").set_value("8").run()
     app.run()
@@ -120,8 +122,12 @@ def test_a_link_from_several_runs_makes_them_all(open_page: Open) -> None:
     app = open_page("launch", clone=",".join(map(str, runs)))
     assert app.text_input(key="launch_lambda").value == "0.01, 0.1"
     assert app.text_input(key="launch_seed").value == "4, 5"
-    assert len(listed(app)) == len(sweep) == 10
-    assert all(text.startswith("○ Queued") for text in listed(app)["There"])
+    assert len(sweep) == 10
+    assert listed(app) == [
+        ("STL", "3 tasks × 2 seeds, all in the store"),
+        ("MRN · λ 0.01", "2 seeds, all in the store"),
+        ("MRN · λ 0.1", "2 seeds, all in the store"),
+    ]
 
 
 def test_a_clone_with_other_values_and_what_cannot_be_is_named(open_page: Open) -> None:
@@ -149,7 +155,7 @@ def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
     assert app.selectbox(key="launch_corpus").value == "Your own data"
     assert app.text_input(key=f"launch_columns_{folder}").value == "tokens, ner, tags"
     assert app.pills(key=f"launch_tasks_{folder}").value == ["tags", "ner"]
-    assert list(listed(app)["There"]) == [f"○ Queued, run {run}"]
+    assert listed(app) == [("MRN λ 0.003", "1 seed, all in the store")]
 
 
 def test_a_link_makes_the_same_form(open_page: Open) -> None:
@@ -201,6 +207,8 @@ def test_labels_are_counted(open_page: Open, folder: Path) -> None:
     """Of spans their types, each where it begins; the commonest in training first."""
     (folder / "dev.conll").write_text("New B-LOC NNP\nYork I-LOC NNP\n")
     app = open_page("launch", corpus=str(folder))
+    app.session_state["launch_more_data"] = True
+    app.run()
     spans = next(one.value for one in app.dataframe if "Type of spans" in one.value.columns)
     assert spans.to_dict("list") == {
         "Type of spans": ["LOC", "PER", "PLANET"],
@@ -229,6 +237,7 @@ def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(ope
     ).run()
     assert not app.exception
     assert "my.train, line 7: expected 3 columns" in words(app)
+    assert "Fix the file above first." in words(app)
     assert "uploads" not in words(app)
     assert len(uploads()) == 1, "nothing is kept of what was refused"
 
@@ -240,39 +249,50 @@ def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) 
         claimed(Store.open(), state, corpus=one, tasks=("ner", "pos"))
     app = open_page("launch")
     app.selectbox(key="launch_corpus").select("Your own data").run()
-    assert app.selectbox(key="launch_own_path").value is None
-    app.selectbox(key="launch_own_path").select(one).run()
+    offered = app.radio(key="launch_own_path")
+    assert offered.value is None
+    captions = dict(zip(offered.options, offered.proto.captions, strict=True))
+    assert captions[Path(one).name.replace("-", "\\-")].startswith("3 sentences · ")
+    assert [caption.rpartition(" · ")[2] for caption in captions.values()] == [
+        "used by no run",
+        "used by 2 runs",
+    ]
+    offered.set_value(one).run()
     assert not app.exception
     assert "2 train and 1 test sentences" in words(app)
     app.session_state["launch_own_delete"] = True
     app.run()
     button = next(one for one in app.button if one.label == "Delete these files")
     assert button.disabled
-    assert "Runs on it that have not ended: 1." in words(app)
-    app.selectbox(key="launch_own_path").select(other).run()
+    assert "1 run on it queued or in progress. Stop them first." in words(app)
+    app.radio(key="launch_own_path").set_value(other).run()
     next(one for one in app.button if one.label == "Delete these files").click().run()
     assert not app.exception
     assert list(map(str, uploads())) == [one]
-    assert app.selectbox(key="launch_own_path").value is None
+    assert app.radio(key="launch_own_path").value is None
     # A clone of a run on an upload finds it there.
     clone = open_page("launch", clone="1")
-    assert clone.selectbox(key="launch_own_path").value == one
+    assert clone.radio(key="launch_own_path").value == one
 
 
 def test_what_is_said_before_a_launch() -> None:
     counts = dict.fromkeys(RunState, 0)
     quick = Cost((), 0.0, 60.0, 40.0, 90.0, "")
-    assert launch_warnings(quick, Disk(1e6, 1e12), counts) == []
+    (now,) = launch_warnings(quick, Disk(1e6, 1e12), counts)
+    assert now.endswith("Starts now.")
     long = Cost((), 0.0, 7200.0, 4000.0, 9000.0, "")
     waiting = {**counts, RunState.RUNNING: 2, RunState.QUEUED: 1}
     short, hours, before = launch_warnings(long, Disk(21e9, 14e9), waiting)
     assert "about 21.0 GB, and 14.0 GB are free" in short
     assert "More than an hour in all." in hours
-    assert before.endswith("2 in progress, 1 queued before them.")
-    paused, among = launch_warnings(quick, Disk(1e6, 1e12), waiting, paused=True, priority=2)
+    assert before.endswith("Starts after 3 runs queued or in progress.")
+    (_, _, timed) = launch_warnings(long, Disk(21e9, 14e9), waiting, 185.0)
+    assert timed.endswith("Starts after 3 runs queued or in progress, in about 3 min.")
+    (paused,) = launch_warnings(quick, Disk(1e6, 1e12), waiting, paused=True)
     assert "The queue is paused: they wait until it is resumed." in paused
-    assert among.endswith("2 in progress, 1 queued; higher priorities start first.")
-    (room,) = launch_warnings(quick, Disk(5e8, 1e12), counts)
+    (among,) = launch_warnings(quick, Disk(1e6, 1e12), waiting, 185.0, priority=2)
+    assert among.endswith("Starts after 3 runs queued or in progress; higher priorities start first.")
+    _, room = launch_warnings(quick, Disk(5e8, 1e12), counts)
     assert room.endswith("They will keep about 500 MB on disk.")
 
 

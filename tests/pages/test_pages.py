@@ -32,23 +32,27 @@ def table(app: AppTest, column: str) -> Any:
     return next(one.value for one in app.dataframe if column in one.value.columns)
 
 
-def test_try_it_queues_five_runs_and_a_second_time_shows_them(open_page: Open, workers: list[str]) -> None:
+def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, workers: list[str]) -> None:
     app = open_page("launch")
     app.button(key="preset_Try it").click().run()
     assert not app.exception
     runs = Store.open().runs()
-    assert [run.state for run in runs] == [RunState.QUEUED] * 5
-    assert sorted(run.config.paradigm for run in runs) == ["mrn", "mtl", "stl", "stl", "stl"]
+    assert [run.state for run in runs] == [RunState.QUEUED] * 20
+    # Each seed is complete before the next begins.
+    first = [run.config for run in runs[::-1][:4]]
+    assert [config.paradigm for config in first] == ["mrn", "mtl", "stl", "stl"]
+    assert {config.seed for config in first} == {1}
     assert len({run.sweep for run in runs}) == 1
     assert workers
     assert app.title[0].value == "Runs"
-    assert app.query_params["run"] == ["1,2,3,4,5"] or app.query_params["run"] == "1,2,3,4,5"
+    ids = ",".join(map(str, range(1, 21)))
+    assert app.query_params["run"] in ([ids], ids)
     app.switch_page("launch/page.py").run()
     app.button(key="preset_Try it").click().run()
     assert not app.exception
-    assert len(Store.open().runs()) == 5
+    assert len(Store.open().runs()) == 20
     assert app.title[0].value == "Runs"
-    assert any("5 runs of Try it" in one.value for one in app.toast)
+    assert any("20 runs from the store" in one.value for one in app.toast)
 
 
 def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
@@ -57,36 +61,56 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
     app.text_input(key="launch_seed").set_value("1-4").run()
     app.text_input(key="launch_lambda").set_value("0.001, 0.01").run()
     assert any(one.value.startswith("This makes 8 runs, roughly ") for one in app.subheader)
-    listed = table(app, "Run")
-    assert list(listed["Run"]) == ["MRN λ 0.001"] * 4 + ["MRN λ 0.01"] * 4
+    rows = app.table[0].value
+    assert list(rows["Configuration"]) == ["MRN · λ 0\\.001", "MRN · λ 0\\.01", "Start of a worker"]
+    assert list(rows["Runs"]) == ["4 seeds", "4 seeds", ""]
+    assert "Starts now." in words(app)
     app.button(key="launch").click().run()
     assert not app.exception
     assert len(Store.open().runs()) == 8
     assert "8 runs queued." in words(app)
+    # Another experiment waits for them.
+    app.text_input(key="launch_seed").set_value("9").run()
+    assert "Starts after 8 runs queued or in progress" in words(app)
 
 
-def test_launch_says_beside_the_field_what_is_wrong(open_page: Open) -> None:
+def test_launch_says_all_that_is_wrong_and_leads_to_each_field(open_page: Open) -> None:
     app = open_page("launch")
     for key, value, sentence in (
-        ("launch_lambda", "-1", "λ must be above 0 and at most 1,000,000, not -1."),
-        ("launch_lambda", "much", "'much' is not a number"),
-        ("launch_seed", "", "Seeds: write at least one number."),
+        ("launch_lambda", "-1", "λ must be above 0"),
+        ("launch_lambda", "much", "λ: 'much' is not a number"),
+        ("launch_seed", "", "Seeds: write a number."),
         ("launch_seed", "5-1", "smallest first"),
         ("launch_fraction", "1.5", "Share must be above 0 and at most 1, not 1.5."),
-        ("launch_dropout", "2", "Dropout must be at least 0 and below 1, not 2."),
+        ("launch_dropout", "2", "Dropout must be"),
     ):
         right = app.text_input(key=key).value
         app.text_input(key=key).set_value(value).run()
         assert not app.exception
         shown = words(app)
-        assert sentence in shown
+        assert shown.count(sentence) == 2, "beside the field, and in the plan"
+        assert f"[Go to field](#problem-{key.removeprefix('launch_')})" in shown
         assert "Not ready yet" in shown
         assert "launch" not in [button.key for button in app.button]
         app.text_input(key=key).set_value(right)
-    assert "**Dropout** under *More settings*: the form says beside it what is missing." in shown
-    app.multiselect(key="launch_encoder").set_value(["bert-base-cased"]).run()
-    assert any("bert\\-base\\-cased" in one.value for one in app.warning)
+    app.text_input(key="launch_seed").set_value("abc")
+    app.pills(key="launch_paradigm").set_value([])
+    app.text_input(key="launch_epochs").set_value("0").run()
+    for sentence in (
+        "Seeds: 'abc' is not a seed",
+        "Paradigm: choose one or more.",
+        "Epochs must be at least 1",
+    ):
+        assert sentence in words(app)
+
+
+def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
+    app = open_page("launch", encoder="bert-base-cased,bert-base-cased+bilstm,roberta-base")
+    assert words(app).count("The encoder 'bert-base-cased' is not on this machine") == 2
     assert app.button(key="launch").disabled
+    next(one for one in app.button if one.label == "Use minilm instead").click().run()
+    assert app.multiselect(key="launch_encoder").value == ["minilm", "minilm+bilstm"]
+    assert not app.button(key="launch").disabled
 
 
 def test_table_preset_fills_the_form(open_page: Open) -> None:

@@ -14,7 +14,7 @@ PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
 
 # What a page says of a run in that state, once the run is chosen.
 SAID = {
-    ("launch", "live"): "1 in progress, 2 queued before them",
+    ("launch", "live"): "Starts after 3 runs queued or in progress",
     ("runs", "live"): "Step 260 of 600",
     ("runs", "queued"): "1 in progress, 2 queued",
     ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
