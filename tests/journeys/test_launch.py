@@ -38,15 +38,43 @@ def test_a_sweep_is_listed_and_timed_before_the_button(page: Page, filled_labora
     _plan(page, "6 runs")
     expect(page.get_by_text(re.compile(r"from .*past runs.* on this machine")).first).to_be_visible()
     # The two MTL runs were trained before: they are used, and only the others are to be launched.
-    expect(page.get_by_text("2 of 6 there already: use them")).to_be_visible()
+    expect(page.get_by_text("Use the 2 of 6 that are in the store")).to_be_visible()
     expect(page.get_by_role("button", name="Launch 4 new runs")).to_be_enabled()
     expect(page).to_have_url(re.compile(r"[?&]lambda=0\.02"))
     page.get_by_text("The same from a terminal").click()
     expect(page.get_by_text("--lambda")).to_be_visible()
+    table = page.get_by_test_id("stTable")
+    for row in ("MRN · λ 0.02", "MRN · λ 0.2", "2 seeds, all in the store"):
+        expect(table.get_by_text(row, exact=True)).to_be_visible()
     # The plan stays in sight beside whatever part of the form is looked at.
     page.get_by_text("More settings").scroll_into_view_if_needed()
     expect(page.get_by_role("button", name="Launch 4 new runs")).to_be_in_viewport()
     picture(page, "launch-sweep")
+
+
+def test_what_is_wrong_is_one_key_away_and_the_paradigms_are_drawn(
+    page: Page, filled_laboratory: Laboratory
+) -> None:
+    page.goto(filled_laboratory.link("launch", seed="abc", dropout="x", paradigm="stl,mtl,mrn"))
+    expect(page.get_by_role("heading", name="Not ready yet")).to_be_visible()
+    assert len(page.get_by_test_id("stBaseButton-primary").all()) <= 1
+    page.get_by_role("link", name="Go to field").first.click()
+    beside = page.locator("#problem-seed")
+    expect(beside).to_be_focused()
+    expect(beside).to_be_in_viewport()
+    _set(page, "Seeds", "1")
+    expect(page.get_by_role("link", name="Go to field")).to_have_count(1)
+    # A field that is folded away: what is wrong is written under the fold.
+    page.get_by_role("link", name="Go to field").click()
+    expect(page.locator("#problem-dropout")).to_be_focused()
+    page.get_by_role("button", name="What are STL, MTL and MRN?").click()
+    for name in ("Single-task learning", "Multi-task learning", "Multilinear relationship network"):
+        expect(page.get_by_text(name)).to_be_visible()
+    for name in ("STL", "MTL", "MRN"):
+        drawn = page.get_by_role("img", name=re.compile(f"^{name}: "))
+        expect(drawn).to_be_visible()
+        assert drawn.evaluate("(picture) => picture.naturalWidth") > 0
+    picture(page, "launch-errors")
 
 
 def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_path: Path) -> None:
