@@ -129,11 +129,12 @@ def plan(draft: Draft) -> Plan:
     base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks}
     if learn := draft.lists.get("learn"):
         base["learn"] = learn
-    while True:  # without the fields that are wrong, until nothing else is
+    configs: list[RunConfig] = []
+    # Without the fields that are wrong, until nothing else is.
+    while not configs and not {"corpus", "tasks"} & problems.keys():
         good = {name: given for name, given in draft.lists.items() if name not in problems}
         try:
             configs = expand(base, lists_of(replace(draft, lists=good)))
-            break
         except ConfigError as error:
             if error.field in problems:
                 break
@@ -185,9 +186,11 @@ def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
 
 def _missing(draft: Draft) -> dict[str, str]:
     """By field, that nothing is chosen or typed where a value is needed."""
-    missing = {} if draft.tasks or not draft.corpus else {"tasks": "Tasks: choose one or more."}
+    missing = {}
     if not draft.corpus:
         missing["corpus"] = "Corpus: upload files, or name a folder."
+    elif not draft.tasks and "corpus" not in draft.problems:
+        missing["tasks"] = "Tasks: choose one or more."
     for name in NEEDED:
         given = draft.lists.get(name, "")
         if (given.strip() if isinstance(given, str) else given) or (
