@@ -225,10 +225,9 @@ class GivenText:
     @property
     def read_as(self) -> str:
         """How it was read: `columns: 1 word, 2 pos, 3 skipped, 4 ner`."""
-        meanings = ["word" if name == TOKENS else name for name in self.columns]
-        meanings = ["skipped" if name.startswith(IGNORED) else name for name in meanings]
-        numbered = ", ".join(f"{number} {name}" for number, name in enumerate(meanings, start=1))
-        return f"{LAYOUTS[self.layout]}{': ' if numbered else ''}{numbered}"
+        meaning = {TOKENS: "word"} | {name: "skipped" for name in self.columns if name.startswith(IGNORED)}
+        columns = [f"{place} {meaning.get(name, name)}" for place, name in enumerate(self.columns, start=1)]
+        return ": ".join(filter(None, (LAYOUTS[self.layout], ", ".join(columns))))
 
 
 def layout_of(file: GivenFile) -> Layout:

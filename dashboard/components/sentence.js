@@ -262,58 +262,52 @@ async function copy(button, text) {
 
 // A sentence as it stands, as SVG: its bars, outlines and texts where the browser has put them.
 function asSVG(section) {
-  const canvas = document.createElement("canvas")
-  const context = canvas.getContext("2d", { willReadFrequently: true })
-  const solid = (css) => {
-    context.clearRect(0, 0, 1, 1)
-    context.fillStyle = css
-    context.fillRect(0, 0, 1, 1)
-    const [red, green, blue, alpha] = context.getImageData(0, 0, 1, 1).data
-    return [`rgb(${red},${green},${blue})`, alpha / 255]
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
+  const page = getComputedStyle(section).getPropertyValue("--st-background-color")
+  const onPage = (colour, opacity = 1) => {
+    for (const [fillStyle, globalAlpha] of [[page, 1], [colour, opacity]]) {
+      Object.assign(context, { fillStyle, globalAlpha })
+      context.fillRect(0, 0, 1, 1)
+    }
+    return `rgb(${context.getImageData(0, 0, 1, 1).data.slice(0, 3).join()})`
   }
   const nodes = [...section.querySelectorAll(".line *")].filter((node) => node.offsetWidth)
   const boxes = nodes.map((node) => node.getBoundingClientRect())
-  const left = Math.min(...boxes.map((box) => box.left)) - MARGIN
-  const top = Math.min(...boxes.map((box) => box.top)) - MARGIN
-  const width = Math.ceil(Math.max(...boxes.map((box) => box.right)) - left + MARGIN)
-  const height = Math.ceil(Math.max(...boxes.map((box) => box.bottom)) - top + MARGIN)
+  const [left, top] = ["left", "top"].map((edge) => Math.min(...boxes.map((box) => box[edge])) - MARGIN)
+  const [right, bottom] = ["right", "bottom"].map((edge) => Math.max(...boxes.map((box) => box[edge])) + MARGIN)
+  const size = { width: Math.ceil(right - left), height: Math.ceil(bottom - top) }
   const svg = document.createElementNS(SVG, "svg")
-  const draw = (tag, attributes, text) => {
-    const made = svg.appendChild(document.createElementNS(SVG, tag))
+  const draw = (tag, attributes, text = "") => {
+    const made = tag === "svg" ? svg : svg.appendChild(document.createElementNS(SVG, tag))
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-    if (text) made.textContent = text
+    made.textContent = text
   }
-  for (const [name, value] of Object.entries({ xmlns: SVG, width, height })) svg.setAttribute(name, value)
-  draw("rect", { width, height, fill: getComputedStyle(section).getPropertyValue("--st-background-color") })
-  const box = (at, extra) => draw("rect", { x: at.left - left, y: at.top - top, width: at.width, height: at.height, rx: 2, ...extra })
+  draw("svg", { xmlns: SVG, ...size })
+  draw("rect", { ...size, fill: page })
   nodes.forEach((node, number) => {
     const style = getComputedStyle(node)
-    const [fill, alpha] = solid(style.backgroundColor)
-    if (alpha) box(boxes[number], { fill, "fill-opacity": alpha * style.opacity })
-    for (const [side, edge] of [["borderTop", "top"], ["borderBottom", "bottom"]]) {
-      const [stroke, seen] = solid(style[`${side}Color`])
-      const dash = style[`${side}Style`] === "dotted" ? { "stroke-dasharray": "2 2" } : {}
-      const y = boxes[number][edge] - top
-      const line = { x1: boxes[number].left - left, x2: boxes[number].right - left, y1: y, y2: y }
-      if (parseFloat(style[`${side}Width`])) draw("line", { ...line, stroke, "stroke-opacity": seen, "stroke-width": 2, ...dash })
-    }
-    if (style.outlineStyle !== "none" && parseFloat(style.outlineWidth)) {
-      const dash = style.outlineStyle === "dashed" ? { "stroke-dasharray": "4 3" } : {}
-      box(boxes[number], { fill: "none", stroke: solid(style.outlineColor)[0], "stroke-width": 1.5, ...dash })
-    }
+    const place = ({ x, y, width, height }) => ({ x: x - left, y: y - top, width, height })
+    const box = { ...place(boxes[number]), rx: 2 }
+    const fill = onPage(style.backgroundColor, style.opacity)
+    if (fill !== onPage(page)) draw("rect", { ...box, fill })
+    for (const [side, y] of [["Top", box.y], ["Bottom", box.y + box.height - 2]])
+      if (parseFloat(style[`border${side}Width`])) draw("rect", { ...box, y, height: 2, fill: onPage(style[`border${side}Color`]) })
+    const dash = style.outlineStyle === "dashed" ? "4 3" : "none"
+    if (style.outlineStyle !== "none")
+      draw("rect", { ...box, fill: "none", stroke: onPage(style.outlineColor), "stroke-width": 1.5, "stroke-dasharray": dash })
     for (const text of node.childNodes) {
       if (text.nodeType !== Node.TEXT_NODE || !text.data.trim()) continue
       const range = document.createRange()
       range.selectNodeContents(text)
-      const at = range.getBoundingClientRect()
-      context.font = style.font
-      const y = at.top - top + context.measureText(text.data).fontBoundingBoxAscent
-      const look = { fill: solid(style.color)[0], "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-style": style.fontStyle }
-      // Programs without our font stretch theirs.
-      draw("text", { x: at.left - left, y, textLength: at.width, lengthAdjust: "spacingAndGlyphs", ...look }, text.data)
+      const { x, y, width } = place(range.getBoundingClientRect())
+      context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`
+      const look = Object.fromEntries(["family", "size", "weight", "style"].map((name) => [`font-${name}`, style[`font-${name}`]]))
+      // Programs without our font stretch theirs to this length.
+      Object.assign(look, { textLength: width, lengthAdjust: "spacingAndGlyphs", fill: onPage(style.color) })
+      draw("text", { x, y: y + context.measureText(text.data).fontBoundingBoxAscent, ...look }, text.data)
     }
   })
-  return { width, height, blob: new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }) }
+  return { ...size, blob: new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }) }
 }
 
 // What is said of a sentence, the tasks that found nothing in it, and what can be taken along.

@@ -191,9 +191,20 @@ def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     upload = page.locator("input[type=file]")
     upload.wait_for(state="attached")
     text = f"{_RIGHT}\nGerman J B-MISC\nlamb N I-MISC\nrejects V O\nlamb N O\n. . O\n"
-    upload.set_input_files({"name": "news.conll", "mimeType": "text/plain", "buffer": text.encode()})
+    upload.set_input_files({"name": "news.txt", "mimeType": "text/plain", "buffer": text.encode()})
     read = page.get_by_text("2 sentences, 10 words; gold labels of pos, ner.")
     expect(read).to_be_visible()
+    # Columns are detected in a .txt; the reader may say otherwise.
+    expect(page.get_by_text("Read as columns: 1 word, 2 pos, 3 ner.")).to_be_visible()
+    page.get_by_role("button", name="Change").click()
+    for option, seen in (
+        ("Text, a sentence a line", page.get_by_text("10 sentences, 30 words; no gold labels.")),
+        ("As detected", read),
+    ):
+        page.get_by_role("combobox", name="Read as").click()
+        page.get_by_role("option", name=option).click()
+        expect(seen).to_be_visible()
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Tag the file").click()
     button = page.get_by_role("button", name="Download CoNLL")
     button.wait_for()
