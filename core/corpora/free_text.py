@@ -294,9 +294,11 @@ def read_given(
     if layout in ("text", "split"):
         words = [line.split() if layout == "split" else split_words(line) for line in read_lines(file)]
         return GivenText(tuple(Sentence(tuple(line), {}) for line in words if line), (), layout)
-    if columns:
+    if layout == "words":
+        columns = (TOKENS,)
+    elif columns:
         check_names(columns, tuple(schemes))
-    table = read_table(file, (TOKENS,) if layout == "words" else columns, comments=True)
+    table = read_table(file, columns, comments=True)
     names = tuple(columns or _names(table, file, tuple(schemes)))
     sentences, notes = named(table, names, name)
     return GivenText(_in_iob2(sentences, schemes, name), notes, layout, names if layout == "columns" else ())

@@ -263,7 +263,7 @@ def _samples(system: System) -> tuple[str, list[str]]:
 
 
 def _take(sample: str) -> None:
-    st.session_state["tag_text"], st.session_state["tag_split"] = sample, True
+    st.session_state["tag_text"] = sample
 
 
 def _from_link(key: str, parameter: str) -> None:

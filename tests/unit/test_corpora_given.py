@@ -24,6 +24,7 @@ _COLUMNS = "Anna NNP B-NP B-PER\nsings VB B-VP O\n\nBoston NNP B-NP B-LOC\n"
         ("Anna\nsings\n\nBoston\n", "words.tsv", {}, ["Anna sings", "Boston"]),
         ("Mr. Lee's dog.\n\nIt barks.\n", "a.txt", {}, ["Mr. Lee 's dog .", "It barks ."]),
         ("Mr. Lee's dog.\n\nIt barks.\n", "a.txt", {"layout": "split"}, ["Mr. Lee's dog.", "It barks."]),
+        ("Anna\n\nsings\n", "a.txt", {"layout": "words", "columns": ("tokens", "_")}, ["Anna", "sings"]),
         ("Anna x\n\nsings y\n", "a.txt", {"columns": ("tokens", "_")}, ["Anna", "sings"]),
         ("1\ta\t_\tDET\tDT\t_\t0\t_\t_\t_\n", "a.conllu", {}, ["a"]),
     ],
