@@ -113,7 +113,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Standing:
-    """How many of a study's runs have succeeded, wait or train, and have ended otherwise, of how many."""
+    """How many of a study's runs have succeeded, wait or train, and failed, of how many."""
 
     done: int
     active: int
@@ -179,9 +179,10 @@ class StudyRuns:
         runs = {
             plan.run for layout in self._layouts for plan in planned(layout, progress.dev, progress.failed)
         }
+        # Those that were stopped or lost are taken up again, as `follow` does.
+        failures = [config for config, run in progress.failed.items() if run.state is RunState.FAILED]
         done, active, failed = (
-            sum(run in known for run in runs)
-            for known in (progress.succeeded, progress.active, progress.failed)
+            sum(run in known for run in runs) for known in (progress.succeeded, progress.active, failures)
         )
         return Standing(done, active, failed, len(runs))
 
@@ -285,8 +286,7 @@ def follow(
     worker can be started.
     """
     runs = StudyRuns(store, layouts)
-    ended = runs.look().failed.values()
-    control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
+    _resume(store, runs, engine)
     queue = _StudyQueue(store, runs, layouts, tell)
     maintenance = QueueMaintenance(store, engine)
     seen: Progress | None = None
@@ -300,6 +300,12 @@ def follow(
         maintenance.look()
         maintenance.check_starts()
         sleep(_POLL_S)
+
+
+def _resume(store: Store, runs: StudyRuns, engine: Engine | None = None) -> None:
+    """Queue again what was stopped or lost."""
+    ended = runs.look().failed.values()
+    control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
 
 
 _followers: list[Any] = []  # kept, so that each is reaped once it has ended
@@ -325,6 +331,7 @@ def start_study(store: Store, version: Version) -> list[str]:
     """
     layouts, notes = version.layouts(), list[str]()
     runs = StudyRuns(store, layouts)
+    _resume(store, runs)
     queue = _StudyQueue(store, runs, layouts, notes.append)
     at_end = queue.at_end(runs.look())
     if at_end and not queue.well:

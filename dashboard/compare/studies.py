@@ -79,7 +79,9 @@ def _results(complete: Sequence[str]) -> None:
             format_func=str.capitalize, width=240,
         )  # fmt: skip
         encoder, training = _encoder(str(name))
-        study, results = resources.study_results(Version(str(name), "", "", encoder, training))
+        study, results = resources.study_results(
+            Version(str(name), encoder=encoder, encoder_training=training)
+        )
         parts = study.parts()
         part = st.segmented_control(
             "Part", parts, default=parts[0], required=True, key="part", bind="query-params",
@@ -87,7 +89,8 @@ def _results(complete: Sequence[str]) -> None:
         )  # fmt: skip
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]
-    _launch(Version(study.name, str(part), "", encoder, training), "Launch this part", key="part")
+    version = Version(study.name, str(part), encoder=encoder, encoder_training=training)
+    _launch(version, "Launch this part", key="part")
     if not scored_results:
         st.caption("No run of this part has finished in this store.")
     if (view := table_view(study, str(part), results)) is not None:
@@ -157,7 +160,7 @@ def _buttons(study: Study, whole: Version, standing: Standing) -> None:
             _launch(small, "Launch a smaller version", key=f"{study.name}_small", primary=True)
         _launch(whole, "Go on" if standing.done else "Launch", key=study.name)
     if standing.failed:
-        st.caption(f":material/warning: {plural(standing.failed, 'run')} failed or stopped; Runs tells why.")
+        st.caption(f":material/warning: {plural(standing.failed, 'run')} failed; Runs tells why.")
 
 
 def _launch(version: Version, label: str, *, key: str, primary: bool = False) -> None:

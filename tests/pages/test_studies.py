@@ -179,6 +179,11 @@ class TestLaunch:
         assert not app.exception
         assert killed == [os.getpid()]
         assert {run.state for run in Store.open().runs()} == {RunState.CANCELLED}
+        # What was stopped is taken up again; without a process that follows it can be.
+        monkeypatch.setattr("dashboard.compare.studies.follower", lambda *_: None)
+        app.run()
+        app.button(key="launch_toy").click().run()
+        assert {run.state for run in Store.open().runs()} == {RunState.QUEUED}
 
     def test_what_cannot_be_run_here_is_said_and_nothing_is_started(
         self, open_page: Open, started: list[list[str]]
