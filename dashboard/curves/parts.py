@@ -293,14 +293,17 @@ def _nothing_yet(runs: Sequence[Run], title: str) -> None:
 def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     smoothed = ", smoothed" if view.reading.smoothing else ""
     columns = ["Configuration", "Seeds", *(f"{end}{smoothed}" for end in _ENDS[: 1 + bool(view.metric.best)])]
-    rows = []
+    rows, partly = [], False
     for group in view.legend:
         of = group.configuration
         runs = [
             LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve])))
             for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
         ]
-        cells = (_seeds(group), *_ends(view, group.seeds))
+        # A seed that has not come to its end would pull the mean down.
+        ended = [seed for seed in group.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
+        cells = (_seeds(group), *_ends(view, ended or group.seeds))
+        partly = partly or 0 < len(ended) < len(group.seeds)
         rows.append(
             LegendRow(
                 of.key, of.name, of.key in hidden, cells, ramp(of.rank), DASHES[of.paradigm], tuple(runs)
@@ -312,6 +315,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     notes = ["Tick to show. Dotted: STL, dashed: MTL, solid: MRN."]
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
+    if partly:
+        notes.append(f"{' and '.join(columns[2:])}: of the seeds that have succeeded.")
     if len(rows) > len(RAMP):
         notes.append(f"Colours repeat after {len(RAMP)} configurations.")
     st.caption(" ".join(notes))

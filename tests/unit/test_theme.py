@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.store import RunState
-from dashboard.theme import STATES, TASK_COLOURS, colours, faint, order_tasks
+from dashboard.theme import RAMP, STATES, TASK_COLOURS, colours, faint, order_tasks
 
 SETTINGS = Path(__file__).resolve().parents[2] / "dashboard" / ".streamlit" / "config.toml"
 THEMES: dict[str, dict[str, Any]] = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["theme"]
@@ -117,6 +117,13 @@ def test_the_accent_can_be_seen_and_written_on(mode: str) -> None:
     accent = _rgb(THEMES[mode]["primaryColor"])
     assert _contrast(accent, np.ones(3)) >= TEXT  # Streamlit writes on it in white
     assert _contrast(accent, _rgb(THEMES[mode]["backgroundColor"])) >= SHAPE
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_lines_of_every_configuration_can_be_seen(mode: str) -> None:
+    assert len(set(RAMP)) == len(RAMP)
+    for colour in RAMP:
+        assert _contrast(_rgb(colour), _rgb(THEMES[mode]["backgroundColor"])) >= SHAPE
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
