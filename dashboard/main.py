@@ -55,7 +55,11 @@ def _launch_by_name() -> None:
 # Nothing of the laboratory is read or drawn for whoever may not come in.
 admitted = security.admitted()
 page = st.navigation(
-    [*pages, st.Page(_launch_by_name, url_path="launch", visibility="hidden")],
+    [
+        *pages,
+        st.Page("runs/run_page.py", title="Run", url_path="run", visibility="hidden"),
+        st.Page(_launch_by_name, url_path="launch", visibility="hidden"),
+    ],
     position="sidebar" if admitted else "hidden",
 )
 st.html(Path(__file__).parent / "style.css")

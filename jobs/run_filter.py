@@ -1,4 +1,4 @@
-"""Runs found by text and by field: `paradigm:mrn lambda<0.1 -status:failed "to check"`.
+"""Runs found by text, by field and by score: `paradigm:mrn lambda<0.1 ner>60 -status:failed "to check"`.
 
     filter    := term*                       all of them must hold
     term      := ["-"] (word | condition)    a minus negates
@@ -7,7 +7,8 @@
     word, value := "in quotes" | without spaces
 
 A word is searched in the paradigm, λ, tasks, corpus, encoder and keywords, whatever its case; a whole number
-is also compared with the run's id. A `*` at the end of an unquoted value stands for any rest.
+is also compared with the run's id. A `*` at the end of an unquoted value stands for any rest. The name of a
+task is a field too: the mean test score of the run's configuration in percent, after `dev.` its dev score.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from core.config import FIELD_HELP, RunConfig
 from core.config.sweep import real_number, whole_number
 from core.errors import MRNLabError
 from core.plain_text import shortened
-from core.store import ACTIVE, ENDED, Run, RunState
+from core.store import ACTIVE, ENDED, Run, RunState, Store
 
 Test = Callable[[Any], bool]
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -39,7 +40,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 _FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _SECONDS = {"min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGE = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SECONDS)})")
-_TERM = re.compile(r'(-?)(?:([^\W\d]\w*)(<=|>=|!=|[:=<>]))?((?:"[^"]*"|[^\s"])*)(?=\s|$)')
+_TERM = re.compile(r'(-?)(?:([^\W\d][\w.-]*)(<=|>=|!=|[:=<>]))?((?:"[^"]*"|[^\s"])*)(?=\s|$)')
 _COMMA = re.compile(r',(?=[^"]*(?:"[^"]*"[^"]*)*$)')  # but those in quotes
 
 
@@ -102,6 +103,7 @@ class FilterField:
             return lambda text: text.startswith(wanted)
         if self.choices is None:
             return lambda text: text == wanted
+        wanted = _STORED_WORDS.get(wanted, wanted)
         if wanted not in self.choices:
             choices = ", ".join(self.choices)
             raise MRNLabError(f"{self.name} is one of {choices}, not '{shortened(value.text)}'.")
@@ -132,8 +134,9 @@ def _texts(known: Any) -> list[str]:
     return [str(value).casefold() for value in values if value is not None]
 
 
-_STATES = {state.value: (state.value,) for state in RunState} | {
-    "stopping": (RunState.CANCELLING.value,),
+_STORED_WORDS = {state.value: state.word for state in RunState}
+"""What the store, and links of before, call the states: accepted too."""
+_STATES = {state.word: (state.value,) for state in RunState} | {
     "active": tuple(state.value for state in sorted(ACTIVE)),
     "ended": tuple(state.value for state in sorted(ENDED)),
 }
@@ -215,10 +218,11 @@ class RunFilter:
         return None if any(field == "archived" for field, _ in self.terms) else False
 
 
-def parse_filter(text: str, now: datetime | None = None) -> RunFilter:
+def parse_filter(text: str, now: datetime | None = None, store: Store | None = None) -> RunFilter:
     """The filter that the text describes; the empty one matches every run.
 
-    Ages are counted from `now`. Raises FilterError, which says what is wrong, where, and what there could be.
+    Ages are counted from `now`, scores are those in the `store`. Raises FilterError, which says what is
+    wrong, where, and what there could be.
     """
     terms = []
     start = len(text) - len(text.lstrip())
@@ -227,7 +231,7 @@ def parse_filter(text: str, now: datetime | None = None) -> RunFilter:
         if term is None:
             raise FilterError(start, "a quote in this term is not closed.")
         try:
-            terms.append(_parse_term(term, now or datetime.now(UTC)))
+            terms.append(_parse_term(term, now or datetime.now(UTC), store))
         except MRNLabError as error:
             raise FilterError(start, str(error)) from None
         rest = text[term.end() :]
@@ -235,19 +239,12 @@ def parse_filter(text: str, now: datetime | None = None) -> RunFilter:
     return RunFilter(tuple(terms))
 
 
-def _parse_term(term: re.Match[str], now: datetime) -> tuple[str | None, Test]:
+def _parse_term(term: re.Match[str], now: datetime, store: Store | None) -> tuple[str | None, Test]:
     """The name of the field (None: a word) and the test. Raises MRNLabError."""
     minus, name, comparison, body = term.groups()
     if name is None:
         return None, _word_test(body, negated=bool(minus))
-    field = FIELDS.get(ALIASES.get(name.lower(), name.lower()))
-    if field is None:
-        close = difflib.get_close_matches(name.lower(), [*FIELDS, *ALIASES], n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        fields = ", ".join(FIELDS)
-        raise MRNLabError(
-            f"there is no field '{name}'.{hint} Fields are {fields}; text with such signs in quotes."
-        )
+    field = FIELDS.get(ALIASES.get(name.lower(), name.lower())) or _score_field(name, store)
     values = [Value.parse(written) for written in _COMMA.split(body)]
     if Value("", False) in values and '"' not in body:
         raise MRNLabError(f"{name}{comparison} needs a value, without a space between.")
@@ -255,6 +252,32 @@ def _parse_term(term: re.Match[str], now: datetime) -> tuple[str | None, Test]:
     matchers = [field.matcher(order, value, now) for value in values]
     negated = bool(minus) != (comparison == "!=")
     return field.name, lambda run: any(matches(field.read(run)) for matches in matchers) is not negated
+
+
+def _score_field(name: str, store: Store | None) -> FilterField:
+    """A task's mean score over the runs of a configuration, in percent. Raises MRNLabError that names all
+    fields and tasks where there is no such task.
+
+    It is the mean, not the run's own score: a configuration is found with all its seeds or with none, since
+    those above a bound would make a mean that is too high.
+    """
+    split, _, task = name.rpartition(".")
+    tasks = store.scored_tasks() if store is not None else []
+    if task not in tasks or split not in ("", "dev", "test"):
+        close = difflib.get_close_matches(name, [*tasks, *FIELDS, *ALIASES], n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        scored = f" Tasks with scores are {', '.join(tasks)}." if tasks else ""
+        fields = ", ".join(FIELDS)
+        raise MRNLabError(
+            f"there is no field '{name}'.{hint}{scored} Fields are {fields}; text with such signs in quotes."
+        )
+    means = store.configuration_scores(split or "test", task) if store is not None else {}
+
+    def read(run: Run) -> float | None:
+        mean = means.get((run.configuration_id, run.archived))
+        return None if mean is None else 100 * mean
+
+    return FilterField(name, "number", "", read)
 
 
 def _word_test(body: str, *, negated: bool) -> Test:

@@ -1,4 +1,4 @@
-"""The table of runs: a line a configuration (its seeds under it), or a run.
+"""The tables of runs, one for each corpus, a line a configuration or a run; and the controls above them.
 
 The ticked lines are the chosen runs of the other pages. Streamlit selects lines by position; they are mapped
 to run ids at once, and back.
@@ -6,7 +6,9 @@ to run ids at once, and back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,20 +17,23 @@ import pandas as pd
 import streamlit as st
 
 from core.config.sweep import whole_number
-from core.evaluation.statistics import MeanSD
 from core.wording import ago, duration, percent, plural
-from dashboard.runs.views import Line, Page, sorts
-from dashboard.shared.selection import choose, chosen, focus
+from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
+from dashboard.shared.selection import choose, chosen
 from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
-from jobs.run_filter import FIELDS, FilterError, RunFilter, parse_filter
+from jobs.run_filter import FIELDS
 
 _PAGE = "table_page"
 _FILTER = "filter"
+RUNS_SHOWN = "id"
+"""The parameter of the address of the page of some runs: their ids."""
+_RUN_PAGE = "runs/run_page.py"
 _ORDERS = {"configurations": "By configuration", "runs": "Each run"}
 EXAMPLES = {
     "paradigm:mrn lambda<0.1": "MRN with a λ below 0.1",
+    "ner>60 dev.pos>=80": "means over seeds, in percent: above 60 for ner on test, from 80 on for pos on dev",
     "state:failed,lost created<2d": "failed or lost in the last two days",
     "corpus:conll* fraction<1": "on a part of a corpus whose name begins so",
     '-encoder:minilm "to check"': "not minilm, with these words",
@@ -36,55 +41,38 @@ EXAMPLES = {
     "archived:yes": "what is archived; other filters leave it out",
 }
 
-WANTED_SIDE = "wanted_side"
-"""The key of the view of the chosen runs for the next rerun: Streamlit warns if a control has a default and
-its value is set too.
-"""
-
-_TABLE = "runs_table"
-_NUMBER = "runs_table_number"
-_BUTTON = "runs_table_button"
-_SHOWN = "runs_table_shown"
-_OPENED = "open"
-_MOST_ROWS = 16
+_NUMBERS = "runs_table_numbers"
+_SHOWN = "runs_tables_shown"
+_ASKED = "runs_address"
+_PRESSED = "runs_whose_eye_was_pressed"
 
 
 @dataclass(frozen=True)
 class Search:
-    """What the reader asks for. `wanted` is None if the filter cannot be read."""
+    """What the reader asks for: the text of the filter, the lines, their scores and their order."""
 
-    wanted: RunFilter | None
-    is_filtered: bool
+    text: str
     grouped: bool
+    split: str
     sort: str
 
 
 def run_search(tasks: Sequence[str]) -> Search:
-    """Draw the filter with its help, the order and the sorting, all in the URL; say what is wrong with a
-    filter.
-    """
+    """Draw the filter with its help and the controls of the tables, all in the URL."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             "Filter",
             key=_FILTER,
             bind="query-params",
             type="search",
-            placeholder="Words and fields: paradigm:mrn lambda<0.1 state:failed",
+            placeholder="Words, fields and scores: paradigm:mrn lambda<0.1 ner>60",
             on_change=_to_first_page,
-            width=520,
+            width="stretch",
         )
         with st.popover("How to filter", icon=":material/help:", type="tertiary"):
             _help()
-        order = st.segmented_control(
-            "Lines",
-            list(_ORDERS),
-            default="configurations",
-            required=True,
-            key="order",
-            bind="query-params",
-            format_func=_ORDERS.__getitem__,
-            on_change=_to_first_page,
-        )
+        order = _segments("Lines", _ORDERS, "order")
+        split = _segments("Scores", SPLITS, "scores")
         orders = sorts(tasks)
         sort = st.selectbox(
             "Sort",
@@ -95,12 +83,21 @@ def run_search(tasks: Sequence[str]) -> Search:
             on_change=_to_first_page,
             width=190,
         )
-    try:
-        wanted = parse_filter(text or "")
-    except FilterError as error:
-        st.markdown(f":orange[:material/error: {escape(error)}]")
-        wanted = None
-    return Search(wanted, bool(text and text.strip()), order == "configurations", sort)
+    return Search(text or "", order == "configurations", split, sort)
+
+
+def _segments(label: str, options: Mapping[str, str], key: str) -> str:
+    picked: str = st.segmented_control(
+        label,
+        list(options),
+        default=next(iter(options)),
+        required=True,
+        key=key,
+        bind="query-params",
+        format_func=options.__getitem__,
+        on_change=_to_first_page,
+    )
+    return picked
 
 
 def ask_for(text: str) -> None:
@@ -122,7 +119,8 @@ def _to_first_page() -> None:
 def _help() -> None:
     st.markdown(
         "Terms are separated by spaces, and all must hold. `field:a,b` is any of these values, `*` stands "
-        "for anything, `< <= > >= !=` compare, a minus before a term turns it round. Words are looked for in "
+        "for anything, `< <= > >= !=` compare, a minus before a term turns it round. A task's name is the "
+        "mean test score of a configuration's seeds, `dev.` before it the dev score. Words are looked for in "
         "paradigm, λ, tasks, corpus, encoder and keywords; a number is also a run's. Text with spaces or "
         "such signs stands in quotes."
     )
@@ -136,17 +134,12 @@ def _help() -> None:
     )
 
 
-def opened() -> tuple[str, ...]:
-    """The configurations whose seeds stand under them: in the URL, as `open`."""
-    return tuple(filter(None, st.query_params.get(_OPENED, "").split(",")))
-
-
 def found_line(page: Page) -> None:
-    """How much was found, what it has in common, and the other pages."""
-    shared = f" Those shown all have {escape(page.shared)}." if page.shared else ""
-    counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
+    """How much was found, and the other pages."""
+    st.session_state[_ASKED] = st.query_params.to_dict()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(counts + shared, width="content")
+        counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
+        st.caption(counts, width="content")
         if page.pages > 1:
             if st.session_state.get(_PAGE, 1) > page.pages:
                 st.session_state[_PAGE] = page.pages
@@ -163,166 +156,236 @@ def nothing_found(*, is_filtered: bool) -> None:
         st.button("Clear the filter", on_click=ask_for, args=("",))
 
 
-def run_table(page: Page, tasks: Sequence[str], *, grouped: bool) -> None:
-    """Draw a page of the table. `tasks` are the columns of test scores."""
+def run_tables(page: Page, split: str) -> None:
+    """Draw all tables of a page with the scores of this split."""
     picked = set(chosen())
-    ticked = [place for place, line in enumerate(page.lines) if picked.issuperset(line.run_ids)]
-    key = _key(ticked)
-    st.session_state[_SHOWN] = (key, page.lines, ticked)
+    st.session_state[_SHOWN] = {}
+    for table in page.tables:
+        with st.container(gap="xsmall"):
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                st.subheader(escape(table.corpus), anchor=False, width="content")
+                st.caption(escape(table.shared), width="content")
+            _draw(table, split, picked)
+
+
+def _draw(table: Table, split: str, picked: set[int]) -> None:
+    ticked = [place for place, line in enumerate(table.lines) if picked.issuperset(line.run_ids)]
+    key = _key(table, ticked)
+    st.session_state[_SHOWN][key] = (table.lines, ticked)
+    grouped = table.lines[0].run is None
+    shown = _Columns(table, table.split(split), picked)
     st.dataframe(
-        _frame(page.lines, tasks, picked, grouped=grouped),
+        shown.styled(),
         key=key,
         hide_index=True,
-        height="content" if len(page.lines) <= _MOST_ROWS else 600,
+        height="content",
         placeholder="",
-        column_config=_columns(page.lines, tasks, grouped=grouped),
+        column_config=shown.looks(f"{key}_eye", partial(_pressed, key)),
         on_select=partial(_selected, key),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": ticked, "columns": [], "cells": []}},
-        alt=f"{'Configurations with their seeds' if grouped else 'Runs'}, states and scores",
+        alt=f"{'Configurations' if grouped else 'Runs'} on {table.corpus}, their scores and states",
     )
 
 
-def _key(ticked: list[int]) -> str:
+def _key(table: Table, ticked: list[int]) -> str:
     """The table's key: a new one if the ticks of the table in the browser are not those to be shown.
 
     Ticks written into an existing table come back from the browser as if the reader had set them, often
     too late.
     """
-    number = st.session_state.get(_NUMBER, 0)
-    state = st.session_state.get(f"{_TABLE}_{number}")
+    name = f"runs_table_{zlib.crc32(table.lines[0].config.corpus.encode())}"
+    numbers = st.session_state.setdefault(_NUMBERS, {})
+    state = st.session_state.get(f"{name}_{numbers.get(name, 0)}")
     if state is not None and sorted(state["selection"]["rows"]) != ticked:
-        number += 1
-    st.session_state[_NUMBER] = number
-    return f"{_TABLE}_{number}"
+        numbers[name] = numbers.get(name, 0) + 1
+    return f"{name}_{numbers.get(name, 0)}"
 
 
 def _selected(key: str) -> None:
     """Apply what was ticked or unticked since the table was drawn; a configuration stands for its runs."""
-    shown, lines, before = st.session_state[_SHOWN]
-    if key != shown:
+    if key not in st.session_state[_SHOWN]:
         return  # from a table that has been replaced
+    lines, before = st.session_state[_SHOWN][key]
     now = st.session_state[key]["selection"]["rows"]
     dropped = {run for place in before if place not in now for run in lines[place].run_ids}
     added = [run for place in now if place not in before for run in reversed(lines[place].run_ids)]
     choose(list(dict.fromkeys([*(run for run in chosen() if run not in dropped), *added])))
 
 
-def _pressed() -> None:
-    """Open or close a configuration, or put a run in focus."""
-    _, lines, _ = st.session_state[_SHOWN]
-    line = lines[st.session_state[_BUTTON]["row"]]
-    if line.run is not None:
-        focus(line.run)
-        st.session_state[WANTED_SIDE] = "One run"
-        return
-    if is_open := {line.configuration} ^ set(opened()):
-        st.query_params[_OPENED] = ",".join(sorted(is_open))
-    else:
-        del st.query_params[_OPENED]
+def _pressed(key: str) -> None:
+    """Keep the runs of the line whose eye was pressed; a callback cannot change the page."""
+    lines, _ = st.session_state[_SHOWN][key]
+    st.session_state[_PRESSED] = lines[st.session_state[f"{key}_eye"]["row"]].run_ids
+
+
+def follow() -> None:
+    """Go to the page of the runs whose eye was pressed."""
+    if ids := st.session_state.pop(_PRESSED, None):
+        st.switch_page(_RUN_PAGE, query_params=_address(ids))
+
+
+def way_back() -> None:
+    """A link to the tables of all runs, as they were filtered and sorted."""
+    asked = st.session_state.get(_ASKED, {})
+    st.page_link("runs/page.py", label="All runs", icon=":material/arrow_back:", query_params=asked)
+
+
+def run_link(ids: Sequence[int], label: str, icon: str) -> None:
+    """A link to the page of these runs."""
+    st.page_link(_RUN_PAGE, label=label, icon=icon, query_params=_address(ids))
+
+
+def _address(ids: Sequence[int]) -> dict[str, str]:
+    return {RUNS_SHOWN: ",".join(map(str, sorted(ids)))}
+
+
+class _Columns:
+    """The columns of a table: the values that they are sorted by, the texts that stand for them, and their
+    look.
+    """
+
+    def __init__(self, table: Table, split: str, picked: set[int]) -> None:
+        self._table, self._split = table, split
+        self._values: dict[str, list[Any]] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._grouped = table.lines[0].run is None
+        lines = table.lines
+        self._add("", [":material/visibility:"] * len(lines))
+        if not self._grouped:
+            self._add("Run", [line.run for line in lines])
+        self._add("Paradigm", [line.config.paradigm.upper() for line in lines])
+        sorted_by = {"λ": lambda line: line.config.lambda_, "Share": lambda line: line.config.fraction}
+        for name in lines[0].cells:
+            texts = [line.cells[name] for line in lines]
+            self._add(name, [sorted_by[name](line) for line in lines] if name in sorted_by else texts, texts)
+        if not self._grouped:
+            self._add("Seed", [line.config.seed for line in lines], [str(line.config.seed) for line in lines])
+        for task in table.tasks:
+            scores = [line.scores.get((split, task)) for line in lines]
+            means = [None if score is None else 100 * score.mean for score in scores]
+            self._add(_score_name(task, split), means, [_score_text(line, split, task) for line in lines])
+        if self._grouped:
+            self._add("Seeds", [line.seeds for line in lines], [_seeds(line, picked) for line in lines])
+        self._add("State", [_states(line) for line in lines])
+        if any(line.is_active for line in lines):
+            self._add("Done", [100 * line.done for line in lines])
+        if any(line.priority for line in lines):
+            texts = [f"{line.priority:+d}".replace("-", "−") if line.priority else "" for line in lines]
+            self._add("Priority", [line.priority for line in lines], texts)
+        times = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
+        self._add("Time", times, [duration(line.seconds) for line in lines])
+        self._add("Queued", [line.newest for line in lines], [ago(line.newest) for line in lines])
+        if any(line.keywords for line in lines):
+            self._add("Keywords", [list(line.keywords) for line in lines])
+
+    def _add(self, name: str, values: list[Any], texts: list[str] | None = None) -> None:
+        self._values[name] = values
+        if texts is not None and texts != values:
+            self._texts[name] = texts
+
+    def styled(self) -> Any:
+        """The table with its texts, the best means in bold."""
+        styler = pd.DataFrame(self._values).style
+        styler.format({name: _in_turn(texts) for name, texts in self._texts.items()})
+        styler.set_properties(subset=["Paradigm"], **{"font-weight": "600"})
+        for task in self._table.tasks:
+            if best := self._table.best(self._split, task):
+                where = (sorted(best), [_score_name(task, self._split)])
+                styler.set_properties(subset=where, **{"font-weight": "700"})
+        return styler
+
+    def looks(self, button: str, on_click: Callable[[], None]) -> dict[str, Any]:
+        """Streamlit's configuration of the columns. `button` is the key of the buttons."""
+        config = st.column_config
+        lines = self._table.lines
+        states = {state: look.colour for state, look in STATES.items()}
+        chips = {
+            text: states[state]
+            for line in lines
+            for (state, _), text in zip(line.states, _states(line), strict=True)
+        }
+        means = (
+            "Mean ± SD over seeds in percent, in brackets the number of seeds where not all have a score. "
+        )
+        means += (
+            "Bold: the highest on the same share of the data; Compare tests whether it is more than chance."
+        )
+        what = means if self._grouped else "In percent; of a run in progress on dev after its last epoch"
+        scores = {
+            _score_name(task, self._split): config.Column(help=what, width=112 if self._grouped else 84)
+            for task in self._table.tasks
+        }
+        return {
+            "": config.ButtonColumn(
+                "",
+                type="tertiary",
+                width=44,
+                pinned=True,
+                key=button,
+                on_click=on_click,
+                help="Show the runs of a configuration, or one run in full",
+            ),
+            "Run": config.NumberColumn(width=60, pinned=True),
+            "Paradigm": config.TextColumn(width=84, pinned=True),
+            "λ": config.Column(width=64, help="λ, the strength of the MRN prior"),
+            "Tasks": config.TextColumn(width=self._width("Tasks")),
+            "Share": config.Column(width=64, help="The share of the training sentences that is used"),
+            "Encoder": config.TextColumn(width=self._width("Encoder")),
+            "Settings": config.TextColumn(
+                width=self._width("Settings"), help="Whatever else is not the same in all lines"
+            ),
+            "Seeds": config.Column(
+                width=68, help="In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
+            ),
+            "Seed": config.Column(width=60),
+            **scores,
+            "State": config.MultiselectColumn(
+                options=list(chips),
+                color=list(chips.values()),
+                width=min(250, 122 * max(len(line.states) for line in lines)),
+            ),
+            "Done": config.ProgressColumn(
+                min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"
+            ),
+            "Priority": config.Column(width=72, help="Of queued runs: higher priorities start first"),
+            "Time": config.Column(width=76, help="Wall-clock time of training; of seeds the mean"),
+            "Queued": config.Column(width=96),
+            "Keywords": config.MultiselectColumn(
+                options=sorted({word for line in lines for word in line.keywords}), color="gray", width=130
+            ),
+        }
+
+    def _width(self, name: str) -> int:
+        """In pixels, for the longest text of a column within limits."""
+        return min(260, 24 + 7 * max(len(text) for text in self._values.get(name, [""])))
+
+
+def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
+    """A formatter that gives these texts: pandas formats each column once, from top to bottom."""
+    turn = itertools.cycle(texts)
+    return lambda _: next(turn)
+
+
+def _score_name(task: str, split: str) -> str:
+    return f"{task}, {split}"
+
+
+def _score_text(line: Line, split: str, task: str) -> str:
+    """Mean ± SD in percent; the number of seeds if not all have a score."""
+    if (score := line.scores.get((split, task))) is None:
+        return ""
+    spread = "" if score.sd is None else f" ± {percent(score.sd)}"
+    return f"{percent(score.mean)}{spread}{'' if score.n >= line.seeds else f' ({score.n})'}"
 
 
 def _states(line: Line) -> list[str]:
     return [state_text(state, count if line.run is None else 0) for state, count in line.states]
 
 
-def _frame(lines: Sequence[Line], tasks: Sequence[str], picked: set[int], *, grouped: bool) -> pd.DataFrame:
-    is_open = set(opened())
-    score = _mean_text if grouped else _points
-    frame = pd.DataFrame(
-        {
-            "": _mark(line, is_open),
-            "Run": line.run,
-            "Configuration": f"\u2003└ {line.name}" if grouped and line.run is not None else line.name,
-            "Seed": _seeds(line, picked),
-            "State": _states(line),
-            "Priority": f"{line.priority:+d}".replace("-", "−") if line.priority else "",
-            "Dev": score(line.dev, line),
-            **{f"test {task}": score(line.test.get(task), line) for task in tasks},
-            "Done": 100 * line.done,
-            "Time": duration(line.seconds),
-            "Queued": ago(line.newest),
-            "Keywords": list(line.keywords),
-        }
-        for line in lines
-    )
-    unused = {"Run": all(line.run is None for line in lines), "Priority": not any(frame["Priority"])}
-    return frame.drop(columns=[name for name, is_unused in unused.items() if is_unused])
-
-
-def _mark(line: Line, is_open: set[str]) -> str:
-    if line.run is not None:
-        return ":material/visibility:"
-    return ":material/expand_more:" if line.configuration in is_open else ":material/chevron_right:"
-
-
 def _seeds(line: Line, picked: set[int]) -> str:
-    """A run's seed; of a configuration the number of seeds, and of runs where that differs."""
-    if line.run is not None:
-        return str(line.seed)
+    """The number of seeds; of the runs, where only some are chosen."""
     runs, chosen_runs = len(line.run_ids), len(picked.intersection(line.run_ids))
     if 0 < chosen_runs < runs:
-        return f"{chosen_runs} of {plural(runs, 'run')}"
-    return plural(line.seeds, "seed") + (f" ({plural(runs, 'run')})" if line.seeds < runs else "")
-
-
-def _mean_text(score: MeanSD | None, line: Line) -> str:
-    """Mean ± SD in percent; the number of seeds if not all have a score."""
-    if score is None:
-        return ""
-    spread = "" if score.sd is None else f" ± {percent(score.sd)}"
-    return f"{percent(score.mean)}{spread}{'' if score.n == line.seeds else f' ({score.n})'}"
-
-
-def _points(score: MeanSD | None, line: Line) -> float | None:
-    return None if score is None else 100 * score.mean
-
-
-def _columns(lines: Sequence[Line], tasks: Sequence[str], *, grouped: bool) -> dict[str, Any]:
-    config = st.column_config
-    looks = {
-        text: STATES[state].colour
-        for line in lines
-        for (state, _), text in zip(line.states, _states(line), strict=True)
-    }
-    keywords = sorted({word for line in lines for word in line.keywords})
-    means = "percent"
-    if grouped:
-        means += ", mean ± SD over seeds; in brackets the number of seeds where not all have one"
-
-    def score(label: str, what: str) -> Any:
-        if grouped:
-            return config.TextColumn(label, help=what, alignment="right", width=106)
-        return config.NumberColumn(label, help=what, format="%.2f", width=76)
-
-    return {
-        "": config.ButtonColumn(
-            "",
-            type="tertiary",
-            width=44,
-            pinned=True,
-            key=_BUTTON,
-            on_click=_pressed,
-            help="Open or close a configuration's seeds; show a run in full",
-        ),
-        "Run": config.NumberColumn(width=60, pinned=True),
-        "Configuration": config.TextColumn(width=300),
-        "Seed": config.TextColumn(
-            width=80,
-            alignment="right",
-            help="A run's seed; of a configuration how many, and how many runs where seeds were run again "
-            "or only some runs are chosen",
-        ),
-        "State": config.MultiselectColumn(
-            options=list(looks), color=list(looks.values()), width=180 if grouped else 110
-        ),
-        "Priority": config.TextColumn(
-            width=72, alignment="right", help="Of what waits: higher priorities start first"
-        ),
-        "Done": config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"),
-        "Dev": score("Dev", f"Mean over tasks of the dev scores, {means}"),
-        **{f"test {task}": score(f"{task}, test", f"Score on the test sentences, {means}") for task in tasks},
-        "Time": config.TextColumn(width=76, help="Wall-clock time of training; of seeds the mean"),
-        "Queued": config.TextColumn(width=96),
-        "Keywords": config.MultiselectColumn(options=keywords, color="gray", width=130),
-    }
+        return f"{chosen_runs} of {runs}"
+    return str(line.seeds) + (f" ({plural(runs, 'run')})" if line.counted < runs else "")

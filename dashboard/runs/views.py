@@ -1,125 +1,186 @@
-"""What the Runs page shows, without Streamlit: the lines of its table, and how chosen runs differ."""
+"""What Runs shows, without Streamlit: its tables, one for each corpus, and how chosen runs differ."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
-from core.config import FIELD_HELP, RunConfig
+from core.config import CONDITIONS, FIELD_HELP, RunConfig, comparison_key, comparison_values
+from core.config.fields import public_name
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Conditions, Store
-from core.store.records import Run, RunState
-from core.wording import all_of, number, plural
-from dashboard.shared.run_views import DEV_SCORE, fraction_done
-from jobs.naming import corpus_name, differing
+from core.store.records import ACTIVE, MetricKey, Run, RunState
+from core.wording import all_of, number, percent, plural
+from dashboard.shared.run_views import fraction_done
+from dashboard.theme import order_tasks
+from jobs.naming import field_text
 from jobs.results import one_per_seed
 
 PAGE = 25
-"""Configurations on one page of the table; twice as many runs."""
+"""Configurations on one page; twice as many runs."""
 
+SPLITS: Mapping[str, str] = {"test": "Test", "dev": "Dev"}
 SORTS: Mapping[str, str] = {
     "new": "Newest first",
     "old": "Oldest first",
-    "dev": "Best on dev",
     "lambda": "Smallest λ",
     "time": "Longest training",
 }
-"""The orders of every store, by their name in the URL. `test-TASK` is one for each task."""
-_TEST = "test-"
+"""The orders of every store, by their name in the URL. `SPLIT-TASK` is one for each split and task."""
+
+_CONDITIONAL = {public_name(condition.field) for condition in CONDITIONS}
+_APART = {"paradigm", "lambda", "tasks", "fraction", "encoder", "encoder_training", "corpus"}
+"""Fields that do not stand among the settings: they have a column, or a table, of their own."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A configuration with all its runs that were found, or one run (`run` is its id).
+    """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
-    Scores are shares in [0, 1], mean and SD over seeds (`jobs.results.one_per_seed`: a seed that was run
-    again counts once); `seeds` counts those. `dev` is the mean over tasks, of a run in training that of its
-    last epoch. `done` and `seconds` are means, `priority` the highest of the queued runs.
+    `cells` has, by column, the text of what tells it from the other lines of its table. Scores are shares in
+    [0, 1] by split and task, mean and SD over seeds (`jobs.results.one_per_seed`: a seed that was run again
+    counts once); those of one run in progress are of its last epoch. `counted` runs make the means, of which
+    `seeds` are of one task. `done` and `seconds` are means, `priority` the highest of the queued runs.
     """
 
     run: int | None
     run_ids: tuple[int, ...]
-    configuration: str
-    name: str
-    seed: int | None
+    config: RunConfig
+    cells: Mapping[str, str]
+    counted: int
     seeds: int
     states: tuple[tuple[RunState, int], ...]
     done: float
-    dev: MeanSD | None
-    test: Mapping[str, MeanSD]
+    scores: Mapping[tuple[str, str], MeanSD]
     seconds: float | None
     newest: datetime
     keywords: tuple[str, ...]
     priority: int
 
+    @property
+    def is_active(self) -> bool:
+        """Whether one of its runs is in progress or queued."""
+        return any(state in ACTIVE for state, _ in self.states)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The lines of one corpus. `shared` says in words what all of them have in common; `tasks` are in the
+    order of the whole store.
+    """
+
+    corpus: str
+    shared: str
+    tasks: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+    def split(self, wanted: str) -> str:
+        """The split whose scores are shown: the other one where this corpus has only those."""
+        scored = {split for line in self.lines for split, _ in line.scores}
+        return wanted if wanted in scored or not scored else min(scored)
+
+    def best(self, split: str, task: str) -> set[int]:
+        """The places of the lines with the highest mean among those on the same share of the data; none where
+        nothing stands beside it.
+        """
+        by_share: dict[float, dict[int, str]] = defaultdict(dict)
+        for place, line in enumerate(self.lines):
+            if line.run is None and (score := line.scores.get((split, task))) is not None:
+                by_share[line.config.fraction][place] = percent(score.mean)
+        highest = {share: max(places.values(), key=float) for share, places in by_share.items()}
+        return {
+            place
+            for share, places in by_share.items()
+            for place, text in places.items()
+            if len(places) > 1 and text == highest[share]
+        }
+
 
 @dataclass(frozen=True)
 class Page:
-    """One page of the table. `configurations` and `runs` count all pages; `shared` says in words what all
-    configurations of this page have in common.
-    """
+    """One page of runs. `configurations` and `runs` count all pages."""
 
-    lines: tuple[Line, ...]
-    number: int
+    tables: tuple[Table, ...]
     pages: int
     configurations: int
     runs: int
-    shared: str
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of all tables."""
+        return [line for table in self.tables for line in table.lines]
 
 
 def sorts(tasks: Sequence[str]) -> dict[str, str]:
     """Every order of the table with its words."""
-    return {**SORTS, **{f"{_TEST}{task}": f"Best on test, {task}" for task in tasks}}
+    best = {f"{split}-{task}": f"Best on {split}, {task}" for split in SPLITS for task in tasks}
+    return {**SORTS, **best}
 
 
 def page_of(
-    store: Store,
-    runs: Sequence[Run],
-    *,
-    grouped: bool,
-    sort: str,
-    number: int,
-    opened: Collection[str] = (),
+    store: Store, runs: Sequence[Run], *, grouped: bool, sort: str, page: int, tasks: Sequence[str] = ()
 ) -> Page:
     """A page of these runs (newest first); beyond the last page, the last. Only its scores are read in full.
 
-    `opened` are the configurations whose runs stand under them.
+    `tasks` gives the order of the columns of scores.
     """
-    groups: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        groups[run.configuration_id].append(run)
-    rows = list(groups.values()) if grouped else [[run] for run in runs]
+    of_configurations = by_configuration(runs)
+    rows = of_configurations if grouped else [[run] for run in runs]
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
-    number = min(max(1, number), pages)
-    shown = _sorted(store, rows, sort)[(number - 1) * size : number * size]
-    configs = {group[0].configuration_id: group[0].config for group in shown}
-    names = dict(zip(configs, configuration_names(list(configs.values())), strict=True))
-    scores = _Scores(store, [run for group in shown for run in group])
-    conditions = store.conditions(run for group in shown for run in group) if grouped else {}
-    lines: list[Line] = []
-    for group in shown:
-        key = group[0].configuration_id
-        if grouped:
-            lines.append(_line(group, one_per_seed(group, conditions), names[key], scores))
-        if not grouped or key in opened:
-            ordered = sorted(group, key=lambda run: (run.config.seed, -run.id))
-            lines += [_line([run], [run], names[key], scores, run=run) for run in ordered]
-    return Page(tuple(lines), number, pages, len(groups), len(runs), _shared(list(configs.values())))
+    page = min(max(1, page), pages)
+    shown = _sorted(store, rows, sort)[(page - 1) * size : page * size]
+    scores = _scores(store, [run for row in shown for run in row], with_latest=not grouped)
+    conditions = store.conditions(run for row in shown for run in row) if grouped else {}
+    by_corpus: dict[str, list[list[Run]]] = defaultdict(list)
+    for row in shown:
+        by_corpus[row[0].config.corpus].append(row)
+    tables = []
+    names = _distinct(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
+    for name, of_corpus in zip(names, by_corpus.values(), strict=True):
+        every = {task for row in of_corpus for run in row for task in run.config.tasks}
+        columns = [*(task for task in tasks if task in every), *sorted(every.difference(tasks))]
+        shared, cells = _told_apart(of_corpus, columns)
+        lines = (
+            _line(row, one_per_seed(row, conditions), texts, scores, is_run=not grouped)
+            for row, texts in zip(of_corpus, cells, strict=True)
+        )
+        tables.append(Table(name, shared, tuple(columns), tuple(lines)))
+    return Page(tuple(tables), pages, len(of_configurations), len(runs))
+
+
+_stl_keys: dict[str, str] = {}
+"""By `configuration_id` of STL: finding it anew for thousands of runs would take longer than all the rest."""
+
+
+def by_configuration(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs by configuration, in their order. STL's of all tasks are one, as on Compare."""
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        key = run.configuration_id
+        if run.config.paradigm == "stl" and run.config_problem is None:
+            if key not in _stl_keys:
+                _stl_keys[key] = comparison_key(run.config)
+            key = _stl_keys[key]
+        groups[key].append(run)
+    return list(groups.values())
 
 
 def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
     """The rows by their mean, highest first; those without a value last, in the order given."""
-    if sort not in ("dev", "lambda", "time") and not sort.startswith(_TEST):
+    split, _, task = sort.partition("-")
+    if sort not in ("lambda", "time") and not task:
         return rows[::-1] if sort == "old" else rows
-    runs = [run for group in rows for run in group]
+    runs = [run for row in rows for run in row]
     conditions: Mapping[int, Conditions] = {}
     values: Mapping[int, float]
     if sort == "lambda":
@@ -127,85 +188,125 @@ def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
     elif sort == "time":
         values = {run.id: run.seconds for run in runs if run.seconds is not None}
     else:
-        task = sort.removeprefix(_TEST) if sort.startswith(_TEST) else None
-        values = store.mean_scores("test" if task else "dev", task)
+        values = store.mean_scores(split, task)
         conditions = store.conditions(runs)
 
-    def place(group: Sequence[Run]) -> tuple[bool, float]:
-        of_group = [values[run.id] for run in one_per_seed(group, conditions) if run.id in values]
-        return not of_group, -fmean(of_group) if of_group else 0.0
+    def place(row: Sequence[Run]) -> tuple[bool, float]:
+        of_row = [values[run.id] for run in one_per_seed(row, conditions) if run.id in values]
+        return not of_row, -fmean(of_row) if of_row else 0.0
 
     return sorted(rows, key=place)
 
 
-class _Scores:
-    """The scores of the runs shown: mean dev score, latest dev score in training, test score by task."""
+_Scores = Mapping[int, Mapping[tuple[str, str], float]]
 
-    def __init__(self, store: Store, runs: Sequence[Run]) -> None:
-        ids = [run.id for run in runs]
-        dev: dict[int, list[float]] = defaultdict(list)
-        self.test: dict[int, dict[str, float]] = defaultdict(dict)
-        for score in store.scores(ids, with_reports=False) if ids else ():
-            if score.split == "dev":
-                dev[score.run_id].append(score.score)
-            elif score.split == "test":
-                self.test[score.run_id][score.task] = score.score
-        self.dev = {run_id: fmean(scores) for run_id, scores in dev.items()}
-        unscored = [run_id for run_id in ids if run_id not in dev]
-        self.latest = store.latest_metrics(unscored, DEV_SCORE) if unscored else {}
+
+def _scores(store: Store, runs: Sequence[Run], *, with_latest: bool) -> _Scores:
+    """By run, split and task. `with_latest`: of runs that have none yet, the dev scores of the last epoch."""
+    found: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
+    for score in store.scores([run.id for run in runs], with_reports=False):
+        found[score.run_id][score.split, score.task] = score.score
+    unscored = [run for run in runs if run.id not in found] if with_latest else []
+    for task in {task for run in unscored for task in run.config.tasks}:
+        latest = store.latest_metrics([run.id for run in unscored], MetricKey(task, "dev", "score"))
+        for run_id, value in latest.items():
+            found[run_id]["dev", task] = value
+    return found
 
 
 def _line(
-    group: Sequence[Run], counted: Sequence[Run], name: str, scores: _Scores, *, run: Run | None = None
+    row: Sequence[Run], counted: Sequence[Run], cells: Mapping[str, str], scores: _Scores, *, is_run: bool
 ) -> Line:
-    """The line of a configuration, with means over the runs `counted`; or of the one `run` of the group."""
-    states = Counter(member.state for member in group)
-    dev = scores.dev if run is None else {**scores.latest, **scores.dev}
-    tests: dict[str, list[float]] = defaultdict(list)
-    for member in counted:
-        for task, value in scores.test.get(member.id, {}).items():
-            tests[task].append(value)
-    times = [member.seconds for member in counted if member.seconds is not None]
-    test = {task: _summary(values) for task, values in tests.items()}
+    """The line of a configuration, with means over the runs `counted`, or of one run."""
+    states = Counter(run.state for run in row)
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for run in counted:
+        for key, value in scores.get(run.id, {}).items():
+            if value == value:  # a NaN is no score
+                values[key].append(value)
+    times = [run.seconds for run in counted if run.seconds is not None]
     return Line(
-        run=None if run is None else run.id,
-        run_ids=tuple(member.id for member in group),
-        configuration=group[0].configuration_id,
-        name=name,
-        seed=None if run is None else run.config.seed,
-        seeds=len(counted),
+        run=row[0].id if is_run else None,
+        run_ids=tuple(run.id for run in row),
+        config=row[0].config,
+        cells=cells,
+        counted=len(counted),
+        seeds=max(Counter(run.configuration_id for run in counted).values()),
         states=tuple((state, states[state]) for state in RunState if states[state]),
-        done=fmean(map(fraction_done, group)),
-        dev=_summary([dev[member.id] for member in counted if member.id in dev]),
-        test={task: mean for task, mean in test.items() if mean is not None},
+        done=fmean(map(fraction_done, row)),
+        scores={key: summary(found) for key, found in values.items()},
         seconds=fmean(times) if times else None,
-        newest=max(member.created_at for member in group),
-        keywords=tuple(sorted({word for member in group for word in member.keywords})),
-        priority=max((member.priority for member in group if member.state is RunState.QUEUED), default=0),
+        newest=max(run.created_at for run in row),
+        keywords=tuple(sorted({word for run in row for word in run.keywords})),
+        priority=max((run.priority for run in row if run.state is RunState.QUEUED), default=0),
     )
 
 
-def _summary(values: Sequence[float]) -> MeanSD | None:
-    finite = [value for value in values if value == value]
-    return summary(finite) if finite else None
+def _told_apart(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> tuple[str, list[dict[str, str]]]:
+    """What these rows of one corpus share, in words, and of each the texts by column in which they differ.
 
-
-def configuration_names(configs: Sequence[RunConfig]) -> list[str]:
-    """What sets each configuration apart from the others; STL's also by its task."""
-    return [
-        name.replace("STL", f"STL {config.tasks[0]}", 1)
-        if config.paradigm == "stl" and config.tasks
-        else name
-        for name, config in zip(differing(configs), configs, strict=True)
+    Configurations that are not the same have different texts. `columns` are all tasks in order.
+    """
+    configs = [row[0].config for row in rows]
+    texts = {
+        "λ": _distinct([config.lambda_ for config in configs], number),
+        "Tasks": _task_texts(rows, columns),
+        "Share": _distinct([config.fraction for config in configs], lambda share: f"{100 * share:g}%"),
+        "Encoder": _distinct(
+            [(config.encoder, config.encoder_training) for config in configs], _encoder_text
+        ),
+        "Settings": _setting_texts([comparison_values(config) for config in configs]),
+    }
+    shared = {name: column[0] for name, column in texts.items() if len(set(column)) == 1}
+    words = {"λ": "λ {}", "Share": "{} of the data"}
+    parts = [words.get(name, "{}").format(text) for name, text in shared.items() if text not in ("", "100%")]
+    if len({config.epochs for config in configs}) == 1:
+        parts.append(plural(configs[0].epochs, "epoch"))
+    cells = [
+        {name: column[place] for name, column in texts.items() if name not in shared}
+        for place in range(len(rows))
     ]
+    return " · ".join(parts), cells
 
 
-def _shared(configs: Sequence[RunConfig]) -> str:
-    """Corpus and encoder in words, each if all configurations share it: names then leave it out."""
-    corpora = {f"corpus {corpus_name(config)}" for config in configs}
-    frozen = {"frozen": " (frozen)"}
-    encoders = {f"encoder {config.encoder}{frozen.get(config.encoder_training, '')}" for config in configs}
-    return " and ".join(value for values in (corpora, encoders) if len(values) == 1 for value in values)
+def _distinct(values: Sequence[Any], text: Callable[[Any], str]) -> list[str]:
+    """The values as short texts, empty for None; whole where two different values would read the same."""
+    texts = ["" if value is None else text(value) for value in values]
+    if len(set(texts)) == len(set(map(repr, values))):
+        return texts
+    return ["" if value is None else str(value) for value in values]
+
+
+def _task_texts(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> list[str]:
+    """The tasks of each row: STL's, one of each run, as a row names them that learns the same together."""
+    together = {frozenset(row[0].config.tasks): row[0].config.tasks for row in rows}
+    texts = []
+    for row in rows:
+        tasks = frozenset(task for run in row for task in run.config.tasks)
+        in_order = tuple(task for task in columns if task in tasks)
+        is_stl = row[0].config.paradigm == "stl"
+        texts.append(", ".join(together.get(tasks, in_order) if is_stl else row[0].config.tasks))
+    return texts
+
+
+def _encoder_text(value: tuple[str, str]) -> str:
+    encoder, training = value
+    name = PurePath(encoder).name if PurePath(encoder).is_absolute() else encoder
+    return f"{name} (frozen)" if training == "frozen" else name
+
+
+def _setting_texts(all_values: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All other fields in which configurations differ: `paper · exact · epochs 6`.
+
+    That a configuration lacks a field because of its paradigm or encoder is no difference.
+    """
+    parts: list[list[str]] = [[] for _ in all_values]
+    for field in (field for field in FIELD_HELP if field not in _APART):
+        texts = _distinct([values.get(field) for values in all_values], partial(field_text, field))
+        if len(set(texts) - ({""} if field in _CONDITIONAL else set())) > 1:
+            for of_line, text in zip(parts, texts, strict=True):
+                of_line += [text] if text else []
+    return [" · ".join(of_line) for of_line in parts]
 
 
 _NONE = "–"
@@ -214,29 +315,35 @@ _NONE = "–"
 def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
     """The fields and training facts in which these runs differ: a row for each, a column per run.
 
-    What is not as in the first column is marked with ≠. Columns follow `ids`; unknown ids are left out.
+    ≠ marks what is not as in the first run that has the field. That a run lacks it, because of its paradigm
+    or encoder or because it has not begun, is no difference. Columns follow `ids`; unknown ids are left out.
     """
     runs = {run.id: run for run in store.runs(ids)}
     columns = {
-        f"Run {run_id}": {**_configuration_text(runs[run_id]), **_facts_text(runs[run_id])}
+        f"Run {run_id}": {**_configuration_texts(runs[run_id]), **_facts_text(runs[run_id])}
         for run_id in ids
         if run_id in runs
     }
-    frame = pd.DataFrame(columns).fillna(_NONE)
-    frame = frame[frame.nunique(axis=1) > 1]
-    first = frame.iloc[:, :1].to_numpy()
-    frame = frame.where(frame == first, "≠ " + frame.astype(str))
-    frame["Meaning"] = [FIELD_HELP[name].description if name in FIELD_HELP else "" for name in frame.index]
-    return frame.rename(index=lambda name: name.replace("_", " ")).rename_axis("Field")
+    rows = {}
+    for field in dict.fromkeys(field for texts in columns.values() for field in texts):
+        texts = {run: column.get(field, _NONE) for run, column in columns.items()}
+        known = [text for text in texts.values() if text != _NONE]
+        if len(set(known)) > 1:
+            marked = {run: text if text in (_NONE, known[0]) else f"≠ {text}" for run, text in texts.items()}
+            meaning = FIELD_HELP[field].description if field in FIELD_HELP else ""
+            rows[field.replace("_", " ")] = {**marked, "Meaning": meaning}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Field")
 
 
-def _configuration_text(run: Run) -> dict[str, str]:
-    return {name: _text(value) for name, value in run.config.values().items()}
+def _configuration_texts(run: Run) -> dict[str, str]:
+    """The fields that such a run has."""
+    values = run.config.values().items()
+    return {name: _text(value) for name, value in values if value is not None or name not in _CONDITIONAL}
 
 
 def _text(value: Any) -> str:
     if value is None:
-        return _NONE
+        return "unset"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -264,23 +371,21 @@ def _facts_text(run: Run) -> dict[str, str]:
 def difference_sentence(runs: Sequence[Run]) -> str:
     """In what these runs differ, in plain text: in the seed alone, or in which fields."""
     these = f"These {plural(len(runs), 'run')}"
-    seeds_of: dict[str, set[int]] = defaultdict(set)
-    for run in runs:
-        seeds_of[run.configuration_id].add(run.config.seed)
-    if len(seeds_of) == 1:
-        (seeds,) = seeds_of.values()
-        if len(seeds) == 1:
+    rows = by_configuration(runs)
+    seeds = [frozenset(run.config.seed for run in row) for row in rows]
+    if len(rows) == 1:
+        tasks = order_tasks(run.config.tasks for run in runs)
+        if runs[0].config.paradigm == "stl" and len(tasks) > 1:
+            return f"{these} are STL's of {all_of(tasks)}; the rest but the seed is the same."
+        if len(seeds[0]) == 1:
             return f"{these} have the same description and the same seed."
-        repeated = ", and some have the same seed" if len(seeds) < len(runs) else ""
+        repeated = ", and some have the same seed" if len(seeds[0]) < len(runs) else ""
         return f"{these} are the same in everything but the seed{repeated}."
-    configs = {run.configuration_id: run.config.values() for run in runs}.values()
-    texts = {
-        name: {json.dumps(values.get(name)) for values in configs} for name in FIELD_HELP if name != "seed"
-    }
+    configs = [comparison_values(row[0].config) for row in rows]
+    texts = {name: {json.dumps(values.get(name)) for values in configs} for name in FIELD_HELP}
     # A field that a paradigm lacks differs because the paradigm does; it is named only if nothing else is.
     differ = [name for name, values in texts.items() if len(values - {"null"}) > 1]
     differ = differ or [name for name, values in texts.items() if len(values) > 1]
     fields = [FIELD_HELP[name].symbol or name.replace("_", " ") for name in differ]
-    same = len(set(map(frozenset, seeds_of.values()))) == 1
-    seed = "the seeds are the same" if same else "the seeds are not the same"
-    return f"{these} are {len(seeds_of):,} configurations. They differ in {all_of(fields)}; {seed}."
+    seed = "the seeds are the same" if len(set(seeds)) == 1 else "the seeds are not the same"
+    return f"{these} are {len(rows):,} configurations. They differ in {all_of(fields)}; {seed}."

@@ -1,15 +1,17 @@
-"""What buttons do: each asks `jobs.control`, and `report` shows what came of it."""
+"""What buttons do: each asks `jobs.control`, `report` shows what came of it, and some can be undone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from core.config import RunConfig
 from core.errors import MRNLabError
+from core.store import Run, Store
 from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen
@@ -19,6 +21,19 @@ from jobs.control import Answer
 from jobs.submit import submit, submit_missing
 
 _REPORT = "last_report"
+_UNDO = "last_undo"
+
+# What several runs are afterwards.
+_DONE: Mapping[Callable[..., list[Answer]], str] = {
+    control.archive: "archived",
+    control.restore: "restored",
+    control.resume: "queued again",
+    control.retry: "queued again",
+    control.stop_all: "asked to stop",
+    control.delete: "deleted",
+    control.prioritise: "moved in the queue",
+    control.change_keywords: "given other keywords",
+}
 
 
 def launch(
@@ -41,21 +56,55 @@ def launch(
 
 def ask(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> None:
     """Call `act(store, *args, **options)` and keep its answers for `report`."""
+    _ask(act, *args, **options)
+
+
+def _ask(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
+    """As `ask`; the ids of the runs for which it was done."""
     try:
-        st.session_state[_REPORT] = act(resources.store(), *args, **options)
+        answers = act(resources.store(), *args, **options)
     except MRNLabError as error:  # nothing was done for any run
-        st.session_state[_REPORT] = [Answer(0, False, str(error))]
+        answers = [Answer(0, False, str(error))]
+    done = [answer for answer in answers if answer.done]
+    several = f"{plural(len(done), 'run')} {_DONE.get(act, 'changed')}."
+    words = several if len(done) > 1 else "".join(answer.message for answer in done)
+    st.session_state[_REPORT] = words, [answer.message for answer in answers if not answer.done]
+    st.session_state.pop(_UNDO, None)
+    return [answer.run_id for answer in done]
 
 
 def say(message: str) -> None:
     """Have `report` show a success."""
-    st.session_state[_REPORT] = [Answer(0, True, message)]
+    st.session_state[_REPORT] = message, []
 
 
-def change_keywords(runs: Sequence[int], before: Sequence[str], after: Sequence[str]) -> None:
+def archive(runs: Sequence[int]) -> None:
+    """Archive runs, which are no longer chosen; `undo_line` offers to restore them."""
+    before = chosen()
+    if done := _ask(control.archive, runs):
+        choose([run_id for run_id in before if run_id not in done])
+        _undoable(f"{plural(len(done), 'run')} archived.", partial(_restore, done, before))
+
+
+def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
+    ask(control.restore, runs)
+    choose(choice)
+
+
+def change_keywords(runs: Sequence[Run], before: Sequence[str], after: Sequence[str]) -> None:
     """Give all runs the keywords that are new, and take those that are gone."""
-    add, remove = set(after) - set(before), set(before) - set(after)
-    ask(control.change_keywords, runs, add=sorted(add), remove=sorted(remove))
+    changes = {"add": sorted(set(after) - set(before)), "remove": sorted(set(before) - set(after))}
+    if done := _ask(control.change_keywords, [run.id for run in runs], **changes):
+        words = f"Keywords of {plural(len(done), 'run')} changed."
+        _undoable(words, partial(ask, _put_back, {run.id: run.keywords for run in runs}))
+
+
+def _put_back(store: Store, keywords: Mapping[int, Sequence[str]]) -> list[Answer]:
+    answers = []
+    for run in store.runs(list(keywords), with_facts=False):
+        add, remove = set(keywords[run.id]) - set(run.keywords), set(run.keywords) - set(keywords[run.id])
+        answers += control.change_keywords(store, [run.id], add=sorted(add), remove=sorted(remove))
+    return answers
 
 
 def delete(runs: Sequence[int]) -> None:
@@ -64,13 +113,26 @@ def delete(runs: Sequence[int]) -> None:
     choose([run_id for run_id in chosen() if run_id not in runs])
 
 
+def _undoable(words: str, undo: Callable[[], None]) -> None:
+    """Have `undo_line` say what was done, in place of a toast."""
+    _, refusals = st.session_state[_REPORT]
+    st.session_state[_REPORT] = "", refusals
+    st.session_state[_UNDO] = words, undo
+
+
+def undo_line() -> None:
+    """What the last button did, if that can be undone, and a button that does so."""
+    if _UNDO in st.session_state:
+        words, undo = st.session_state[_UNDO]
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="undo_line"):
+            st.markdown(f":green[:material/check:] {words}", width="content")
+            st.button("Undo", icon=":material/undo:", type="tertiary", on_click=undo)
+
+
 def report() -> None:
-    """Show once what the last button did: a line per refusal, one line for all that went well."""
-    answers: list[Answer] = st.session_state.pop(_REPORT, [])
-    done = [answer for answer in answers if answer.done]
-    if done:
-        words = escape(done[0].message) if len(done) == 1 else f"Done for {plural(len(done), 'run')}."
-        st.toast(words, icon=":material/check:")
-    for answer in answers:
-        if not answer.done:
-            st.toast(escape(answer.message), icon=":material/error:")
+    """Show once what the last button did: a line for all that went well, a line per refusal."""
+    words, refusals = st.session_state.pop(_REPORT, ("", []))
+    if words:
+        st.toast(escape(words), icon=":material/check:")
+    for refusal in refusals:
+        st.toast(escape(refusal), icon=":material/error:")

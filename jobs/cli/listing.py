@@ -44,7 +44,7 @@ def runs(
     """List runs, newest first."""
     with opened_store(ctx) as store:
         resume_lost(store)
-        wanted = parse_filter(filter_ or "")
+        wanted = parse_filter(filter_ or "", store=store)
         listed = store.runs(states=_states(state), archived=True if archived else wanted.archived)
         matching = [run for run in listed if wanted.matches(run)][:limit]
         best = store.best_metrics([run.id for run in matching], _MEAN_DEV_SCORE)

@@ -65,10 +65,12 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     _see(page, "The queue was paused")
 
     run_id = _launch(page, address, home, store)
-    page.goto(f"{address}/runs?run={run_id}")
+    page.goto(f"{address}/run?id={run_id}")
     _see(page, "The queue is paused: it starts when the queue is resumed.")
     picture(page, "jobs-paused")
 
+    page.goto(f"{address}/runs?run={run_id}")
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     with held(home / "runs.db"):
         _see(page, "What is shown is what was known before")
         expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
@@ -76,6 +78,7 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     expect(page.get_by_text("What is shown is what was known before")).to_have_count(0)
 
     _press(page, "Resume queue")
+    page.goto(f"{address}/run?id={run_id}")
     training = _await(store, run_id, lambda run: run.saved_step is not None)
     assert training.state is RunState.RUNNING
     assert training.owner is not None

@@ -65,26 +65,23 @@ def _opened(page: Page, address: str, query: str = "") -> None:
 
 def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None:
     _opened(page, address)
-    expect(page.get_by_text("9 configurations, 23 runs.")).to_be_visible()
+    expect(page.get_by_text("7 configurations, 23 runs.")).to_be_visible()
     field = page.get_by_role("searchbox", name="Filter")
-    field.fill("paradigm:mrn prior:relational alignment:cooccurrence")
+    field.fill("paradigm:mrn prior:relational alignment:cooccurrence ner>10")
     field.press("Enter")
     expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
     page.wait_for_url("**filter=paradigm%3Amrn**")
-    _click(page, 0, _BUTTON)
-    page.wait_for_url("**open=**")
-    _click(page, 1, _TICK)
-    expect(page.get_by_text("1 run chosen")).to_be_visible()
-    expect(page.get_by_text("Training time")).to_be_visible()
+    _click(page, 0, _TICK)
+    expect(page.get_by_text("3 runs chosen")).to_be_visible()
     wait_for(lambda: _ticked(page) == 1)
-    _click(page, 4, _TICK)  # the other configuration, with all its seeds
-    expect(page.get_by_text("4 runs chosen")).to_be_visible()
-    expect(page.get_by_text("These 4 runs are 2 configurations. They differ in λ")).to_be_visible()
+    _click(page, 1, _TICK)
+    expect(page.get_by_text("6 runs chosen")).to_be_visible()
+    expect(page.get_by_text("These 6 runs are 2 configurations. They differ in λ")).to_be_visible()
     wait_for(lambda: _ticked(page) == 2)
     picture(page, "runs-differences")
     # The link says it all.
     page.reload()
-    expect(page.get_by_text("4 runs chosen")).to_be_visible()
+    expect(page.get_by_text("6 runs chosen")).to_be_visible()
     expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
     wait_for(lambda: _ticked(page) == 2)
     page.get_by_role("button", name="Clear", exact=True).click()
@@ -92,12 +89,46 @@ def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None
     wait_for(lambda: _ticked(page) == 0)
 
 
-def test_tag_archive_and_delete(page: Page, address: str, store: Store, filled: Filled) -> None:
+def test_sort_by_a_score_and_open_a_run(page: Page, address: str) -> None:
+    """What is clicked in a sorted table is what is shown there, and the way back keeps the filter."""
+    _opened(page, address, "?filter=paradigm%3Amrn&order=Each+run")
+    table = page.get_by_test_id("stDataFrame").first
+    head = table.get_by_role("columnheader")
+    names = head.all_text_contents()
+    place = next(number for number, name in enumerate(names) if name.startswith("ner"))
+    box = table.bounding_box()
+    assert box is not None
+    widths = {"": 44, "Run": 60, "Paradigm": 84, "λ": 64, "Settings": 206, "Seed": 60}
+    before = sum(widths.get(name, 84) for name in names[1:place])
+    page.mouse.click(box["x"] + 33 + before + 30, box["y"] + _LINE / 2)
+    expect(head.nth(place)).to_contain_text("↑")
+    cells = table.locator("tbody tr").first.locator("td")
+    run = cells.nth(names.index("Run")).text_content()
+    _click(page, 0, _BUTTON)
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Run {run} ·")
+    expect(page.get_by_text("Training time")).to_be_visible()
+    page.get_by_role("link", name="All runs").click()
+    expect(page.get_by_role("searchbox", name="Filter")).to_have_value("paradigm:mrn")
+
+
+def test_the_bar_of_the_chosen_runs_stays_in_sight(page: Page, address: str, filled: Filled) -> None:
+    page.set_viewport_size({"width": 1024, "height": 480})
+    _opened(page, address, f"?run={filled.finished[0]},{filled.finished[1]}")
+    delete = page.get_by_role("button", name="Delete", exact=True)
+    expect(delete).to_be_in_viewport()
+    page.get_by_test_id("stMain").evaluate("(main) => main.scrollTo(0, main.scrollHeight)")
+    expect(delete).to_be_in_viewport()
+
+
+def test_give_a_keyword_archive_undo_and_delete(
+    page: Page, address: str, store: Store, filled: Filled
+) -> None:
     failed = filled.failed[0]
-    _opened(page, address, f"?run={failed}")
+    page.goto(f"{address}/run?id={failed}")
     expect(page.get_by_text("Failed: the loss is not a number.")).to_be_visible()
     picture(page, "runs-failed")
-    page.get_by_role("button", name="Tags").click()
+    _opened(page, address, f"?run={failed}")
+    page.get_by_role("button", name="Keywords").click()
     page.get_by_placeholder("Type a keyword and press Enter").fill("Look at it")
     page.keyboard.press("Enter")
     wait_for(lambda: store.run(failed).keywords == ("look-at-it",))
@@ -105,8 +136,11 @@ def test_tag_archive_and_delete(page: Page, address: str, store: Store, filled: 
     page.get_by_role("button", name="Archive", exact=True).click()
     expect(page.get_by_text("22 runs.")).to_be_visible()
     assert store.run(failed).archived
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("23 runs.")).to_be_visible()
+    assert not store.run(failed).archived
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("for good: 0 scores")).to_be_visible()
+    expect(page.get_by_text("for good: all curves and logs")).to_be_visible()
     assert store.runs([failed])
     page.get_by_role("button", name="Delete 1 run").click()
     expect(page.get_by_text("Tick lines to choose runs")).to_be_visible()

@@ -67,10 +67,12 @@ def _pages() -> dict[str, Any]:
 
 
 def app_at(page: str) -> AppTest:
-    """The app at a page, not yet run. By itself an AppTest learns of the pages by running the first."""
+    """The app at a page, `run` for that of one run, not yet run. By itself an AppTest learns of the pages by
+    running the first.
+    """
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app._registered_pages = _pages()
-    return app.switch_page(f"{page}/page.py")
+    return app.switch_page("runs/run_page.py" if page == "run" else f"{page}/page.py")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The table of runs as lines: grouped, sorted, in pages, with exact means; and what sets runs apart."""
+"""The tables of runs as lines: grouped, sorted, in pages, with exact means; and what sets runs apart."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from typing import Any
 
 import pytest
 
+from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
+from core.config.fields import attribute_name
 from core.store import RunState, Store
-from dashboard.runs.views import PAGE, Page, difference_sentence, differences, page_of, sorts
+from dashboard.runs import views
+from dashboard.runs.views import PAGE, Line, Page, difference_sentence, differences, page_of, sorts
 from tests.making import claimed, config, run_facts, split_result
 from tests.pages.filled_store import TASKS, Filled
 
 
-def page(
-    store: Store, *, grouped: bool = True, sort: str = "new", number: int = 1, opened: tuple[str, ...] = ()
-) -> Page:
-    return page_of(store, store.runs(), grouped=grouped, sort=sort, number=number, opened=opened)
+def page(store: Store, *, grouped: bool = True, sort: str = "new", number: int = 1) -> Page:
+    return page_of(store, store.runs(), grouped=grouped, sort=sort, page=number, tasks=TASKS)
+
+
+def mean(line: Line, split: str, task: str) -> float | None:
+    """The score of a line, None where it has none."""
+    score = line.scores.get((split, task))
+    return None if score is None else score.mean
+
+
+def texts(line: Line) -> tuple[str, ...]:
+    """What the line shows of its configuration."""
+    return line.config.paradigm, *line.cells.values()
 
 
 def test_a_configuration_is_the_mean_of_its_seeds(filled: Filled) -> None:
@@ -26,31 +38,111 @@ def test_a_configuration_is_the_mean_of_its_seeds(filled: Filled) -> None:
     line = next(line for line in page(store).lines if filled.mrn[0] in line.run_ids)
     ended = [run.id for run in store.runs(line.run_ids) if run.state is RunState.SUCCEEDED]
     ner = [score.score for score in store.scores(ended, "test") if score.task == "ner"]
-    assert (line.test["ner"].mean, line.test["ner"].sd) == pytest.approx(
-        (statistics.fmean(ner), statistics.stdev(ner))
-    )
-    assert line.test["ner"].n == len(ended) < len(line.run_ids)  # one is live, one waits
-    assert line.dev is not None
-    assert line.dev.n == len(ended)
+    summary = line.scores["test", "ner"]
+    assert (summary.mean, summary.sd) == pytest.approx((statistics.fmean(ner), statistics.stdev(ner)))
+    assert summary.n == len(ended) < len(line.run_ids)  # one is live, one waits
+    assert line.scores["dev", "pos"].n == len(ended)
     assert dict(line.states)[RunState.SUCCEEDED] == len(ended)
     assert line.run is None
-
-
-def test_seeds_stand_under_an_open_configuration(filled: Filled) -> None:
-    store = Store.open()
-    closed = page(store).lines
-    assert all(line.run is None for line in closed)
-    mtl = store.run(filled.lost[0]).configuration_id
-    lines = page(store, opened=(mtl,)).lines
-    inside = [line for line in lines if line.run is not None]
-    at = next(place for place, line in enumerate(lines) if line.configuration == mtl)
-    assert list(lines[at + 1 : at + 1 + len(inside)]) == inside
-    assert sorted(line.run_ids[0] for line in inside) == sorted(lines[at].run_ids)
-    assert [line.seed for line in inside] == sorted(line.seed or 0 for line in inside)
     live = next(line for line in page(store, grouped=False).lines if line.run == filled.live[0])
-    assert live.dev is not None  # its last epoch's
+    assert mean(live, "dev", "ner") is not None  # its last epoch's
     assert live.done == pytest.approx(260 / 600)
-    assert live.test == {}
+    assert mean(live, "test", "ner") is None
+
+
+def test_stl_of_all_tasks_is_one_line(finished: Filled) -> None:
+    (stl,) = (line for line in page(Store.open()).lines if line.config.paradigm == "stl")
+    assert (len(stl.run_ids), stl.counted, stl.seeds) == (9, 9, 3)
+    assert {(task, stl.scores["test", task].n) for task in TASKS} == {(task, 3) for task in TASKS}
+
+
+def test_a_corpus_has_a_table_of_its_own_tasks() -> None:
+    store = Store.open("sqlite://")
+    common = {"encoder": "bert-base-cased", "epochs": 3}
+    store.add_runs([config(paradigm="mtl", **common), config(**common, fraction=0.05)])
+    store.add_runs([config(corpus=f"/{place}/ud", tasks=("upos", "xpos"), **common) for place in "ab"])
+    first, second, demo = page(store).tables
+    assert (first.corpus, second.corpus, demo.corpus) == ("/b/ud", "/a/ud", "demo")  # two are called ud
+    assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
+    assert first.shared == "λ 0.01 · upos, xpos · bert-base-cased · 3 epochs"
+    assert demo.shared == "pos, ner · bert-base-cased · 3 epochs"
+    assert [line.cells for line in demo.lines] == [
+        {"λ": "0.01", "Share": "5%"},
+        {"λ": "", "Share": "100%"},
+    ]
+    store.close()
+
+
+def _changed(field: str, base: RunConfig) -> RunConfig | None:
+    """The configuration with another value of one field; None where the field cannot be changed alone."""
+    value = getattr(base, attribute_name(field))
+    options = [part.strip() for part in FIELD_HELP[field].range.split("|") if part.strip().isidentifier()]
+    others: dict[str, Any] = {
+        "corpus": "/elsewhere/demo",
+        "columns": "tokens,pos,ner",
+        "tasks": ("ner", "pos"),
+        "encoder": "/models/minilm",
+        "prior": "map",
+        "alignment": "mapping:/b/labels.csv",
+        "learn": "task",
+        "device": "cuda:1",
+        "dev_sentences": 0,
+        "batch_tokens": 512,
+    }
+    if field in others:
+        other = others[field]
+    elif isinstance(value, bool):
+        other = not value
+    elif isinstance(value, float):
+        other = value * (1 - 1e-9)  # reads the same when it is rounded
+    elif isinstance(value, int):
+        other = value + 1
+    else:
+        other = next((option for option in options if option != value), None)
+    return None if other is None else base.with_(**{attribute_name(field): other})
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        config(alignment="mapping:/a/labels.csv"),
+        config(encoder="minilm+bilstm"),
+        config(encoder_training="frozen", batch_size=4),
+        config(paradigm="mtl"),
+        config(paradigm="stl", tasks=("ner",)),
+    ],
+)
+def test_configurations_that_differ_never_read_the_same(
+    base: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever field it is in; STL's that differ in the task alone are one line, as on Compare."""
+    fields = applicable_fields(base.paradigm, base.encoder, base.encoder_training, base.prior)
+    unchanged = {"seed", "paradigm", "tasks" if base.paradigm == "stl" else ""}
+    changed = [_changed(field, base) for field in sorted(fields - unchanged)]
+    configs = [base, *(config for config in changed if config is not None)]
+    configs += [config(paradigm="mtl", seed=base.seed)] if base.paradigm == "mrn" else []
+    assert len(configs) > 24
+    monkeypatch.setattr(views, "PAGE", len(configs))
+    store = Store.open("sqlite://")
+    store.add_runs(configs)
+    shown = [(table.corpus, *texts(line)) for table in page(store).tables for line in table.lines]
+    assert len(set(shown)) == len(shown) == len(set(map(comparison_key, configs)))
+    store.close()
+
+
+def test_the_best_is_marked_among_lines_on_the_same_share() -> None:
+    store = Store.open("sqlite://")
+    for values, score in (
+        ({"lambda": 0.1}, 0.7), ({"lambda": 0.2}, 0.8), ({"lambda": 0.3}, 0.80001), ({"fraction": 0.5}, 0.9),
+    ):  # fmt: skip
+        run_id = claimed(store, RunState.SUCCEEDED, **values)
+        store.add_result(run_id, split_result("test", score))
+    (table,) = page(store).tables
+    best = {table.lines[place].run_ids[0] for place in table.best("test", "pos")}
+    assert best == {2, 3}  # which read the same; nothing stands beside the one on half of the data
+    assert table.best("dev", "pos") == set()
+    assert table.split("dev") == "test"  # there are no scores on dev
+    store.close()
 
 
 def test_pages_hold_every_run_once_in_any_order() -> None:
@@ -66,33 +158,24 @@ def test_pages_hold_every_run_once_in_any_order() -> None:
         second = page(store, grouped=grouped, sort=sort, number=2)
         listed = [run_id for line in (*first.lines, *second.lines) for run_id in line.run_ids]
         assert sorted(listed) == list(range(1, 63)), (grouped, sort)
-    assert page(store, number=99).number == 2
+    assert page(store, number=99) == page(store, number=2)
     store.close()
 
 
 def test_orders(finished: Filled) -> None:
     store = Store.open()
-    ids = [line.run for line in page(store, grouped=False).lines]
-    assert ids == sorted(ids, key=lambda run: -(run or 0))
+    ids = sorted((line.run or 0 for line in page(store, grouped=False).lines), reverse=True)
+    assert [line.run for line in page(store, grouped=False).lines] == ids
     assert [line.run for line in page(store, grouped=False, sort="old").lines] == ids[::-1]
-    dev = [line.dev.mean for line in page(store, sort="dev").lines if line.dev is not None]
-    assert dev == sorted(dev, reverse=True)
-    by_ner = page(store, sort="test-ner").lines
-    scored = [line.test["ner"].mean for line in by_ner if "ner" in line.test]
-    assert scored == sorted(scored, reverse=True)
-    assert all("ner" not in line.test for line in by_ner[len(scored) :])  # those without one come last
-    assert by_ner[len(scored) :]
+    for split in ("dev", "test"):
+        scored = [mean(line, split, "ner") for line in page(store, sort=f"{split}-ner").lines]
+        known = [score for score in scored if score is not None]
+        assert known == sorted(known, reverse=True)
+    store.add_runs([config(lambda_=0.5)])
+    assert mean(page(store, sort="test-ner").lines[-1], "test", "ner") is None  # those without come last
     by_lambda = page(store, sort="lambda").lines
-    strengths = [store.run(line.run_ids[0]).config.lambda_ or 9.0 for line in by_lambda]
+    strengths = [line.config.lambda_ or 9.0 for line in by_lambda]
     assert strengths == sorted(strengths)
-
-
-def test_names_tell_configurations_apart(finished: Filled) -> None:
-    shown = page(Store.open())
-    names = {line.name for line in shown.lines}
-    assert len(names) == len(shown.lines)
-    assert {"STL pos", "STL chunk", "STL ner", "MTL"} <= names
-    assert shown.shared == "corpus demo and encoder minilm (frozen)"
 
 
 def test_only_the_runs_shown_have_their_scores_read(
@@ -107,7 +190,7 @@ def test_only_the_runs_shown_have_their_scores_read(
         return read(ids, **more)
 
     monkeypatch.setattr(store, "scores", noted)
-    page_of(store, store.runs()[:5], grouped=False, sort="dev", number=1)
+    page_of(store, store.runs()[:5], grouped=False, sort="dev-pos", page=1)
     assert sorted(read_ids) == sorted(run.id for run in store.runs(limit=5))
 
 
@@ -138,8 +221,9 @@ class TestDifferences:
         sentence = difference_sentence([store.run(finished.mrn[0]), mtl])
         assert "They differ in paradigm; the seeds are the same." in sentence
         frame = differences(store, [finished.mrn[0], mtl.id])
-        assert {"paradigm", "prior", "alignment used"} <= set(frame.index)
-        assert frame.loc["prior", f"Run {mtl.id}"] == "≠ –"
+        assert list(frame.index) == ["paradigm"]
+        frame = differences(store, [*finished.mrn[:2], mtl.id])
+        assert list(frame.loc["lambda"])[:3] == ["0.01", "≠ 0.1", "–"]
 
     def test_facts_of_the_training(self) -> None:
         store = Store.open("sqlite://")
@@ -174,10 +258,10 @@ class TestSeeds:
         claimed(Store.open(), RunState.FAILED)
         (line,) = page(Store.open()).lines
         assert (line.seeds, len(line.run_ids)) == (1, 3)
-        for score in (line.test["pos"], line.dev):
-            assert score is not None
+        for split in ("test", "dev"):
+            score = line.scores[split, "pos"]
             assert (score.sd, score.n) == (None, 1)
-        assert line.test["pos"].mean == pytest.approx(0.7)
+            assert score.mean == pytest.approx(0.7)
 
     def test_seeds_on_other_text_or_in_another_precision_make_no_mean(self) -> None:
         scored(1, 0.5, text_hash="a")
@@ -185,7 +269,8 @@ class TestSeeds:
         scored(3, 0.7, text_hash="b")
         scored(4, 0.8)  # of an older version: it may have seen either text
         (line,) = page(Store.open()).lines
-        assert line.test["pos"].mean == pytest.approx(0.8)
+        assert mean(line, "test", "pos") == pytest.approx(0.8)
         scored(5, 0.9, text_hash="b")
         (line,) = page(Store.open()).lines
-        assert (line.test["pos"].mean, line.test["pos"].n) == pytest.approx((0.8, 2))  # 0.7 and 0.9
+        score = line.scores["test", "pos"]
+        assert (score.mean, score.n) == pytest.approx((0.8, 2))  # 0.7 and 0.9

@@ -10,15 +10,15 @@ from streamlit.testing.v1 import AppTest
 from core.evaluation.scores import score_task
 from core.records import SplitResult
 from core.store import ErrorInfo, RunState, Store
-from dashboard.runs.table import EXAMPLES, WANTED_SIDE
-from tests.making import claimed, config
-from tests.pages.conftest import Open, words
+from dashboard.runs.table import EXAMPLES
+from tests.making import OWNER, claimed, config
+from tests.pages.conftest import Open, labels, words
 from tests.pages.filled_store import Filled
 
 
 def table(app: AppTest) -> Any:
-    """The table of runs."""
-    return next(one.value for one in app.dataframe if "Configuration" in one.value.columns)
+    """The first table of runs."""
+    return next(one.value for one in app.dataframe if "Paradigm" in one.value.columns)
 
 
 def press(app: AppTest, label: str) -> AppTest:
@@ -31,26 +31,28 @@ def press(app: AppTest, label: str) -> AppTest:
 def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
     app = open_page("runs")
     lines = table(app)
-    assert "8 configurations, 20 runs. Those shown all have corpus demo" in words(app)
-    assert list(lines["Configuration"]).count("MTL") == 1
-    mtl = lines[lines["Configuration"] == "MTL"].iloc[0]
-    assert (mtl["Seed"], mtl["State"]) == ("3 seeds", ["✓ 3 succeeded"])
-    assert " ± " in mtl["Dev"]
-    run = next(run for run in Store.open().runs() if run.config.paradigm == "mtl")
-    app.query_params["open"] = run.configuration_id  # as a link has it
-    app.run()
-    assert list(table(app)["Configuration"]).count("\u2003└ MTL") == 3
+    assert "6 configurations, 20 runs." in words(app)
+    assert "pos, chunk, ner · minilm (frozen) · 8 epochs" in words(app)
+    (mtl,) = lines[lines["Paradigm"] == "MTL"].to_dict("records")
+    assert (mtl["Seeds"], mtl["State"]) == (3, ["✓ 3 succeeded"])
+    assert 90 < mtl["pos, test"] < 100
+    assert "pos, dev" in table(open_page("runs", scores="Dev"))
+    mtl_runs = [str(run.id) for run in Store.open().runs() if run.config.paradigm == "mtl"]
+    several = open_page("run", id=",".join(mtl_runs))  # as a press on the eye of that line has it
+    assert several.title[0].value == "MTL on demo"
+    assert list(table(several)["Seed"]) == [1, 2, 3]
 
 
 def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
-    app = open_page("runs", filter="paradigm:mrn lambda<=0.01 seed:1,2", order="Each run", sort="Best on dev")
-    dev = list(table(app)["Dev"])
+    query = {"filter": "paradigm:mrn lambda<=0.01 seed:1,2", "order": "Each run", "sort": "Best on dev, ner"}
+    app = open_page("runs", **query)
+    dev = list(table(app)["ner, test"])
     assert len(dev) == 3
-    assert dev == sorted(dev, reverse=True)
     app.text_input(key="filter").set_value("lamda<0.1").run()
     assert not app.exception
     assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
-    assert not app.dataframe or "Configuration" not in app.dataframe[-1].value.columns
+    assert "Tasks with scores are chunk, ner, pos." in words(app)
+    assert not app.dataframe or "Paradigm" not in app.dataframe[-1].value.columns
     for example in EXAMPLES:
         app.text_input(key="filter").set_value(example).run()
         assert not app.exception
@@ -64,10 +66,29 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
 def test_a_link_to_the_second_page(open_page: Open) -> None:
     Store.open().add_runs([config(**{"lambda": 0.001 + place / 1000}) for place in range(28)])
     app = open_page("runs", table_page="2")
-    assert list(table(app)["Configuration"]) == ["MRN · λ 0.003", "MRN · λ 0.002", "MRN · λ 0.001"]
+    assert list(table(app)["λ"]) == [0.003, 0.002, 0.001]
     app.text_input(key="filter").set_value("lambda<0.003").run()
     assert len(table(app)) == 2
     assert len(table(open_page("runs", table_page="99"))) == 3
+
+
+def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
+    store = Store.open()
+    claimed(store, RunState.SUCCEEDED)
+    configs = [config(paradigm="mtl"), config(paradigm="stl", tasks=("pos",)), config()]
+    ids = store.add_runs(configs, sweep="Try it, 2026-11-22 15:00:00")
+    for run_id in ids[:2]:
+        store.claim(OWNER, due_in=9, run_id=run_id)
+        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
+    app = open_page("runs")
+    assert "Newest launch (Try it): **2 of 3 done**" in words(app)
+    assert not [label for label in labels(app, "page_link") if "sharing" in label]
+    store.claim(OWNER, due_in=9, run_id=ids[2])
+    store.finish(ids[2], RunState.FAILED, error=ErrorInfo("TrainingError", "It failed.", ""))
+    app = open_page("runs")
+    assert "**2 of 3 done, 1 failed**" in words(app)
+    assert "See what sharing did" in " ".join(labels(app, "page_link"))
+    assert f"Run {ids[2]}: what to do" in labels(app, "page_link")
 
 
 def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
@@ -82,13 +103,22 @@ def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
     ).run()
     assert not app.exception
     assert [run.keywords for run in store.runs([1, 2])] == [("to-check",)] * 2
+    press(app, "Undo")
+    assert [run.keywords for run in store.runs([1, 2])] == [()] * 2
     press(app, "Archive")
     assert [run.id for run in store.runs(archived=True)] == [2, 1]
+    assert "2 runs archived." in words(app)
     assert "18 runs" in words(app)
-    app.segmented_control(key="side").set_value("One run").run()
-    assert "Archived" in words(app)
+    assert "chosen" not in words(app)
+    press(app, "Undo")
+    assert store.runs(archived=True) == []
+    assert "2 runs chosen" in words(app)
+    press(app, "Archive")
+    assert "Archived" in words(open_page("run", id="1"))
     app.text_input(key="filter").set_value("archived:yes").run()
     assert "2 runs." in words(app)
+    app.query_params["run"] = "1,2"
+    app.run()
     press(app, "Restore")
     assert store.runs(archived=True) == []
     store.archive([run.id for run in store.runs()])
@@ -96,34 +126,43 @@ def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
     assert any("All runs are archived" in one.value for one in app.info)
 
 
-def test_several_chosen_runs_show_their_differences_or_one_in_full(
+def test_several_chosen_runs_show_their_differences(
     open_page: Open, finished: Filled, doubled_values: list[str]
 ) -> None:
     app = open_page("runs", run="1,2")
     assert "These 2 runs are 2 configurations. They differ in λ; the seeds are the same." in words(app)
     differing = next(one.value for one in app.dataframe if "Run 1" in one.value.columns)
     assert list(differing.loc["lambda"])[:2] == ["0.01", "≠ 0.1"]
-    app.session_state[WANTED_SIDE] = "One run"  # as a click on the eye in its line does
-    app.run()
-    assert app.segmented_control(key="side").value == "One run"
-    assert app.subheader[-1].value.startswith("Run 1")
-    app.selectbox(key="run_in_full").set_value(2).run()
-    assert app.subheader[-1].value.startswith("Run 2")
+    shown = {"Compare", "Curves", "Relations", "Tag", "Clone", "Archive"}
+    assert shown <= {*labels(app, "page_link"), *(button.label for button in app.button)}
+    assert not {"Stop", "Resume", "Retry", "Restore"} & {button.label for button in app.button}
+    assert "Differences" not in words(open_page("runs", run="1"))
     assert not doubled_values
-    whole = open_page("runs", run="1,2", side="One run")
-    assert whole.subheader[-1].value.startswith("Run 1")
+
+
+def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> None:
+    app = open_page("run", id="2")
+    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN λ 0.1 · demo · seed 1"
+    assert {"All runs", "All 3 runs of this configuration"} <= set(labels(app, "page_link"))
+    assert not [one for one in app.dataframe if "Paradigm" in one.value.columns]
+    press(app, "Archive")
+    assert Store.open().run(2).archived
+    press(app, "Undo")
+    assert not Store.open().run(2).archived
+    gone = open_page("run", id="999")
+    assert [one.value for one in gone.warning] == ["There is no run 999 in this store."]
 
 
 def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> None:
     run_id = finished.mrn[0]
     (score,) = (one for one in Store.open().scores([run_id], "test") if one.task == "ner")
-    app = open_page("runs", run=str(run_id), run_part="By label", report_task="ner")
+    app = open_page("run", id=str(run_id), run_part="By label", report_task="ner")
     report = next(one.value for one in app.dataframe if "Type" in one.value.columns)
     assert list(report["Type"]) == ["micro average", "macro average", "weighted average", *score.report]
     assert report["F1"][0] == 100 * score.score
     assert report["F1"][1] == pytest.approx(report["F1"][3:].mean())
     assert report["Annotated"][0] == report["Annotated"][3:].sum()
-    dev = open_page("runs", run=str(run_id), run_part="By label", report_task="pos", report_split="dev")
+    dev = open_page("run", id=str(run_id), run_part="By label", report_task="pos", report_split="dev")
     (accuracy,) = (one.accuracy for one in Store.open().scores([run_id], "dev") if one.task == "pos")
     report = next(one.value for one in dev.dataframe if "Label" in one.value.columns)
     assert report["Precision"][0] == 100 * accuracy
@@ -134,14 +173,14 @@ def test_the_report_of_a_run_with_dev_scores_alone(open_page: Open) -> None:
     run_id = claimed(store)
     score = score_task("ner", "iob2", [["B-PER", "O"]], [["B-PER", "B-LOC"]])
     store.add_result(run_id, SplitResult("dev", 1, (score,), {}, {}))
-    app = open_page("runs", run=str(run_id), run_part="By label", report_split="test")
+    app = open_page("run", id=str(run_id), run_part="By label", report_split="test")
     report = next(one.value for one in app.dataframe if "Type" in one.value.columns)
     assert list(report["Precision"])[:3] == [50.0, 50.0, 100.0]
 
 
 def test_a_run_without_scores_has_no_report(open_page: Open) -> None:
     run_id = claimed(Store.open(), RunState.LOST)
-    assert "ended before it had scores" in words(open_page("runs", run=str(run_id), run_part="By label"))
+    assert "ended before it had scores" in words(open_page("run", id=str(run_id), run_part="By label"))
 
 
 def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finished: Filled) -> None:
@@ -149,13 +188,16 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
     assert "Delete 2 runs" not in [button.label for button in app.button]
     app.session_state["delete_runs"] = True
     app.run()
-    assert "Delete **2 runs** for good: 12 scores with predictions, 40 moments of relations" in words(app)
+    assert (
+        "Delete **2 runs** for good: 12 scores with predictions, 40 relation snapshots and all curves"
+        in words(app)
+    )
     press(app, "Delete 2 runs")
     assert Store.open().runs([1, 2]) == []
     app.query_params["run"] = "1,2"
     app.run()
     assert [one.value for one in app.warning] == ["Runs 1 and 2 were deleted."]
-    assert not app.subheader
+    assert "chosen" not in words(app)
     for page in ("curves", "relations", "tag", "compare"):
         app = open_page(page, run="1")
         assert [one.value for one in app.warning] == ["Run 1 was deleted."]
@@ -168,7 +210,7 @@ def test_each_failure_has_its_advice(open_page: Open) -> None:
         "OutOfMemoryError", "CUDA out of memory. Tried to <b>allocate</b>.", "Traceback\n  x", 1
     )
     store.finish(run_id, RunState.FAILED, error=error)
-    app = open_page("runs", run=str(run_id))
+    app = open_page("run", id=str(run_id))
     (told,) = [one.value.replace("\\", "") for one in app.warning]
     assert "Failed: out of memory." in told
     assert "batch_size 16 (now 32)" in told

@@ -17,9 +17,9 @@ SAID = {
     ("launch", "live"): "Starts after 3 runs queued or in progress",
     ("runs", "live"): "Step 260 of 600",
     ("runs", "queued"): "1 in progress, 2 queued",
-    ("runs", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
-    ("runs", "lost"): "stopped answering",
-    ("runs", "cancelled"): "It was stopped at step 310. To have its scores, retry it",
+    ("run", "failed"): "The loss of chunk is not a number at step 140; lower lr_heads.",
+    ("run", "lost"): "stopped answering",
+    ("run", "cancelled"): "It was stopped at step 310. To have its scores, retry it",
     ("curves", "live"): "Dev score",
     ("curves", "queued"): ": It is next when a worker is free.",
     ("curves", "failed"): "Dev score",
@@ -57,7 +57,7 @@ def test_nothing_yet_says_what_to_do(page: str, open_page: Open) -> None:
 @pytest.mark.parametrize(("page", "state"), SAID)
 def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled) -> None:
     (run_id, *_) = getattr(filled, state)
-    app = open_page(page, run=str(run_id))
+    app = open_page(page, **{"id" if page == "run" else "run": str(run_id)})
     progress = "\n".join(str(one.proto.text) for one in app.get("progress"))
     assert SAID[page, state] in f"{words(app)}\n{progress}"
     assert _sidebar(app) == ["1 in progress, 2 queued"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from core.config import FIELD_HELP
 from core.store import ErrorInfo, Run, RunState, Store
 from jobs.run_filter import FIELDS, FilterError, parse_filter
-from tests.making import OWNER, Clock, claimed, config
+from tests.making import OWNER, Clock, claimed, config, split_result
 
 DAY = 86_400.0
 
@@ -86,13 +87,46 @@ def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("pos>=70", {1, 2, 3}),  # the mean of runs 1 and 2, so that both are found
+        ("pos>75", {3}),
+        ("test.pos<75 seed:1", {1}),
+        ("dev.pos>75", {1, 2}),
+        ("-pos:*", {4}),
+        ("odd-name:50 archived:yes", {5}),
+        ("pos>0 archived:yes", {5}),
+    ],
+)
+def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int]) -> None:
+    store = Store.open("sqlite://")
+    for values, dev, test in (({"seed": 1}, 0.8, 0.6), ({"seed": 2}, 0.8, 0.8), ({"epochs": 2}, 0.7, 0.9)):
+        run_id = claimed(store, RunState.SUCCEEDED, **values)
+        for split, score in (("dev", dev), ("test", test)):
+            store.add_result(run_id, split_result(split, score))
+    store.add_runs([config(epochs=3)])
+    archived = claimed(store, RunState.SUCCEEDED)  # of the first configuration, whose mean it leaves alone
+    result = split_result("test", 0.5)
+    odd = [dataclasses.replace(score, task="odd-name") for score in result.scores[:1]]
+    store.add_result(archived, dataclasses.replace(result, scores=(*result.scores, *odd)))
+    store.archive([archived])
+    found = parse_filter(text, store=store)
+    assert {run.id for run in store.runs(archived=found.archived) if found.matches(run)} == ids
+    with pytest.raises(FilterError, match=r"Did you mean odd-name\? Tasks with scores are .*odd-name, pos\."):
+        parse_filter("od-name>5", store=store)
+    with pytest.raises(FilterError, match=r"no field 'train\.pos'"):
+        parse_filter("train.pos>5", store=store)
+    store.close()
+
+
+@pytest.mark.parametrize(
     ("text", "position", "words"),
     [
         ("mrn lamda<0.1", 4, "no field 'lamda'. Did you mean lambda? Fields are run, state, keyword, "),
         ("lambda < 0.1", 7, "without spaces"),
         ("lambda<much", 0, "lambda is a number, not 'much'"),
         ("seed:nan", 0, "seed is a number"),
-        ("mrn status:broken", 4, "state is one of queued, running, "),
+        ("mrn status:broken", 4, "state is one of queued, running, stopping, succeeded, failed, stopped, "),
         ("paradigm:mnr", 0, "paradigm is one of stl, mtl, mrn, not 'mnr'"),
         ("encoder<bert", 0, "encoder has no order; write encoder:value"),
         ("created>yesterday", 0, "created>2026-11-01"),
@@ -109,6 +143,17 @@ def test_says_what_is_wrong_and_where(text: str, position: int, words: str) -> N
     assert refused.value.position == position
     assert words in str(refused.value)
     assert f"Character {position + 1}:" in str(refused.value)
+
+
+def test_a_stopped_run_is_found_by_that_word_and_by_the_stored_one() -> None:
+    store = Store.open("sqlite://")
+    (run_id,) = store.add_runs([config()])
+    store.request_stop(run_id)
+    (run,) = store.runs()
+    assert parse_filter("state:stopped").matches(run)
+    assert parse_filter("state:cancelled").matches(run)
+    assert not parse_filter("state:stopping").matches(run)
+    store.close()
 
 
 def test_every_field_of_a_description_can_be_asked_for(runs: list[Run]) -> None:

@@ -1,9 +1,8 @@
-"""The chosen runs: what can be done with them, how they differ, and one of them in full."""
+"""One run in full: what happened, what can be done, its scores, configuration, history and log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,221 +11,45 @@ import streamlit as st
 from core.config import FIELD_HELP
 from core.evaluation.scores import averages
 from core.store import Store
-from core.store.records import ACTIVE, ENDED, RESTARTABLE, Run, RunState
-from core.wording import ago, all_of, duration, percent, plural
-from dashboard.runs.views import difference_sentence, differences
-from dashboard.shared import actions, resources
+from core.store.records import ACTIVE, Run, RunState
+from core.wording import ago, duration, percent, plural
+from dashboard.runs.bar import run_actions
+from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table
-from dashboard.shared.run_views import RunDetail, fraction_done
-from dashboard.shared.selection import choose, chosen, focus
+from dashboard.shared.run_views import RunDetail, detail, fraction_done
 from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs import control
 from jobs.advice import Advice
-from jobs.control import PRIORITIES, Answer, remains
-from jobs.naming import run_name, survival_text
+from jobs.naming import survival_text
 from jobs.results import SCORE_NAMES
 from jobs.sheets import REPORT_COLUMNS, report_records, report_sheet
 
-_PAGES = (
-    ("curves", "Curves", ":material/show_chart:"),
-    ("compare", "Compare", ":material/compare_arrows:"),
-    ("relations", "Relations", ":material/grid_on:"),
-    ("tag", "Tag", ":material/sell:"),
-)
-_FOCUS = "run_in_full"
 _MOST_LABELS = 16
-_MOST_COMPARED = 8
 
 
-# What can be done with runs: label, icon, action, which runs it is for, and its help.
-_ACTIONS: tuple[tuple[str, str, Callable[..., list[Answer]], Callable[[Run], object], str], ...] = (
-    (
-        "Resume",
-        "resume",
-        control.resume,
-        lambda run: run.state in RESTARTABLE and (run.state is not RunState.FAILED or run.saved_step),
-        "Queues again what was lost or stopped, or failed with its state saved: each goes on from there.",
-    ),
-    (
-        "Retry",
-        "replay",
-        control.retry,
-        lambda run: run.state in RESTARTABLE,
-        "Queues again what failed, was lost or was stopped, from its beginning.",
-    ),
-    (
-        "Archive",
-        "archive",
-        control.archive,
-        lambda run: run.state in ENDED and not run.archived,
-        "Puts ended runs out of sight. Nothing is lost: the filter archived:yes finds them.",
-    ),
-    (
-        "Restore",
-        "unarchive",
-        control.restore,
-        lambda run: run.archived,
-        "Takes archived runs back into the lists.",
-    ),
-)
-
-
-def run_actions(runs: Sequence[Run], elsewhere: int) -> None:
-    """A row of links to other pages for the chosen runs, and a row of the buttons that can act on some.
-
-    `elsewhere` runs are not on the table's page.
-    """
-    ids = ",".join(str(run.id) for run in runs)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        hidden = f", {elsewhere:,} of them not in the table above" if elsewhere else ""
-        st.markdown(f"**{plural(len(runs), 'run')} chosen**{hidden}", width="content")
-        st.button("Clear", type="tertiary", icon=":material/close:", on_click=choose, args=((),))
-        for page, label, icon in _PAGES:
-            st.page_link(f"{page}/page.py", label=label, icon=icon, query_params={"run": ids})
-        st.page_link(
-            "launch/page.py",
-            label="Clone into the form",
-            icon=":material/content_copy:",
-            query_params={"clone": ids},
-        )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
-        for label, icon, act, can, words in _ACTIONS:
-            if able := [run.id for run in runs if can(run)]:
-                icon = f":material/{icon}:"
-                st.button(label, icon=icon, on_click=actions.ask, args=(act, able), help=words)
-        _priority([run for run in runs if run.state is RunState.QUEUED])
-        _keywords(runs)
-        _delete([run.id for run in runs if run.state in ENDED or run.state is RunState.QUEUED])
-
-
-def _stop(ids: list[int]) -> None:
-    """Stops one run at once, several after saying how many."""
-    stop = partial(st.button, on_click=actions.ask, args=(control.stop_all, ids))
-    words = "What waits is taken off the queue, what trains saves its state and ends at its next step."
-    if len(ids) == 1:
-        stop("Stop", icon=":material/stop:", help=words)
-    elif ids:
-        with st.popover("Stop", icon=":material/stop:", key="stop_runs"):
-            st.markdown(words)
-            stop(f"Stop {plural(len(ids), 'run')}", type="primary")
-
-
-def _priority(waiting: Sequence[Run]) -> None:
-    """The priority of the queued runs among the chosen."""
-    if not waiting:
-        return
-    ids = [run.id for run in waiting]
-    highest = max(run.priority for run in waiting)
-    # A new key for a new value: a value set by the session's state would first be drawn as the least.
-    key = f"priority_{highest}_{hash(tuple(ids))}"
-    st.number_input(
-        f"Priority of {plural(len(ids), 'waiting run')}",
-        *PRIORITIES,
-        value=highest,
-        key=key,
-        step=1,
-        width=190,
-        help="Higher priorities start first.",
-        on_change=lambda: actions.ask(control.prioritise, ids, st.session_state[key]),
-    )
-
-
-def _keywords(runs: Sequence[Run]) -> None:
-    """The keywords that all runs have, to be changed; those that only some have are named."""
-    everywhere = sorted(set.intersection(*(set(run.keywords) for run in runs)))
-    somewhere = sorted({word for run in runs for word in run.keywords} - set(everywhere))
-    ids = [run.id for run in runs]
-    key = f"keywords_{hash(tuple(ids))}"
-    if st.session_state.get(key) != everywhere:
-        st.session_state[key] = everywhere
-    with st.popover("Keywords", icon=":material/label:"):
-        st.multiselect(
-            f"Keywords of {'the run' if len(ids) == 1 else f'all {len(ids):,} runs'}",
-            [*everywhere, *somewhere],
-            key=key,
-            accept_new_options=True,
-            placeholder="Type a keyword and press Enter",
-            on_change=lambda: actions.change_keywords(ids, everywhere, st.session_state[key]),
-            width=360,
-        )
-        if somewhere:
-            st.caption(f"Only some of them have {escape(all_of(somewhere))}.")
-
-
-def _delete(ids: list[int]) -> None:
-    if not ids:
-        return
-    words = plural(len(ids), "run")
-    with st.popover("Delete", icon=":material/delete:", key="delete_runs", on_change="rerun") as popover:
-        if not popover.open:
-            return
-        lost = remains(resources.store(), ids)
-        files = f"{lost.checkpoint_bytes / 1e6:,.1f} MB of" if lost.checkpoint_bytes else "no"
-        st.markdown(
-            f"Delete **{words}** for good: {plural(lost.scores, 'score')} with predictions, "
-            f"{plural(lost.snapshots, 'moment')} of relations, {files} checkpoints, and all curves and "
-            "logs. This cannot be undone; archiving can."
-        )
-        st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))
-
-
-def focus_picker(runs: Sequence[Run]) -> None:
-    """Which of several chosen runs is shown in full: the first, until another is picked."""
-    names = {run.id: run_name(run) for run in runs}
-    first = next(run_id for run_id in chosen() if run_id in names)
-    if st.session_state.get(_FOCUS) != first:
-        st.session_state[_FOCUS] = first
-    st.selectbox(
-        "Run in full",
-        sorted(names),
-        key=_FOCUS,
-        format_func=lambda run_id: names.get(run_id, str(run_id)),
-        on_change=lambda: focus(st.session_state[_FOCUS]),
-        width=360,
-    )
-
-
-def run_differences(store: Store, ids: Sequence[int]) -> None:
-    """A sentence, and a table of the differences: a row per field, a column per run."""
-    st.markdown(escape(difference_sentence(store.runs(ids, with_facts=False))))
-    shown = ids[:_MOST_COMPARED]
-    frame = differences(store, shown)
-    if frame.empty:
-        return
-    st.dataframe(
-        frame,
-        height="content" if len(frame) <= 14 else 520,
-        column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
-        alt="The fields in which the chosen runs differ, a column for each",
-    )
-    more = f" {plural(len(ids) - len(shown), 'more run')} not shown." if len(ids) > len(shown) else ""
-    st.caption(f"≠ marks what is not as in the first column. All other fields are the same.{more}")
-
-
-def run_detail(detail: RunDetail) -> None:
-    """One run: state, what happened and what to do; then scores, configuration, history or log."""
-    run = detail.run
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Run {escape(run_name(run))}", anchor=False, width="content")
+def run_in_full(store: Store, run_id: int) -> None:
+    """One run: state, actions, what happened and what to do; then scores, configuration, history or log."""
+    shown = detail(store, run_id)
+    run = shown.run
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
         if run.archived:
             st.badge("Archived", icon=":material/archive:", color="gray")
         for word in run.keywords:
             st.badge(escape(word), icon=":material/label:", color="gray")
+        run_actions([run])
+    actions.undo_line()
     if run.state in ACTIVE:
-        st.progress(fraction_done(run), text=escape(detail.progress))
+        st.progress(fraction_done(run), text=escape(shown.progress))
         if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
     if run.config_problem:
         problem(run.config_problem)
-    if detail.advice is not None:
-        _advice(run, detail.advice)
+    if shown.advice is not None:
+        _advice(run, shown.advice)
     _bug_report(run)
-    for note in run.facts.get("notes", ()):
-        st.caption(f":material/info: {escape(note)}")
     parts = {
         "Scores and facts": _scores,
         "By label": _by_label,
@@ -243,7 +66,7 @@ def run_detail(detail: RunDetail) -> None:
         bind="query-params",
         label_visibility="collapsed",
     )
-    parts[part](detail)
+    parts[part](shown)
 
 
 def _advice(run: Run, advice: Advice) -> None:
@@ -296,6 +119,10 @@ def _scores(detail: RunDetail) -> None:
                 last = run.facts.get("selected_by", run.config.select_by) == "last"
                 kept = " The last epoch, {}, is kept." if last else " The best epoch on dev is {}."
             st.caption(f"Scores in percent.{kept.format(run.best_epoch)}")
+            place = {task: number for number, task in enumerate(run.config.tasks)}
+            in_order = sorted(
+                detail.scores, key=lambda score: (score.split != "test", place.get(score.task, len(place)))
+            )
             records = [
                 {
                     "Task": score.task,
@@ -307,7 +134,7 @@ def _scores(detail: RunDetail) -> None:
                     "Strict F1": percent(score.f1_strict),
                     "Accuracy": percent(score.accuracy),
                 }
-                for score in detail.scores
+                for score in in_order
             ]
             _table(records, "Scores of this run by task and split")
         if tasks := run.facts.get("tasks", ()):
@@ -318,6 +145,9 @@ def _scores(detail: RunDetail) -> None:
                 "What the training data hold of each task",
                 column_config={"Sentences": localized, "Words": localized},
             )
+        with st.container(gap="xsmall"):
+            for note in run.facts.get("notes", ()):
+                st.caption(f":material/info: {escape(note)}")
     right.table(_facts(run), border="horizontal")
 
 
@@ -439,8 +269,9 @@ def _configuration(detail: RunDetail) -> None:
 
 
 def _history(detail: RunDetail) -> None:
+    words = {state.value: state.word for state in RunState}
     records = [
-        {"Time": event.time, "What": event.kind, "Message": event.message}
+        {"Time": event.time, "What": words.get(event.kind, event.kind), "Message": event.message}
         for event in reversed(detail.events)
     ]
     times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=150)

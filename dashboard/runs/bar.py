@@ -1,0 +1,169 @@
+"""What can be done with the chosen runs, or with the one in view: a bar that stays in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from core.store.records import ENDED, RESTARTABLE, Run, RunState
+from core.wording import all_of, plural
+from dashboard.shared import actions, resources
+from dashboard.shared.selection import choose
+from dashboard.text import escape
+from jobs import control
+from jobs.control import PRIORITIES, remains
+
+# Pages that show such runs: path, label, icon, and whether one of the runs has something for it.
+_PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
+    ("compare", "Compare", "compare_arrows", lambda run: run.state is RunState.SUCCEEDED),
+    ("curves", "Curves", "show_chart", lambda run: run.started_at is not None),
+    ("relations", "Relations", "grid_on", lambda run: run.started_at is not None and run.config.prior),
+    ("tag", "Tag", "sell", lambda run: run.state is RunState.SUCCEEDED),
+)
+
+# Label, icon, action, which runs it is for, and its help.
+_ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], object], str], ...] = (
+    (
+        "Resume",
+        "resume",
+        partial(actions.ask, control.resume),
+        lambda run: run.state in RESTARTABLE and run.saved_step,
+        "Queues again what failed, was lost or was stopped: each goes on from the state that it saved last.",
+    ),
+    (
+        "Retry",
+        "replay",
+        partial(actions.ask, control.retry),
+        lambda run: run.state in RESTARTABLE,
+        "Queues again what failed, was lost or was stopped, from its beginning.",
+    ),
+    (
+        "Archive",
+        "archive",
+        actions.archive,
+        lambda run: run.state in ENDED and not run.archived,
+        "Puts ended runs out of sight. Nothing is lost: the filter archived:yes finds them.",
+    ),
+    (
+        "Restore",
+        "unarchive",
+        partial(actions.ask, control.restore),
+        lambda run: run.archived,
+        "Takes archived runs back into the lists.",
+    ),
+)
+
+
+def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
+    """What can be done with the chosen runs, of which `elsewhere` are not on the page, and the last undo."""
+    if not runs:
+        actions.undo_line()
+        st.caption("Tick lines to choose runs; the eye shows them in full.")
+        return
+    st.html(Path(__file__).parent / "bar.css")
+    with st.container(key="chosen_bar", gap=None):
+        actions.undo_line()
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            hidden = f", {elsewhere:,} not shown" if elsewhere else ""
+            st.markdown(f"**{plural(len(runs), 'run')} chosen**{hidden}", width="content")
+            st.button("Clear", type="tertiary", icon=":material/close:", on_click=choose, args=((),))
+            run_actions(runs)
+
+
+def run_actions(runs: Sequence[Run]) -> None:
+    """Links to the pages that show these runs, and buttons for what can be done with some of them."""
+    ids = ",".join(str(run.id) for run in runs)
+    for page, label, icon, shows in _PAGES:
+        if any(map(shows, runs)):
+            icon = f":material/{icon}:"
+            st.page_link(f"{page}/page.py", label=label, icon=icon, query_params={"run": ids})
+    st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params={"clone": ids})
+    _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
+    for label, icon, act, can, words in _ACTIONS:
+        if able := [run.id for run in runs if can(run)]:
+            icon = f":material/{icon}:"
+            st.button(label, icon=icon, type="tertiary", on_click=act, args=(able,), help=words)
+    _priority([run for run in runs if run.state is RunState.QUEUED])
+    _keywords(runs)
+    _delete([run.id for run in runs if run.state in ENDED or run.state is RunState.QUEUED])
+
+
+def _stop(ids: list[int]) -> None:
+    """Stops one run at once, several after saying how many."""
+    words = (
+        "Queued runs are taken off the queue; runs in progress save their state and end at their next step."
+    )
+    stop = partial(st.button, on_click=actions.ask, args=(control.stop_all, ids))
+    if len(ids) == 1:
+        stop("Stop", icon=":material/stop:", type="tertiary", help=words)
+    elif ids:
+        with st.popover("Stop", icon=":material/stop:", type="tertiary", key="stop_runs"):
+            st.markdown(words)
+            stop(f"Stop {plural(len(ids), 'run')}", type="primary")
+
+
+def _priority(queued: Sequence[Run]) -> None:
+    """The priority of the queued runs among these."""
+    if not queued:
+        return
+    ids = [run.id for run in queued]
+    highest = max(run.priority for run in queued)
+    # A new key for a new value: a value set by the session's state would first be drawn as the least.
+    key = f"priority_{highest}_{hash(tuple(ids))}"
+    with st.popover("Priority", icon=":material/low_priority:", type="tertiary"):
+        st.number_input(
+            f"Priority of {plural(len(ids), 'queued run')}",
+            *PRIORITIES,
+            value=highest,
+            key=key,
+            step=1,
+            width=190,
+            help="Higher priorities start first.",
+            on_change=lambda: actions.ask(control.prioritise, ids, st.session_state[key]),
+        )
+
+
+def _keywords(runs: Sequence[Run]) -> None:
+    """The keywords that all runs have, to be changed; those that only some have are named."""
+    everywhere = sorted(set.intersection(*(set(run.keywords) for run in runs)))
+    somewhere = sorted({word for run in runs for word in run.keywords} - set(everywhere))
+    key = f"keywords_{hash(tuple(run.id for run in runs))}"
+    if st.session_state.get(key) != everywhere:
+        st.session_state[key] = everywhere
+    with st.popover("Keywords", icon=":material/label:", type="tertiary"):
+        st.multiselect(
+            f"Keywords of {'the run' if len(runs) == 1 else f'all {len(runs):,} runs'}",
+            [*everywhere, *somewhere],
+            key=key,
+            accept_new_options=True,
+            placeholder="Type a keyword and press Enter",
+            on_change=lambda: actions.change_keywords(runs, everywhere, st.session_state[key]),
+            width=360,
+        )
+        if somewhere:
+            st.caption(f"Only some of them have {escape(all_of(somewhere))}.")
+
+
+def _delete(ids: list[int]) -> None:
+    if not ids:
+        return
+    words = plural(len(ids), "run")
+    label = ":red[:material/delete: Delete]"
+    with st.popover(label, type="tertiary", key="delete_runs", on_change="rerun") as popover:
+        if not popover.open:
+            return
+        lost = remains(resources.store(), ids)
+        parts = [
+            plural(lost.scores, "score") + " with predictions" if lost.scores else "",
+            plural(lost.snapshots, "relation snapshot") if lost.snapshots else "",
+            f"{lost.checkpoint_bytes / 1e6:,.1f} MB of checkpoints" if lost.checkpoint_bytes else "",
+            "all curves and logs",
+        ]
+        st.markdown(
+            f"Delete **{words}** for good: {all_of(list(filter(None, parts)))}. This cannot be undone; "
+            "archiving can."
+        )
+        st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))

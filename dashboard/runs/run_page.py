@@ -1,0 +1,50 @@
+"""One run in full, or the runs of a configuration as a table: a page of their own, by `?id=12`."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.wording import plural
+from dashboard.runs.bar import chosen_bar
+from dashboard.runs.run import run_in_full
+from dashboard.runs.table import RUNS_SHOWN, follow, run_link, run_tables, way_back
+from dashboard.runs.views import page_of
+from dashboard.shared import actions, resources
+from dashboard.shared.live import live
+from dashboard.shared.run_picker import say_gone
+from dashboard.shared.selection import chosen, run_numbers
+from dashboard.shared.states import title
+from dashboard.text import escape
+from jobs.naming import corpus_name, run_name, short_name
+
+store = resources.store()
+ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))
+runs = store.runs(ids, with_facts=False)
+
+
+def draw() -> None:
+    follow()
+    actions.report()
+    listed = store.runs(ids, with_facts=False)
+    say_gone(set(ids) - {run.id for run in listed})
+    if len(ids) == 1 and listed:
+        run_in_full(store, ids[0])
+    elif listed:
+        tasks = resources.task_order()
+        run_tables(page_of(store, listed, grouped=False, sort="old", page=1, tasks=tasks), "test")
+        picked = store.runs(chosen(), with_facts=False)
+        chosen_bar(picked, len({run.id for run in picked} - set(ids)))
+
+
+with st.container(horizontal=True):
+    way_back()
+    if len(runs) == 1:
+        siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
+        if len(siblings) > 1:
+            run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
+names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in runs}
+if len(ids) == 1:
+    title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", "")
+else:
+    title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.")
+live(draw, resources.pace, key="run")
