@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,10 +16,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.config import RunConfig
 from core.config.sweep import whole_number
+from core.evaluation.statistics import MeanSD
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
-from dashboard.shared.selection import choose, chosen
+from dashboard.shared.selection import choose, chosen, segments
 from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
@@ -41,7 +43,22 @@ EXAMPLES = {
     "archived:yes": "what is archived; other filters leave it out",
 }
 
-_NUMBERS = "runs_table_numbers"
+_NUMBERS: Mapping[str, Callable[[RunConfig], Any]] = {
+    "λ": lambda config: config.lambda_,
+    "Share": lambda config: config.fraction,
+}
+"""Columns of what configurations differ in that are sorted by number."""
+_MEANINGS = {
+    "λ": "The strength of the MRN prior",
+    "Share": "The share of the training sentences that is used",
+    "Settings": "Whatever else is not the same in all lines",
+}
+_MEANS = (
+    "Mean ± SD over seeds in percent, in brackets the number of seeds where not all have a score. "
+    "Bold: the highest on the same share of the data; Compare tests whether it is more than chance."
+)
+
+_KEYS = "runs_table_numbers"
 _SHOWN = "runs_tables_shown"
 _ASKED = "runs_address"
 _PRESSED = "runs_whose_eye_was_pressed"
@@ -71,8 +88,8 @@ def run_search(tasks: Sequence[str]) -> Search:
         )
         with st.popover("How to filter", icon=":material/help:", type="tertiary"):
             _help()
-        order = _segments("Lines", _ORDERS, "order")
-        split = _segments("Scores", SPLITS, "scores")
+        order = segments("Lines", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
+        split = segments("Scores", SPLITS, key="scores", labelled=True)
         orders = sorts(tasks)
         sort = st.selectbox(
             "Sort",
@@ -84,20 +101,6 @@ def run_search(tasks: Sequence[str]) -> Search:
             width=190,
         )
     return Search(text or "", order == "configurations", split, sort)
-
-
-def _segments(label: str, options: Mapping[str, str], key: str) -> str:
-    picked: str = st.segmented_control(
-        label,
-        list(options),
-        default=next(iter(options)),
-        required=True,
-        key=key,
-        bind="query-params",
-        format_func=options.__getitem__,
-        on_change=_to_first_page,
-    )
-    return picked
 
 
 def ask_for(text: str) -> None:
@@ -173,14 +176,14 @@ def _draw(table: Table, split: str, picked: set[int]) -> None:
     key = _key(table, ticked)
     st.session_state[_SHOWN][key] = (table.lines, ticked)
     grouped = table.lines[0].run is None
-    shown = _Columns(table, table.split(split), picked)
+    columns = _columns(table, table.split(split), picked, key)
     st.dataframe(
-        shown.styled(),
+        _styled(columns),
         key=key,
         hide_index=True,
         height="content",
         placeholder="",
-        column_config=shown.looks(f"{key}_eye", partial(_pressed, key)),
+        column_config={name: column.look for name, column in columns.items()},
         on_select=partial(_selected, key),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": ticked, "columns": [], "cells": []}},
@@ -195,7 +198,7 @@ def _key(table: Table, ticked: list[int]) -> str:
     too late.
     """
     name = f"runs_table_{zlib.crc32(table.lines[0].config.corpus.encode())}"
-    numbers = st.session_state.setdefault(_NUMBERS, {})
+    numbers = st.session_state.setdefault(_KEYS, {})
     state = st.session_state.get(f"{name}_{numbers.get(name, 0)}")
     if state is not None and sorted(state["selection"]["rows"]) != ticked:
         numbers[name] = numbers.get(name, 0) + 1
@@ -240,125 +243,97 @@ def _address(ids: Sequence[int]) -> dict[str, str]:
     return {RUNS_SHOWN: ",".join(map(str, sorted(ids)))}
 
 
-class _Columns:
-    """The columns of a table: the values that they are sorted by, the texts that stand for them, and their
-    look.
+@dataclass(frozen=True)
+class _Column:
+    """The values that a column is sorted by, Streamlit's configuration of it, the texts that stand for the
+    values, if they are others, and the places that are bold.
     """
 
-    def __init__(self, table: Table, split: str, picked: set[int]) -> None:
-        self._table, self._split = table, split
-        self._values: dict[str, list[Any]] = {}
-        self._texts: dict[str, list[str]] = {}
-        self._grouped = table.lines[0].run is None
-        lines = table.lines
-        self._add("", [":material/visibility:"] * len(lines))
-        if not self._grouped:
-            self._add("Run", [line.run for line in lines])
-        self._add("Paradigm", [line.config.paradigm.upper() for line in lines])
-        sorted_by = {"λ": lambda line: line.config.lambda_, "Share": lambda line: line.config.fraction}
-        for name in lines[0].cells:
-            texts = [line.cells[name] for line in lines]
-            self._add(name, [sorted_by[name](line) for line in lines] if name in sorted_by else texts, texts)
-        if not self._grouped:
-            self._add("Seed", [line.config.seed for line in lines], [str(line.config.seed) for line in lines])
-        for task in table.tasks:
-            scores = [line.scores.get((split, task)) for line in lines]
-            means = [None if score is None else 100 * score.mean for score in scores]
-            self._add(_score_name(task, split), means, [_score_text(line, split, task) for line in lines])
-        if self._grouped:
-            self._add("Seeds", [line.seeds for line in lines], [_seeds(line, picked) for line in lines])
-        self._add("State", [_states(line) for line in lines])
-        if any(line.is_active for line in lines):
-            self._add("Done", [100 * line.done for line in lines])
-        if any(line.priority for line in lines):
-            texts = [f"{line.priority:+d}".replace("-", "−") if line.priority else "" for line in lines]
-            self._add("Priority", [line.priority for line in lines], texts)
-        times = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
-        self._add("Time", times, [duration(line.seconds) for line in lines])
-        self._add("Queued", [line.newest for line in lines], [ago(line.newest) for line in lines])
-        if any(line.keywords for line in lines):
-            self._add("Keywords", [list(line.keywords) for line in lines])
+    values: Sequence[Any]
+    look: Any
+    texts: Sequence[str] | None = None
+    bold: Collection[int] = ()
 
-    def _add(self, name: str, values: list[Any], texts: list[str] | None = None) -> None:
-        self._values[name] = values
-        if texts is not None and texts != values:
-            self._texts[name] = texts
 
-    def styled(self) -> Any:
-        """The table with its texts, the best means in bold."""
-        styler = pd.DataFrame(self._values).style
-        styler.format({name: _in_turn(texts) for name, texts in self._texts.items()})
-        styler.set_properties(subset=["Paradigm"], **{"font-weight": "600"})
-        for task in self._table.tasks:
-            if best := self._table.best(self._split, task):
-                where = (sorted(best), [_score_name(task, self._split)])
-                styler.set_properties(subset=where, **{"font-weight": "700"})
-        return styler
-
-    def looks(self, button: str, on_click: Callable[[], None]) -> dict[str, Any]:
-        """Streamlit's configuration of the columns. `button` is the key of the buttons."""
-        config = st.column_config
-        lines = self._table.lines
-        states = {state: look.colour for state, look in STATES.items()}
-        chips = {
-            text: states[state]
-            for line in lines
-            for (state, _), text in zip(line.states, _states(line), strict=True)
-        }
-        means = (
-            "Mean ± SD over seeds in percent, in brackets the number of seeds where not all have a score. "
+def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, _Column]:
+    """The columns of a table by their names. `picked` runs are chosen; `key` is the table's."""
+    config, lines = st.column_config, table.lines
+    grouped = lines[0].run is None
+    help_ = "Show the runs of a configuration, or one run in full"
+    eye = config.ButtonColumn(
+        "",
+        type="tertiary",
+        width=44,
+        pinned=True,
+        key=f"{key}_eye",
+        on_click=partial(_pressed, key),
+        help=help_,
+    )
+    columns = {"": _Column([":material/visibility:"] * len(lines), eye)}
+    if not grouped:
+        columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60, pinned=True))
+    paradigms = [line.config.paradigm.upper() for line in lines]
+    columns["Paradigm"] = _Column(
+        paradigms, config.TextColumn(width=84, pinned=True), None, range(len(lines))
+    )
+    for name in lines[0].cells:
+        texts = [line.cells[name] for line in lines]
+        width = 64 if name in _NUMBERS else min(260, 24 + 7 * max(map(len, texts)))
+        values = [_NUMBERS[name](line.config) for line in lines] if name in _NUMBERS else texts
+        columns[name] = _Column(values, config.Column(width=width, help=_MEANINGS.get(name)), texts)
+    if not grouped:
+        columns["Seed"] = _Column([line.config.seed for line in lines], config.NumberColumn(width=60))
+    means = _MEANS if grouped else "In percent; of a run in progress on dev after its last epoch"
+    for task in table.tasks:
+        scores = [line.scores.get((split, task)) for line in lines]
+        columns[f"{task}, {split}"] = _Column(
+            [None if score is None else 100 * score.mean for score in scores],
+            config.Column(help=means, width=112 if grouped else 84),
+            [_score_text(score, line) for score, line in zip(scores, lines, strict=True)],
+            table.best(split, task),
         )
-        means += (
-            "Bold: the highest on the same share of the data; Compare tests whether it is more than chance."
+    if grouped:
+        texts = [_seeds(line, picked) for line in lines]
+        look = config.Column(
+            width=68, help="In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
         )
-        what = means if self._grouped else "In percent; of a run in progress on dev after its last epoch"
-        scores = {
-            _score_name(task, self._split): config.Column(help=what, width=112 if self._grouped else 84)
-            for task in self._table.tasks
-        }
-        return {
-            "": config.ButtonColumn(
-                "",
-                type="tertiary",
-                width=44,
-                pinned=True,
-                key=button,
-                on_click=on_click,
-                help="Show the runs of a configuration, or one run in full",
-            ),
-            "Run": config.NumberColumn(width=60, pinned=True),
-            "Paradigm": config.TextColumn(width=84, pinned=True),
-            "λ": config.Column(width=64, help="λ, the strength of the MRN prior"),
-            "Tasks": config.TextColumn(width=self._width("Tasks")),
-            "Share": config.Column(width=64, help="The share of the training sentences that is used"),
-            "Encoder": config.TextColumn(width=self._width("Encoder")),
-            "Settings": config.TextColumn(
-                width=self._width("Settings"), help="Whatever else is not the same in all lines"
-            ),
-            "Seeds": config.Column(
-                width=68, help="In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
-            ),
-            "Seed": config.Column(width=60),
-            **scores,
-            "State": config.MultiselectColumn(
-                options=list(chips),
-                color=list(chips.values()),
-                width=min(250, 122 * max(len(line.states) for line in lines)),
-            ),
-            "Done": config.ProgressColumn(
-                min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"
-            ),
-            "Priority": config.Column(width=72, help="Of queued runs: higher priorities start first"),
-            "Time": config.Column(width=76, help="Wall-clock time of training; of seeds the mean"),
-            "Queued": config.Column(width=96),
-            "Keywords": config.MultiselectColumn(
-                options=sorted({word for line in lines for word in line.keywords}), color="gray", width=130
-            ),
-        }
+        columns["Seeds"] = _Column([line.seeds for line in lines], look, texts)
+    states = [[state_text(state, count if grouped else 0) for state, count in line.states] for line in lines]
+    colours = {
+        text: STATES[state].colour
+        for line, texts in zip(lines, states, strict=True)
+        for (state, _), text in zip(line.states, texts, strict=True)
+    }
+    width = min(250, 122 * max(map(len, states)))
+    columns["State"] = _Column(
+        states,
+        config.MultiselectColumn(options=list(colours), color=list(colours.values()), width=width),
+    )
+    if any(line.is_active for line in lines):
+        bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
+        columns["Done"] = _Column([100 * line.done for line in lines], bar)
+    if any(line.priority for line in lines):
+        look = config.NumberColumn(width=72, help="Of queued runs: higher priorities start first")
+        columns["Priority"] = _Column([line.priority for line in lines], look)
+    times = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
+    look = config.Column(width=76, help="Wall-clock time of training; of seeds the mean")
+    columns["Time"] = _Column(times, look, [duration(line.seconds) for line in lines])
+    queued = [line.newest for line in lines]
+    columns["Queued"] = _Column(queued, config.Column(width=96), list(map(ago, queued)))
+    if keywords := sorted({word for line in lines for word in line.keywords}):
+        look = config.MultiselectColumn(options=keywords, color="gray", width=130)
+        columns["Keywords"] = _Column([list(line.keywords) for line in lines], look)
+    return columns
 
-    def _width(self, name: str) -> int:
-        """In pixels, for the longest text of a column within limits."""
-        return min(260, 24 + 7 * max(len(text) for text in self._values.get(name, [""])))
+
+def _styled(columns: Mapping[str, _Column]) -> Any:
+    """The table with its texts and what is bold, for pandas and Streamlit."""
+    styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
+    styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
+    for name, column in columns.items():
+        if column.bold:
+            styler.set_properties(subset=(sorted(column.bold), [name]), **{"font-weight": "700"})
+    return styler
 
 
 def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
@@ -367,20 +342,12 @@ def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
     return lambda _: next(turn)
 
 
-def _score_name(task: str, split: str) -> str:
-    return f"{task}, {split}"
-
-
-def _score_text(line: Line, split: str, task: str) -> str:
+def _score_text(score: MeanSD | None, line: Line) -> str:
     """Mean ± SD in percent; the number of seeds if not all have a score."""
-    if (score := line.scores.get((split, task))) is None:
+    if score is None:
         return ""
     spread = "" if score.sd is None else f" ± {percent(score.sd)}"
     return f"{percent(score.mean)}{spread}{'' if score.n >= line.seeds else f' ({score.n})'}"
-
-
-def _states(line: Line) -> list[str]:
-    return [state_text(state, count if line.run is None else 0) for state, count in line.states]
 
 
 def _seeds(line: Line, picked: set[int]) -> str:
