@@ -1,0 +1,48 @@
+"""The newest launch in a line: how far it is, what failed, and where its answer is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.store import Store
+from core.store.records import ACTIVE, Run, RunState
+from dashboard.runs.table import run_link
+from dashboard.runs.views import by_configuration
+from dashboard.text import escape
+from dashboard.theme import STATES
+
+
+def newest_launch(store: Store) -> None:
+    """How far the newest launch is; once it has ended, the way to its answer and to what failed."""
+    newest = store.runs(limit=1, with_facts=False)
+    # All runs of a launch are added at one time.
+    runs = [run for run in store.runs() if run.created_at == newest[0].created_at] if newest else []
+    if not runs:
+        return
+    states = Counter(run.state for run in runs)
+    ended_badly = (RunState.FAILED, RunState.LOST, RunState.CANCELLED)
+    parts = [f"{states[RunState.SUCCEEDED]:,} of {len(runs):,} done"]
+    parts += [f"{states[state]:,} {STATES[state].word.lower()}" for state in ended_badly if states[state]]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        name = (runs[0].sweep or "").rpartition(", ")[0]
+        name = "" if name in ("", "Launch") else f" ({escape(name)})"
+        st.markdown(f"Newest launch{name}: **{', '.join(parts)}**", width="content")
+        failed = [run.id for run in runs if run.state in (RunState.FAILED, RunState.LOST)]
+        if failed:
+            run_link(failed[:1], f"Run {failed[0]}: what to do", ":material/error:")
+        page, label = _answer([run for run in runs if run.state is RunState.SUCCEEDED])
+        if not any(run.state in ACTIVE for run in runs) and page:
+            ids = ",".join(str(run.id) for run in runs[::-1])
+            st.page_link(f"{page}/page.py", label=f":blue[**{label} →**]", query_params={"run": ids})
+
+
+def _answer(runs: Sequence[Run]) -> tuple[str, str]:
+    """The page on which these finished runs say most, and what it says."""
+    paradigms = {run.config.paradigm for run in runs}
+    if len({run.config.corpus for run in runs}) == 1 and len(by_configuration(runs)) > 1:
+        shares = len(paradigms) > 1 and "stl" in paradigms
+        return "compare", "See what sharing did" if shares else "Compare them"
+    return ("curves", "See the curves") if runs else ("", "")
