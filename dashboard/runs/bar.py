@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import streamlit as st
 
@@ -63,7 +62,6 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
         actions.undo_line()
         st.caption("Tick lines to choose runs; the eye shows them in full.")
         return
-    st.html(Path(__file__).parent / "bar.css")
     with st.container(key="chosen_bar", gap=None):
         actions.undo_line()
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
