@@ -141,7 +141,8 @@ def plan(draft: Draft) -> Plan:
             problems[error.field] = said(error)
     if problems:
         order = ("corpus", "columns", "tasks", *_ORDER)
-        return Plan(problems={name: problems[name] for name in order if name in problems})
+        in_order = {name: problems[name] for name in order if name in problems}
+        return Plan(problems={**in_order, **problems})
     return Plan(configs=tuple(configs))
 
 
