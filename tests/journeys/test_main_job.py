@@ -51,7 +51,7 @@ def test_try_it_from_the_click_to_the_tagged_sentence(page: Page, home: Path) ->
         _runs(page)
         _compare(page)
         _relations(page)
-        _tag(page)
+        _tag(page, address)
 
 
 def _deep_link_first(page: Page, address: str) -> None:
@@ -144,8 +144,8 @@ def _relations(page: Page) -> None:
     expect(page.get_by_text("Labels were not learned.")).to_be_visible()
 
 
-def _tag(page: Page) -> None:
-    go(page, "Tag")
+def _tag(page: Page, address: str) -> None:
+    page.goto(f"{address}/tag?run=1,2,3,4")  # the first seed
     field = page.get_by_label("Text", exact=True)
     field.fill("Anna Smith of the World Bank flew to Paris on Monday . <script>window.hacked=1</script> <b>")
     page.get_by_text("Already split into words").click()
@@ -159,12 +159,10 @@ def _tag(page: Page) -> None:
     assert page.evaluate("() => window.hacked") is None
     assert page.locator(".line b").count() == 0
     assert set(block.locator(".task .name").all_inner_texts()) == {"pos-a", "pos-b"}
-    # The STL runs of a seed answer as one, beside MTL and MRN.
-    names = {name.split()[0] for name in block.locator(".who").all_inner_texts()}
-    assert names == {"STL", "MTL", "MRN"}
+    # The two STL runs of the launch answer as one, beside MTL and MRN.
+    assert [name.split()[0] for name in block.locator(".who").all_inner_texts()[:3]] == ["STL", "MTL", "MRN"]
     tags = block.locator(".tag").all_inner_texts()
-    assert len(tags) % (2 * len(texts)) == 0, "a tag for each word, task and lane"
-    assert tags
+    assert len(tags) == 3 * 2 * len(texts)
     assert all(tag.strip() for tag in tags)
     assert "%" in (block.locator(".cell.plain").first.get_attribute("aria-label") or "")
     picture(page, "tag")
