@@ -149,8 +149,9 @@ def _delete(ids: list[int]) -> None:
     if not ids:
         return
     words = plural(len(ids), "run")
-    label = ":red[:material/delete: Delete]"
-    with st.popover(label, type="tertiary", key="delete_runs", on_change="rerun") as popover:
+    with st.popover(
+        ":red[Delete]", icon=":material/delete:", type="tertiary", key="delete_runs", on_change="rerun"
+    ) as popover:
         if not popover.open:
             return
         lost = remains(resources.store(), ids)

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from core.paths import own_log
 from core.recording.owner import hostname
-from core.records import TOTAL
 from core.store import Store
-from core.store.records import MetricKey, Run, RunEvent, RunState, StoredScore
+from core.store.records import Run, RunEvent, RunState, StoredScore
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
 from jobs.advice import Advice, advice
 from jobs.engines import default_engine
 from jobs.estimates import eta
 
-DEV_SCORE = MetricKey(TOTAL, "dev", "score")
 _LOG_BYTES = 16_384
 
 

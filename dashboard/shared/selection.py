@@ -53,11 +53,6 @@ def _write(runs: tuple[int, ...]) -> None:
         del st.query_params[_PARAMETER]
 
 
-def focus(run_id: int) -> None:
-    """Put one run first, keeping the others."""
-    choose((run_id, *(other for other in chosen() if other != run_id)))
-
-
 def segments(
     label: str,
     options: Mapping[str, str],

@@ -18,7 +18,7 @@ from tests.supervised import wait_for
 pytestmark = pytest.mark.journey
 
 _LINE = 33  # the height of a line of the table, and of its head
-_TICK, _BUTTON = 16, 56
+_TICK, _BUTTON, _HEAD_OF_RUN = 16, 56, 100
 
 
 @pytest.fixture(scope="module")
@@ -89,23 +89,14 @@ def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None
     wait_for(lambda: _ticked(page) == 0)
 
 
-def test_sort_by_a_score_and_open_a_run(page: Page, address: str) -> None:
+def test_sort_and_open_a_run(page: Page, address: str, filled: Filled) -> None:
     """What is clicked in a sorted table is what is shown there, and the way back keeps the filter."""
     _opened(page, address, "?filter=paradigm%3Amrn&order=Each+run")
     table = page.get_by_test_id("stDataFrame").first
-    head = table.get_by_role("columnheader")
-    names = head.all_text_contents()
-    place = next(number for number, name in enumerate(names) if name.startswith("ner"))
-    box = table.bounding_box()
-    assert box is not None
-    widths = {"": 44, "Run": 60, "Paradigm": 84, "λ": 64, "Settings": 206, "Seed": 60}
-    before = sum(widths.get(name, 84) for name in names[1:place])
-    page.mouse.click(box["x"] + 33 + before + 30, box["y"] + _LINE / 2)
-    expect(head.nth(place)).to_contain_text("↑")
-    cells = table.locator("tbody tr").first.locator("td")
-    run = cells.nth(names.index("Run")).text_content()
+    _click(page, -1, _HEAD_OF_RUN)
+    wait_for(lambda: "↑ Run" in table.get_by_role("columnheader").all_text_contents())
     _click(page, 0, _BUTTON)
-    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Run {run} ·")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Run {filled.mrn[0]} ·")
     expect(page.get_by_text("Training time")).to_be_visible()
     page.get_by_role("link", name="All runs").click()
     expect(page.get_by_role("searchbox", name="Filter")).to_have_value("paradigm:mrn")
