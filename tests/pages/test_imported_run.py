@@ -12,5 +12,5 @@ from tests.pages.conftest import Open, words
 def test_an_imported_run(open_page: Open) -> None:
     with contextlib.closing(Store.open("sqlite://")) as elsewhere, contextlib.closing(Store.open()) as store:
         run = str(store.take_in(elsewhere.record(finished(elsewhere)), "Imported."))
-    assert "Succeeded" in words(open_page("runs", run=run))
+    assert "Succeeded" in words(open_page("run", id=run))
     assert "**pos** and **ner** over training" in words(open_page("relations", run=run))

@@ -176,7 +176,7 @@ def test_runs_shows_what_runs_now(open_page: Open, filled: Filled) -> None:
 
 
 def test_failed_run_tells_cause_and_next_step(open_page: Open, filled: Filled) -> None:
-    app = open_page("runs", run=str(filled.failed[0]))
+    app = open_page("run", id=str(filled.failed[0]))
     said = " ".join(one.value for one in app.warning).replace("\\", "")
     assert "The loss of chunk is not a number at step 140" in said
     assert "Clone it with lower rates" in said
@@ -190,7 +190,7 @@ def test_failed_run_tells_cause_and_next_step(open_page: Open, filled: Filled) -
 
 
 def test_run_in_full(open_page: Open, filled: Filled) -> None:
-    app = open_page("runs", run=str(filled.finished[0]), run_part="Configuration")
+    app = open_page("run", id=str(filled.finished[0]), run_part="Configuration")
     assert "lambda" in list(table(app, "Meaning")["Field"])
     app.segmented_control(key="run_part").set_value("History").run()
     assert "succeeded" in list(table(app, "What")["What"])

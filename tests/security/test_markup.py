@@ -31,7 +31,7 @@ def _links(filled: Filled) -> Iterator[tuple[str, str]]:
     """A page by its name, and the query it is opened with."""
     several = ",".join(map(str, filled.finished[:4]))
     yield "runs", f"run={filled.mrn[0]}"
-    yield "runs", f"run={filled.failed[0]}"
+    yield "run", f"id={filled.failed[0]}"
     yield "launch", f"clone={filled.mrn[0]}"
     yield "curves", f"run={several}"
     yield "compare", f"run={','.join(map(str, filled.finished[:12]))}"
