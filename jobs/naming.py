@@ -65,10 +65,11 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
     """
     all_values = [comparison_values(config) for config in configs]
     shown = [field for field in _fields(all_values) if _differs(field, configs, all_values)]
+    shown = [field for field in shown if field != "lambda"]  # it stands beside the paradigm
     names = []
     for config, values in zip(configs, all_values, strict=True):
         parts = [config.paradigm.upper()]
-        if config.paradigm == "mrn" and "lambda" not in shown:
+        if config.paradigm == "mrn":
             parts[0] += f" λ {number(config.lambda_)}"
         parts += [field_text(field, values[field]) for field in shown if values.get(field) is not None]
         names.append(" · ".join(parts))

@@ -125,8 +125,8 @@ def test_a_link_from_several_runs_makes_them_all(open_page: Open) -> None:
     assert len(sweep) == 10
     assert listed(app) == [
         ("STL", "3 tasks × 2 seeds, all in the store"),
-        ("MRN · λ 0.01", "2 seeds, all in the store"),
-        ("MRN · λ 0.1", "2 seeds, all in the store"),
+        ("MRN λ 0.01", "2 seeds, all in the store"),
+        ("MRN λ 0.1", "2 seeds, all in the store"),
     ]
 
 

@@ -62,7 +62,7 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
     app.text_input(key="launch_lambda").set_value("0.001, 0.01").run()
     assert any(one.value.startswith("This makes 8 runs, roughly ") for one in app.subheader)
     rows = app.table[0].value
-    assert list(rows["Configuration"]) == ["MRN · λ 0\\.001", "MRN · λ 0\\.01", "Start of a worker"]
+    assert list(rows["Configuration"]) == ["MRN λ 0\\.001", "MRN λ 0\\.01", "Start of a worker"]
     assert list(rows["Runs"]) == ["4 seeds", "4 seeds", ""]
     assert "Starts now." in words(app)
     app.button(key="launch").click().run()

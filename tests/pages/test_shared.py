@@ -33,7 +33,7 @@ def test_stl_runs_of_all_tasks_are_one_row() -> None:
 def test_differing_names_what_differs_and_nothing_else() -> None:
     weak, strong = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
     assert differing([weak, config("mtl")]) == ["MRN λ 0.01", "MTL"]
-    assert differing([weak, strong]) == ["MRN · λ 0.01", "MRN · λ 0.1"]
+    assert differing([weak, strong]) == ["MRN λ 0.01", "MRN λ 0.1"]
     shares = differing([config("mtl"), config("mtl", fraction=0.05)])
     assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
     plain, budget = config("mtl"), config("mtl", batch_tokens=512)

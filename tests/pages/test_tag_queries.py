@@ -52,7 +52,7 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
         ("MTL", [1]),
         ("MRN λ 0.01", [8]),
     ]
-    assert [who for who, _ in named(strong, weak)] == ["MRN · λ 0.1", "MRN · λ 0.01"]
+    assert [who for who, _ in named(strong, weak)] == ["MRN λ 0.1", "MRN λ 0.01"]
     # A seed only where two of one configuration are shown; a number where the same was run again.
     assert named(run(1), run(2, seed=2), run(9, seed=2), weak) == [
         ("MTL · seed 1", [1]),
