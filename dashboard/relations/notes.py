@@ -110,7 +110,7 @@ def not_learned(state: RelationsState) -> bool:
     config = runs[0].config
     reason = "by its configuration"
     if config.encoder_training == "frozen" and config.prior == "relational":
-        reason = "the default over a frozen encoder, where learning all three scored no better"
+        reason = "the default over a frozen encoder, where learning all three did not score clearly better"
     learned = all_of([f"{name}s" for name in config.learn or ()])
     with st.container(border=True):
         st.markdown(
