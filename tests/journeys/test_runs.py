@@ -95,8 +95,10 @@ def test_sort_and_open_a_run(page: Page, address: str, filled: Filled) -> None:
     table = page.get_by_test_id("stDataFrame").first
     _click(page, -1, _HEAD_OF_RUN)
     wait_for(lambda: "↑ Run" in table.get_by_role("columnheader").all_text_contents())
+    page.wait_for_timeout(1500)  # a click while the table is drawn in its new order only selects the cell
     _click(page, 0, _BUTTON)
-    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Run {filled.mrn[0]} ·")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text(f"Run {filled.mrn[0]} ·")
     expect(page.get_by_text("Training time")).to_be_visible()
     page.get_by_role("link", name="All runs").click()
     expect(page.get_by_role("searchbox", name="Filter")).to_have_value("paradigm:mrn")
