@@ -92,9 +92,8 @@ def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None
 def test_sort_and_open_a_run(page: Page, address: str, filled: Filled) -> None:
     """What is clicked in a sorted table is what is shown there, and the way back keeps the filter."""
     _opened(page, address, "?filter=paradigm%3Amrn&order=Each+run")
-    table = page.get_by_test_id("stDataFrame").first
+    page.wait_for_timeout(1500)
     _click(page, -1, _HEAD_OF_RUN)
-    wait_for(lambda: "↑ Run" in table.get_by_role("columnheader").all_text_contents())
     page.wait_for_timeout(1500)  # a click while the table is drawn in its new order only selects the cell
     _click(page, 0, _BUTTON)
     heading = page.get_by_role("heading", level=1)
