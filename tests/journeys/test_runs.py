@@ -132,7 +132,7 @@ def test_give_a_keyword_archive_undo_and_delete(
     expect(page.get_by_text("23 runs.")).to_be_visible()
     assert not store.run(failed).archived
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("for good: all curves and logs")).to_be_visible()
+    expect(page.get_by_text("for good: 5 relation snapshots and all curves and logs")).to_be_visible()
     assert store.runs([failed])
     page.get_by_role("button", name="Delete 1 run").click()
     expect(page.get_by_text("Tick lines to choose runs")).to_be_visible()
