@@ -27,7 +27,7 @@ SAID = {
     ("compare", "failed"): "None of the chosen runs has succeeded.",
     ("relations", "live"): "Strongest pairs",
     ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
-    ("tag", "live"): "is not finished; it can be asked when it is",
+    ("tag", "live"): "is not finished; it can tag when it is",
     ("tag", "failed"): "Retry on Runs trains it again",
     ("tag", "lost"): "Retry on Runs trains it again",
 }

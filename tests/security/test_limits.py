@@ -56,7 +56,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         readers.read_lines(tmp_path / "train.conll")
     with pytest.raises(CorpusError, match="is not a file"):
         readers.read_lines(Path("/dev/zero"))
-    with pytest.raises(ConfigError, match="is no mapping"):
+    with pytest.raises(ConfigError, match="is not a mapping"):
         read_mapping(Path("/dev/zero"))
 
 
@@ -78,7 +78,7 @@ def test_large_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_large_mappings(tmp_path: Path) -> None:
     with (tmp_path / "m.csv").open("wb") as sparse:
         sparse.truncate(MOST_BYTES + 1)
-    with pytest.raises(ConfigError, match="up to 5 MB"):
+    with pytest.raises(ConfigError, match="at most 5 MB"):
         read_mapping(tmp_path / "m.csv")
     # A cell without end is refused by the reader of CSV.
     with pytest.raises(ConfigError, match="not proper CSV"):

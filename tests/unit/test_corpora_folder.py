@@ -87,7 +87,7 @@ class TestFolder:
             (BOTH | {"train.conll": ""}, None, "train.conll is empty; it must hold"),
             (BOTH | {"train.txt": ROWS}, None, "both train.conll and train.txt could be the train split"),
             ({"train.conllu": CONLLU, "test.conll": ROWS}, None, "mixes CoNLL-U files with others"),
-            ({"train.conllu": CONLLU, "test.conllu": CONLLU}, "tokens pos", "leave the names of columns"),
+            ({"train.conllu": CONLLU, "test.conllu": CONLLU}, "tokens pos", "leave out the column names"),
             (BOTH, "word pos", "must be named 'tokens'"),
             (BOTH, "tokens pos pos", "Two columns are named 'pos'"),
             (BOTH, "tokens pos", "line 1: expected 2 columns"),
@@ -171,7 +171,7 @@ class TestUpload:
         assert list(uploads()) == [third, first]
         outside = upload_dir() / ".." / "uploads" / first.name
         for path in (second, tmp_path, upload_dir() / "mappings", outside):
-            with pytest.raises(CorpusError, match="no uploaded corpus"):
+            with pytest.raises(CorpusError, match="is not an uploaded corpus"):
                 delete_upload(path)
         assert first.is_dir()
 

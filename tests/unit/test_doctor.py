@@ -175,7 +175,7 @@ class TestStore:
         assert "1 rows belong to runs that are not there" in message
 
     def test_a_sqlite_with_the_fault(self, store: Store) -> None:
-        assert any("mended in 3.51.3" in finding.message for finding in doctor.check_store(store, (3, 51, 2)))
+        assert any("fixed in 3.51.3" in finding.message for finding in doctor.check_store(store, (3, 51, 2)))
         assert not list(doctor.check_store(store, (3, 51, 3)))
 
 
@@ -248,5 +248,5 @@ class TestVerb:
         (home() / "logs").write_text("in the way")
         ended = call("--fix")
         assert ended.exit_code == 1
-        assert "It could not be done" in ended.stdout
+        assert "The fix failed" in ended.stdout
         assert store.counts()[RunState.QUEUED] == 1

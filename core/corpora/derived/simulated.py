@@ -161,7 +161,7 @@ class Simulated(Kind):
         elif self.samples:
             raise CorpusError(
                 f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
-                "samples away."
+                "out samples."
             )
         order = shuffled(annotated, stream(seed, "simulated", ""))
         others = {}
