@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 # Lines of few points (one per epoch) show their points; dense lines do not.
 _FEW_POINTS = 30
-_BAND_POINTS = 240
+_BAND_POINTS = 160
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}
 _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}

@@ -25,7 +25,7 @@ from dashboard.curves.numbers import (
 )
 from jobs.results import one_per_seed
 
-_LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 1400, 240, 40
+_LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 960, 140, 30
 """Points that are drawn of a line: in the large chart, in a small one, and where many lines share a chart."""
 
 _FULL_LINES = 6
