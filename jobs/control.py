@@ -98,13 +98,13 @@ def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> lis
 
 
 def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Puts runs that have ended out of sight; nothing of them is lost."""
+    """Hides runs that have ended; nothing of them is deleted."""
 
     return _moved(store, ids, store.archive, "is archived; the filter archived:yes finds it.")
 
 
 def restore(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Takes archived runs back into the lists."""
+    """Shows archived runs in the lists again."""
 
     return _moved(store, ids, store.restore, "is shown in the lists again.")
 

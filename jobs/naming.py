@@ -18,7 +18,7 @@ from core.wording import duration, number
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior"}
-_SHORT = {"lambda": "λ", "epochs": "epochs", "fraction": "of the data", "batch_size": "batch"}
+_SHORT = {"epochs": "epochs", "fraction": "of the data", "batch_size": "batch"}
 
 
 _UNSET_IS_A_VALUE = ("batch_tokens", "dev_sentences")
@@ -65,12 +65,9 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
     """
     all_values = [comparison_values(config) for config in configs]
     shown = [field for field in _fields(all_values) if _differs(field, configs, all_values)]
-    shown = [field for field in shown if field != "lambda"]  # it stands beside the paradigm
     names = []
     for config, values in zip(configs, all_values, strict=True):
-        parts = [config.paradigm.upper()]
-        if config.paradigm == "mrn":
-            parts[0] += f" λ {number(config.lambda_)}"
+        parts = [short_name(config) if config.paradigm == "mrn" else config.paradigm.upper()]
         parts += [field_text(field, values[field]) for field in shown if values.get(field) is not None]
         names.append(" · ".join(parts))
     return names
@@ -91,9 +88,12 @@ def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
 
 
 def _fields(all_values: Sequence[Mapping[str, Any]]) -> list[str]:
-    first = ("lambda", "encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
+    """The fields that may set configurations apart, but for λ and the paradigm, which every name has."""
+    first = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
     rest = [field for values in all_values for field in values if field not in first]
-    return [field for field in dict.fromkeys((*first, *rest)) if field not in ("paradigm", "columns")]
+    return [
+        field for field in dict.fromkeys((*first, *rest)) if field not in ("paradigm", "lambda", "columns")
+    ]
 
 
 def _differs(field: str, configs: Sequence[RunConfig], all_values: Sequence[Mapping[str, Any]]) -> bool:

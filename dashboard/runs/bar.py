@@ -44,14 +44,14 @@ _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], obj
         "archive",
         actions.archive,
         lambda run: run.state in ENDED and not run.archived,
-        "Puts ended runs out of sight. Nothing is lost: the filter archived:yes finds them.",
+        "Hides runs that have ended. Nothing is deleted: the filter archived:yes finds them.",
     ),
     (
         "Restore",
         "unarchive",
         partial(actions.ask, control.restore),
         lambda run: run.archived,
-        "Takes archived runs back into the lists.",
+        "Shows archived runs in the lists again.",
     ),
 )
 
