@@ -59,13 +59,26 @@ ENCODERS: dict[str, EncoderSpec] = {
     )
 }
 
+WORD_ENCODERS: dict[str, str] = {
+    "bilstm": "BiLSTM over word vectors, one stack for all tasks (LSTM-s). No transformer.",
+    "lstm-d": "BiLSTM stack over word vectors: each task reads a layer of its own, in task_order.",
+    "sc-lstm": "SC-LSTM over word vectors: the top layer has a shared cell and a gate per task.",
+}
+"""The encoders that read words and not subwords, each with a line for the form."""
+
 # The dissertation's rate, right for base-size encoders and a safe start for any other.
 _DEFAULT_LEARNING_RATE = 5e-5
+_WORD_LEARNING_RATE = 2e-3
 
 
 def has_bilstm(encoder: str) -> bool:
     """Whether a BiLSTM stands between this encoder and the heads."""
-    return encoder.endswith(BILSTM_SUFFIX)
+    return encoder.endswith(BILSTM_SUFFIX) or reads_words(encoder)
+
+
+def reads_words(encoder: str) -> bool:
+    """Whether this encoder reads word vectors instead of a transformer's subwords."""
+    return encoder in WORD_ENCODERS
 
 
 def base_name(encoder: str) -> str:
@@ -75,6 +88,8 @@ def base_name(encoder: str) -> str:
 
 def recommended_learning_rate(encoder: str) -> float:
     """The fine-tuning rate proposed for this encoder."""
+    if reads_words(encoder):
+        return _WORD_LEARNING_RATE
     spec = ENCODERS.get(base_name(encoder))
     return spec.learning_rate if spec else _DEFAULT_LEARNING_RATE
 

@@ -14,6 +14,7 @@ from core.corpora.loading import corpus_overlaps, read
 from core.corpora.preparation import check_scored
 from core.errors import ConfigError, CorpusError, DeviceError, MRNLabError
 from core.models.sources import check_available, check_max_length
+from core.models.word_vectors import vectors_path
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
 from core.recording.placed import placed
@@ -40,6 +41,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     _check_devices(configs)
     for encoder in dict.fromkeys(config.encoder for config in configs):
         check_available(encoder)
+    for vectors in dict.fromkeys(config.vectors for config in configs if config.vectors is not None):
+        vectors_path(vectors)
     for config in {(config.encoder, config.max_length): config for config in configs}.values():
         check_max_length(config)
     notes: dict[str, None] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FIELD, ConfigError
-from core.registry import has_bilstm, recommended_learning_rate
+from core.registry import WORD_ENCODERS, has_bilstm, reads_words, recommended_learning_rate
 
 LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
 
@@ -26,6 +26,9 @@ _LAMBDA = {"relational": 1e-2, "map": 1e-3, "paper": 5e-2}
 # Over frozen features the study of the priors (docs/studies/priors.md) found the relational prior best with
 # the task covariance alone and λ = 0.003: on dev 0.7 points below the best of each setting in the mean.
 _FROZEN_LAMBDA, _FROZEN_LEARN = 3e-3, ("task",)
+
+
+_WORD_HIDDEN = 256  # per direction, as in the SC-LSTM paper's table 2
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,14 @@ def _has_bilstm(values: Mapping[str, Any]) -> bool:
     return has_bilstm(str(values["encoder"]))
 
 
+def _reads_words(values: Mapping[str, Any]) -> bool:
+    return reads_words(str(values["encoder"]))
+
+
+def _stacks(values: Mapping[str, Any]) -> bool:
+    return values["encoder"] in ("bilstm", "sc-lstm")
+
+
 def _lambda(values: Mapping[str, Any]) -> float:
     prior = str(values["prior"])
     if prior == "relational" and _is_frozen(values):
@@ -65,11 +76,16 @@ def _learn(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _head_rate(values: Mapping[str, Any]) -> float:
     rate = values["lr_encoder"]
-    return _FROZEN_HEAD_RATE if rate is None else _HEAD_RATE_FACTOR * float(rate)
+    return (
+        _FROZEN_HEAD_RATE
+        if rate is None
+        else float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
+    )
 
 
 _ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-_ONLY_BILSTM = "only an encoder whose name ends in +bilstm has a BiLSTM"
+_ONLY_BILSTM = "only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM"
+_ONLY_WORDS = f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}"
 
 CONDITIONS: tuple[Condition, ...] = (
     Condition("prior", _is_mrn, _ONLY_MRN, lambda _: "relational"),
@@ -93,7 +109,29 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("lr_heads", lambda _: True, "", _head_rate),
     Condition("lr_bilstm", _has_bilstm, _ONLY_BILSTM, lambda _: 1e-3),
-    Condition("bilstm_hidden", _has_bilstm, _ONLY_BILSTM, lambda _: 768),
+    Condition(
+        "bilstm_hidden",
+        _has_bilstm,
+        _ONLY_BILSTM,
+        lambda values: _WORD_HIDDEN if _reads_words(values) else 768,
+    ),
+    Condition(
+        "task_order",
+        lambda values: values["encoder"] == "lstm-d",
+        "only lstm-d has a layer for each task",
+        lambda _: None,
+    ),
+    Condition("vectors", _reads_words, _ONLY_WORDS, lambda _: "glove"),
+    Condition("vectors_training", _reads_words, _ONLY_WORDS, lambda _: "tuned"),
+    Condition("capitals", _reads_words, _ONLY_WORDS, lambda _: True),
+    Condition("characters", _reads_words, _ONLY_WORDS, lambda _: "cnn"),
+    Condition("input_dropout", _reads_words, _ONLY_WORDS, lambda _: 0.5),
+    Condition(
+        "lstm_layers",
+        _stacks,
+        "only bilstm and sc-lstm choose it; lstm-d has a layer for each task",
+        lambda _: 1,
+    ),
 )
 
 
@@ -121,6 +159,14 @@ _LABELS = {
     "batching": "Sentences of a batch",
     "corpus_order": "Several corpora",
     "dropout_on": "Dropout sets to zero",
+    "lstm_layers": "LSTM layers",
+    "vectors": "Word vectors",
+    "vectors_training": "Word vectors are",
+    "capitals": "Capitalisation",
+    "characters": "Characters",
+    "clip_norm": "Clip gradients at",
+    "draw_tasks": "Tasks of a step",
+    "task_weights": "Weights of tasks",
 }
 
 

@@ -34,8 +34,8 @@ from core.config.fields import (
     public_name,
 )
 from core.errors import FIELD, ConfigError
-from core.registry import PRIORS, parse_alignment
-from core.wording import all_of, any_of
+from core.registry import PRIORS, parse_alignment, reads_words
+from core.wording import all_of, any_of, plural
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature"]
@@ -50,6 +50,20 @@ LATER_FIELDS: Mapping[str, Any] = {
     "batching": "by_length",
     "corpus_order": "mixed",
     "dropout_on": "features",
+    "vectors": None,
+    "vectors_training": None,
+    "capitals": None,
+    "characters": None,
+    "input_dropout": None,
+    "lstm_layers": None,
+    "task_order": None,
+    "head": "linear",
+    "optimiser": "adamw",
+    "lr_schedule": "linear",
+    "clip_norm": None,
+    "draw_tasks": "together",
+    "task_weights": None,
+    "patience": None,
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -175,6 +189,25 @@ class RunConfig(BaseModel):
     """Learning rate of the BiLSTM, falling linearly to zero."""
     bilstm_hidden: int | None = _field(None, "features", ge=1, le=4096)
     """Size of the BiLSTM in each direction."""
+    lstm_layers: int | None = _field(None, "layers", ge=1, le=8)
+    """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks."""
+    task_order: tuple[str, ...] | None = _field(None, "names")
+    """Which task reads which layer of lstm-d, from the lowest on; unset in the order of the tasks."""
+    vectors: str | None = _field(None, "name or file")
+    """The pre-trained word vectors: 'glove', or a text file in the format of GloVe or word2vec, gzip too."""
+    vectors_training: Literal["tuned", "fixed"] | None = _field(None, "choice")
+    """'tuned' trains the vectors of the training words with all else; 'fixed' leaves them all as they are."""
+    capitals: bool | None = _field(None, "yes or no")
+    """Tell the encoder which of eight patterns of capitalisation each word has."""
+    characters: Literal["none", "cnn"] | None = _field(None, "choice")
+    """'cnn' also reads each word's characters: 16 features each, 128 filters of width 3, the most of each."""
+    input_dropout: float | None = _field(None, "share", ge=0, lt=1)
+    """Probability of dropout at the inputs of the LSTM's layers while training."""
+    head: Literal["linear", "crf", "crf_legal"] = _field("linear", "choice")
+    """What labels are chosen by: 'linear' takes each word by itself; 'crf' learns which label follows
+    which and takes the best sequence of a sentence; 'crf_legal' also rules out I- labels that continue no
+    span.
+    """
     dropout: float = _field(0.1, "share", ge=0, lt=1)
     """Probability of dropout at the heads while training."""
     dropout_on: Literal["features", "logits"] = _field("features", "choice")
@@ -183,8 +216,23 @@ class RunConfig(BaseModel):
     """
     head_init: Literal["zeros", "default"] = _field("zeros", "choice")
     """What heads start from: zeros, or the random weights of a linear layer."""
+    optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = _field("adamw", "choice")
+    """What makes the steps: AdamW, Adam, SGD with momentum 0.9, or Adadelta (its usual rate is 1)."""
+    lr_schedule: Literal["linear", "constant"] = _field("linear", "choice")
+    """How the learning rates change: they fall linearly to zero over all epochs, or stay."""
     weight_decay: float = _field(1e-2, "per step", ge=0, le=10)
-    """AdamW's decoupled weight decay."""
+    """AdamW's decoupled weight decay; with the other optimisers an L2 penalty."""
+    clip_norm: float | None = _field(None, "norm", gt=0, le=1e6)
+    """The largest norm of a step's gradient; a larger gradient is scaled down to it."""
+    draw_tasks: Literal["together", "uniform", "by_size"] = _field("together", "choice")
+    """Which tasks a step trains: 'together' all that its sentences have labels of; 'uniform' and 'by_size'
+    one task, drawn among those with batches left, all alike or by their number. An epoch then has every
+    task's batches.
+    """
+    task_weights: tuple[float, ...] | None = _field(None, "factors")
+    """What each task's loss is multiplied by, in the order of the tasks (unset: 1)."""
+    patience: int | None = _field(None, "epochs", ge=1, le=1000)
+    """After how many epochs without a better one the training ends early (unset: it never does)."""
     select_by: Literal["score", "loss", "last"] = _field("score", "choice")
     """Which epoch's model is kept: the one with the highest mean score over tasks on the development
     sentences, the one with the lowest mean cross-entropy over tasks there, or the last.
@@ -196,7 +244,7 @@ class RunConfig(BaseModel):
     precision: Literal["auto", "fp32", "bf16"] = _field("auto", "choice")
     """Numbers in the encoder: 32-bit floats, or bfloat16 where the machine is fast at it."""
 
-    @field_validator("columns", "tasks", "learn", mode="before")
+    @field_validator("columns", "tasks", "task_order", "task_weights", "learn", mode="before")
     @classmethod
     def _split_names(cls, value: Any) -> Any:
         """A comma-separated string (command line, URL) is a list of names."""
@@ -204,7 +252,7 @@ class RunConfig(BaseModel):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value
 
-    @field_validator("columns", "tasks", "learn")
+    @field_validator("columns", "tasks", "task_order", "learn")
     @classmethod
     def _no_name_twice(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value and len(set(value)) != len(value):
@@ -243,6 +291,15 @@ class RunConfig(BaseModel):
                 "use 'shuffled', or set batching to 'by_length'."
             )
             raise ConfigError("batching", problem)
+        if reads_words(self.encoder) and self.encoder_training == "frozen":
+            problem = (
+                f"{FIELD} must be full here: what reads words is trained; vectors_training fixes vectors."
+            )
+            raise ConfigError("encoder_training", problem)
+        if self.task_order is not None and sorted(self.task_order) != sorted(self.tasks):
+            given = ", ".join(self.task_order)
+            raise ConfigError("task_order", f"{FIELD}: name each of {names} once, not {given}.")
+        self._check_regime()
         if self.columns is not None and "tokens" not in self.columns:
             problem = f"{FIELD}: one of the names must be 'tokens', the column of the words."
             raise ConfigError("columns", problem)
@@ -251,6 +308,18 @@ class RunConfig(BaseModel):
         if self.alignment is not None:
             parse_alignment(self.alignment)
         return self
+
+    def _check_regime(self) -> None:
+        weights, tasks = self.task_weights, plural(len(self.tasks), "task")
+        if weights is not None and (len(weights) != len(self.tasks) or min(weights) <= 0):
+            raise ConfigError("task_weights", f"{FIELD}: name a weight above 0 for each of the {tasks}.")
+        if self.patience is not None and self.select_by == "last":
+            raise ConfigError("patience", f"{FIELD} must be left unset here: select_by keeps the last epoch.")
+        if self.draw_tasks != "together" and (self.corpus_order, self.fraction_draw) != ("mixed", "once"):
+            problem = (
+                f"{FIELD} must be 'together' where corpora come in turn or the share is drawn each epoch."
+            )
+            raise ConfigError("draw_tasks", problem)
 
     @model_serializer(mode="wrap")
     def _without_later_fields(

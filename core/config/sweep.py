@@ -18,7 +18,9 @@ MOST_RUNS = 10_000
 """The most runs of one sweep. More are a slip, and would hold the page or the terminal for minutes."""
 
 LISTED: tuple[str, ...] = tuple(
-    name for name in FIELD_HELP if name not in ("corpus", "columns", "tasks", "learn")
+    name
+    for name in FIELD_HELP
+    if name not in ("corpus", "columns", "tasks", "task_order", "task_weights", "learn")
 )
 """The fields of which a sweep can have several values. The others are lists themselves, or name the data."""
 

@@ -38,6 +38,7 @@ class Batch:
     places (B, L)      where each subword stands among all subwords of the split (0 for padding)
     real (S,)          the subwords that are no padding, in the flattened (B·L)
     lengths (B,)       each window's number of subwords, in the processor's memory wherever the others are
+    counts (B,)        how many of the words belong to each window, there too
     rows (n,)          each word's first subword in the flattened (B·L)
     words (n,)         each word's number in the split
     labels (n, T)      label numbers, IGNORED where a task has none for the word
@@ -48,6 +49,7 @@ class Batch:
     places: Tensor
     real: Tensor
     lengths: Tensor
+    counts: Tensor
     rows: Tensor
     words: Tensor
     labels: Tensor
@@ -59,9 +61,9 @@ class Batch:
         moved = {
             name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
-            if name != "lengths"
+            if name not in ("lengths", "counts")
         }
-        return Batch(**moved, lengths=self.lengths)
+        return Batch(**moved, lengths=self.lengths, counts=self.counts)
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,17 @@ class EpochOrder:
     share         the share of each corpus's batches that an epoch trains on, drawn anew in every epoch. Of L
                   batches those up to the first whose index exceeds share · L, as the dissertation's program
                   counts (appendix A.5). None: all
+    tasks         the windows annotated for each task: every batch belongs to one task, drawn anew for each
+                  batch among those with windows left, and the labels of the others do not count (Algorithm 1
+                  of the SC-LSTM paper). None: a batch trains all tasks that it has labels of
+    by_size       tasks are drawn in proportion to the batches they have left, else all alike
     """
 
     by_length: bool = True
     parts: NDArray[np.int64] | None = None
     share: float | None = None
+    tasks: tuple[NDArray[np.int64], ...] | None = None
+    by_size: bool = False
 
     def count(self, batches: int) -> int:
         """How many of one corpus's batches an epoch trains on."""
@@ -109,8 +117,11 @@ class Batches:
         self._size = size
         self._pad = pad
         self._epoch_order = epoch_order
-        parts = np.zeros(text.windows, np.int64) if epoch_order.parts is None else epoch_order.parts
-        self._parts = [np.flatnonzero(parts == part) for part in dict.fromkeys(parts.tolist())]
+        if epoch_order.tasks is not None:
+            self._parts = list(epoch_order.tasks)
+        else:
+            parts = np.zeros(text.windows, np.int64) if epoch_order.parts is None else epoch_order.parts
+            self._parts = [np.flatnonzero(parts == part) for part in dict.fromkeys(parts.tolist())]
         self._borders = [
             None if tokens is None else _borders(np.sort(text.lengths[windows]).tolist(), tokens)
             for windows in self._parts
@@ -130,13 +141,31 @@ class Batches:
 
     def shuffled(self, rng: np.random.Generator, skip: int = 0) -> Iterator[Batch]:
         """One epoch in random order, without its first `skip` batches."""
-        epoch: list[NDArray[np.int64]] = []
+        by_part: list[list[NDArray[np.int64]]] = []
         for windows, borders in zip(self._parts, self._borders, strict=True):
             order = windows[rng.permutation(len(windows))]
             batches = self._of_size(order) if borders is None else self._of_tokens(order, borders)
             drawn = rng.permutation(len(batches))[: self._epoch_order.count(len(batches))]
-            epoch += [batches[index] for index in drawn]
-        yield from map(self._batch, epoch[skip:])
+            by_part.append([batches[index] for index in drawn])
+        parts = self._order_of_parts([len(batches) for batches in by_part], rng)
+        following = [iter(batches) for batches in by_part]
+        epoch = [(next(following[part]), part) for part in parts]
+        tasks = self._epoch_order.tasks is not None
+        yield from (self._batch(windows, part if tasks else None) for windows, part in epoch[skip:])
+
+    def _order_of_parts(self, counts: Sequence[int], rng: np.random.Generator) -> list[int]:
+        """Which part each batch of an epoch comes from: one after the other, or drawn."""
+        in_turn = [part for part, count in enumerate(counts) for _ in range(count)]
+        if self._epoch_order.tasks is None:
+            return in_turn
+        if self._epoch_order.by_size:
+            return [in_turn[place] for place in rng.permutation(len(in_turn))]
+        left, order = np.array(counts), []
+        while (open_parts := np.flatnonzero(left)).size:
+            part = int(rng.choice(open_parts))
+            left[part] -= 1
+            order.append(part)
+        return order
 
     def by_length(self, tokens: int | None = None) -> Iterator[Batch]:
         """One pass, longest windows first: for prediction, where order does not matter.
@@ -172,7 +201,8 @@ class Batches:
     def _by_length(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
         return windows[np.argsort(self._text.lengths[windows], kind="stable")]
 
-    def _batch(self, windows: NDArray[np.int64]) -> Batch:
+    def _batch(self, windows: NDArray[np.int64], task: int | None = None) -> Batch:
+        """The batch of these windows, with the labels of all tasks or of one."""
         text = self._text
         lengths = text.lengths[windows]
         width = int(lengths.max())
@@ -185,15 +215,19 @@ class Batches:
         words = tokenizer.places(starts, counts)
         rows = np.repeat(np.arange(len(windows)) * width, counts) + text.firsts[words]
         word_numbers = torch.from_numpy(words)
+        labels = self._labels[word_numbers]
+        if task is not None:
+            labels[:, torch.arange(labels.shape[1]) != task] = IGNORED
         return Batch(
             ids=torch.from_numpy(ids),
             mask=torch.from_numpy(mask.astype(np.int64)),
             places=torch.from_numpy(places),
             real=torch.from_numpy(np.flatnonzero(mask)),
             lengths=torch.from_numpy(lengths),
+            counts=torch.from_numpy(counts),
             rows=torch.from_numpy(rows),
             words=word_numbers,
-            labels=self._labels[word_numbers],
+            labels=labels,
         )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.encoding.tokenizer import Pieces, SubwordTokenizer, offsets, places
+from core.encoding.tokenizer import Pieces, Tokenizer, offsets, places
 from core.paths import written_whole
 
 OVERLAP = 0.25
@@ -91,7 +91,7 @@ class EncodedText:
         return np.diff(self.offsets)
 
 
-def encode(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_length: int) -> EncodedText:
+def encode(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int) -> EncodedText:
     """Sentences as windows of at most `max_length` subwords, frame included.
 
     Raises ValueError where the frame leaves no room for a word.
@@ -143,7 +143,7 @@ def _windows(
     return np.concatenate([*parts, sentences[done:, :3]])
 
 
-def text_key(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_length: int) -> str:
+def text_key(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int) -> str:
     """Fingerprint of what `encode` would return: words, tokenizer, limit and format."""
     text = "".join("\x1f".join(words) + "\x1e" for words in sentences)
     about = f"{_FORMAT}\0{tokenizer.fingerprint}\0{max_length}\0"
@@ -151,7 +151,7 @@ def text_key(sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, ma
 
 
 def encode_cached(
-    sentences: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, max_length: int, cache: Path
+    sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int, cache: Path
 ) -> tuple[EncodedText, str]:
     """As `encode`, from the cache folder where it was encoded before; also the text's key.
 

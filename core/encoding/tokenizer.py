@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,23 @@ class Pieces:
     def starts(self) -> NDArray[np.int64]:
         """(N,) where each word's subwords begin."""
         return offsets(self.counts)[:-1]
+
+
+class Tokenizer(Protocol):
+    """Splits words into numbered pieces, and says what stands around and behind those of a window."""
+
+    @property
+    def prefix(self) -> tuple[int, ...]: ...
+    @property
+    def suffix(self) -> tuple[int, ...]: ...
+    @property
+    def pad(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def frame(self) -> int: ...
+
+    def split(self, words: Sequence[str]) -> Pieces: ...
 
 
 @dataclass(frozen=True)

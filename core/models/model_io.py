@@ -24,7 +24,7 @@ from core.checkpoints.shared_storage import model_folder
 from core.config import RunConfig
 from core.encoding.batches import AT_ONCE, Batches
 from core.encoding.encoded import encode
-from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
+from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
 from core.errors import ConfigError, MRNLabError
 from core.models.device import ALL_THREADS
 from core.models.encoders import Encoder
@@ -33,8 +33,10 @@ from core.models.encoders.fast_bert import TrainedRows, join_rows, whole_vocabul
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
 from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.sources import locate
-from core.models.tagger import Heads, MultiTaskTagger
+from core.models.tagger import Heads, MultiTaskTagger, chains
+from core.models.word_model import load_word_encoder, save_inventory
 from core.records import TaggedSentence, TaskFacts, WordTag
+from core.registry import reads_words
 
 _FEW_WORDS = 500  # one thread is as fast for so few, and several models then do not wait for each other
 _FORMAT = 1
@@ -49,7 +51,7 @@ class SavedTagger:
         config: RunConfig,
         tasks: Sequence[Mapping[str, Any]],
         model: MultiTaskTagger,
-        tokenizer: SubwordTokenizer,
+        tokenizer: Tokenizer,
     ) -> None:
         self.config, self.model, self.tokenizer = config, model, tokenizer
         self.schemes: Mapping[str, str] = {task["name"]: task["scheme"] for task in tasks}
@@ -70,9 +72,16 @@ class SavedTagger:
         with _threads(1 if count <= _FEW_WORDS else ALL_THREADS):
             for batch in batches.by_length(AT_ONCE["cpu"]):
                 logits = self.model(batch)
-                for (probabilities, numbers), rows in zip(best, self.model.heads.slices, strict=True):
-                    highest = torch.softmax(logits[:, rows], dim=1).topk(probabilities.shape[1], dim=1)
-                    probabilities[batch.words], numbers[batch.words] = highest.values, highest.indices
+                chosen = self.model.best(logits, batch)
+                of_tasks = self.model.probabilities(logits, batch)
+                for task, ((probabilities, numbers), of_labels) in enumerate(
+                    zip(best, of_tasks, strict=True)
+                ):
+                    # A CRF chooses a sequence: the label of a word need not be its most probable one.
+                    first = torch.scatter_add(of_labels, 1, chosen[:, task, None], torch.ones(len(chosen), 1))
+                    ranked = first.topk(probabilities.shape[1], dim=1).indices
+                    numbers[batch.words] = ranked
+                    probabilities[batch.words] = of_labels.gather(1, ranked)
         by_task = {
             task: _word_tags(labels, *highest)
             for (task, labels), highest in zip(self.labels.items(), best, strict=True)
@@ -115,7 +124,7 @@ def save(
     folder: Path,
     config: RunConfig,
     tasks: Sequence[TaskFacts],
-    tokenizer: SubwordTokenizer,
+    tokenizer: Tokenizer,
     model: MultiTaskTagger,
     weights: Mapping[str, Tensor] | None = None,
 ) -> None:
@@ -125,7 +134,8 @@ def save(
     """
     state = own_weights(model) if weights is None else weights
     save_file({name: value.contiguous() for name, value in state.items()}, folder / "weights.safetensors")
-    if config.encoder_training == "full":
+    save_inventory(folder, model)
+    if isinstance(tokenizer, SubwordTokenizer) and config.encoder_training == "full":
         inner = _inner(model)
         with whole_vocabulary(inner):
             inner.save_pretrained(folder / "encoder")
@@ -174,15 +184,15 @@ def load(folder: Path) -> SavedTagger:
         description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         config = RunConfig.stored(description["config"])
         tasks = description["tasks"]
-        trained = (folder / "encoder").is_dir()
-        source = str(folder / "encoder") if trained else config.encoder
-        encoder: Encoder = load_transformer(source, half=False) if trained else shared_transformer(source)
-        if config.bilstm_hidden is not None:
-            encoder = BiLSTM(encoder, config.bilstm_hidden)
+        encoder, tokenizer = _load_encoder(config, folder)
         sizes = [len(task["labels"]) for task in tasks]
-        model = MultiTaskTagger(encoder, Heads(encoder.features, sizes, init="zeros", dropout=0.0))
+        heads = Heads(encoder.features, sizes, init="zeros", dropout=0.0)
+        model = MultiTaskTagger(
+            encoder,
+            heads,
+            chains(config, [task["scheme"] for task in tasks], [task["labels"] for task in tasks]),
+        )
         restore_own(model, load_file(folder / "weights.safetensors"))
-        tokenizer = load_tokenizer(locate(source))
     except (FileNotFoundError, NotADirectoryError):
         raise MRNLabError(
             f"The checkpoint {folder.name} is not there any more. Train the run again to tag with it."
@@ -194,6 +204,20 @@ def load(folder: Path) -> SavedTagger:
     return SavedTagger(config, tasks, model.eval(), tokenizer)
 
 
+def _load_encoder(config: RunConfig, folder: Path) -> tuple[Encoder, Tokenizer]:
+    """The encoder of a checkpoint without the weights that were trained on top of a transformer, and what
+    splits words for it.
+    """
+    if reads_words(config.encoder):
+        return load_word_encoder(config, folder)
+    trained = (folder / "encoder").is_dir()
+    source = str(folder / "encoder") if trained else config.encoder
+    encoder: Encoder = load_transformer(source, half=False) if trained else shared_transformer(source)
+    if config.bilstm_hidden is not None:
+        encoder = BiLSTM(encoder, config.bilstm_hidden)
+    return encoder, load_tokenizer(locate(source))
+
+
 def _inner(model: MultiTaskTagger) -> Any:
     """The Transformers model under the heads. Raises MRNLabError where there is none."""
     encoder = model.encoder.below if isinstance(model.encoder, BiLSTM) else model.encoder
@@ -203,10 +227,17 @@ def _inner(model: MultiTaskTagger) -> Any:
     return transformer.inner
 
 
+def _inner_tokenizer(tagger: SavedTagger) -> Any:
+    """The tokenizer of Transformers. Raises MRNLabError where there is none."""
+    if not isinstance(tagger.tokenizer, SubwordTokenizer):
+        raise MRNLabError(f"The encoder {tagger.config.encoder} reads words and has no tokenizer to export.")
+    return tagger.tokenizer.inner
+
+
 def save_encoder(tagger: SavedTagger, folder: Path) -> None:
     """Write the tagger's transformer and tokenizer as a Transformers folder."""
     _inner(tagger.model).save_pretrained(folder)
-    tagger.tokenizer.inner.save_pretrained(folder)
+    _inner_tokenizer(tagger).save_pretrained(folder)
 
 
 def save_task_folders(
@@ -235,7 +266,12 @@ def save_task_folders(
 
 
 def _save_task(
-    tagger: SavedTagger, inner: Any, task: str, rows: slice, folder: Path, facts: Mapping[str, object]
+    tagger: SavedTagger,
+    inner: Any,
+    task: str,
+    rows: slice,
+    folder: Path,
+    facts: Mapping[str, object],
 ) -> str:
     """Why the class of Transformers does not compute what this tagger does; empty where it is written."""
     from transformers import AutoModelForTokenClassification
@@ -269,7 +305,7 @@ def _save_task(
         above[0].weight.copy_(tagger.model.heads.weight[rows])
         above[0].bias.copy_(tagger.model.heads.bias[rows])
     model.eval().save_pretrained(folder)
-    tokenizer = copy.deepcopy(tagger.tokenizer.inner)
+    tokenizer = copy.deepcopy(_inner_tokenizer(tagger))
     tokenizer.model_max_length = tagger.config.max_length
     tokenizer.save_pretrained(folder)
     return ""

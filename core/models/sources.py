@@ -22,7 +22,7 @@ from typing import Any
 from core.config import RunConfig
 from core.errors import FIELD, ConfigError, EncoderError
 from core.paths import may_read, models_dir
-from core.registry import ENCODERS, base_name
+from core.registry import ENCODERS, WORD_ENCODERS, base_name, reads_words
 
 INDEX = "model.safetensors.index.json"
 """The file that says which shard holds which weights."""
@@ -231,6 +231,8 @@ def _read_json(file: Path, name: str) -> dict[str, Any]:
 
 def check_max_length(config: RunConfig) -> None:
     """Raise ConfigError where a run wants longer windows than its encoder reads."""
+    if reads_words(config.encoder):
+        return
     limit = longest_input(config.encoder)
     if limit is not None and config.max_length > limit:
         raise ConfigError(
@@ -245,6 +247,8 @@ def check_available(encoder: str) -> None:
 
     Packages and folders are looked at; a Hub id must be in the local Hub cache or answer on the network.
     """
+    if reads_words(encoder):
+        return
     source, name = locate(encoder), base_name(encoder)
     if os.path.isdir(source):
         return
@@ -252,7 +256,9 @@ def check_available(encoder: str) -> None:
 
     known = name in ENCODERS
     where = f"The encoder '{name}' is " + (
-        "not on this machine" if known else f"neither one of {', '.join(ENCODERS)} nor a local folder"
+        "not on this machine"
+        if known
+        else f"neither one of {', '.join((*ENCODERS, *WORD_ENCODERS))} nor a local folder"
     )
     instead = "Use minilm, which comes with the installation, or name a folder that holds the encoder" + (
         f", or put it under MRNLAB_MODELS as {name}." if known else "."

@@ -9,7 +9,9 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor, nn
 
+from core.config import RunConfig
 from core.encoding.batches import IGNORED, Batch
+from core.models.crf import LinearChain
 from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Dropout
 
@@ -37,33 +39,87 @@ class Heads(nn.Module):
             nn.init.uniform_(self.bias, -bound, bound)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Logits (n, r) of words (n, D)."""
+        """Logits (n, r) of words (n, D), or of each task's own representation of them (T, n, D)."""
         if self._drops_logits:
-            logits: Tensor = self.dropout(nn.functional.linear(words, self.weight, self.bias))
+            logits: Tensor = self.dropout(self._linear(words))
             return logits
-        return nn.functional.linear(self.dropout(words), self.weight, self.bias)
+        return self._linear(self.dropout(words))
+
+    def _linear(self, words: Tensor) -> Tensor:
+        if words.dim() == 2:
+            return nn.functional.linear(words, self.weight, self.bias)
+        tasks = zip(words.unbind(), self.slices, strict=True)
+        return torch.cat(
+            [nn.functional.linear(own, self.weight[rows], self.bias[rows]) for own, rows in tasks], dim=1
+        )
+
+
+def chains(config: RunConfig, schemes: Sequence[str], labels: Sequence[Sequence[str]]) -> list[LinearChain]:
+    """A CRF for each task, by its scheme and labels, where the run has such."""
+    if config.head == "linear":
+        return []
+    # Legal moves are those of spans: a task without spans has none.
+    return [
+        LinearChain(names, scheme, legal=config.head == "crf_legal" and scheme == "iob2")
+        for scheme, names in zip(schemes, labels, strict=True)
+    ]
 
 
 class MultiTaskTagger(nn.Module):
-    """Encoder states of each word's first subword, and every task's logits of them."""
+    """Encoder states of each word's first subword, and every task's logits of them.
 
-    def __init__(self, encoder: Encoder, heads: Heads) -> None:
+    With `chains`, one for each task, labels are chosen by sentence; without, word by word.
+    """
+
+    def __init__(self, encoder: Encoder, heads: Heads, chains: Sequence[LinearChain] = ()) -> None:
         super().__init__()
         self.encoder = encoder
         self.heads = heads
+        self.chains = nn.ModuleList(chains)
+        self._chains = tuple(chains)
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits (n, r) of the batch's n words, all tasks' labels side by side."""
         logits: Tensor = self.heads(self.encoder.words(batch))
         return logits
 
-    def losses(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Summed cross-entropy L_t of each task (T,), and the number of words it is summed over (T,)."""
-        sizes = [rows.stop - rows.start for rows in self.heads.slices]
-        # Split at once: the gradient is then put together once, and not added up from a slice per task.
-        by_task = zip(torch.split(logits, sizes, dim=1), labels.unbind(dim=1), strict=True)
-        sums = [
-            nn.functional.cross_entropy(task_logits, numbers, ignore_index=IGNORED, reduction="sum")
-            for task_logits, numbers in by_task
+    def losses(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Summed negative log-likelihood L_t of each task (T,): cross-entropy, or that of a CRF's sequences;
+        and the number of labelled words it is summed over (T,).
+        """
+        columns = batch.labels.unbind(dim=1)
+        if self.chains:
+            sums = [
+                chain.loss(task_logits, numbers, batch.counts)
+                for chain, task_logits, numbers in zip(
+                    self._chains, self._split(logits), columns, strict=True
+                )
+            ]
+        else:
+            sums = [
+                nn.functional.cross_entropy(task_logits, numbers, ignore_index=IGNORED, reduction="sum")
+                for task_logits, numbers in zip(self._split(logits), columns, strict=True)
+            ]
+        return torch.stack(sums), (batch.labels != IGNORED).sum(dim=0)
+
+    def best(self, logits: Tensor, batch: Batch) -> Tensor:
+        """The label number of each word for each task (n, T)."""
+        if not self.chains:
+            return torch.stack([task_logits.argmax(dim=1) for task_logits in self._split(logits)], dim=1)
+        decoded = zip(self._chains, self._split(logits), strict=True)
+        return torch.stack([chain.decode(task_logits, batch.counts) for chain, task_logits in decoded], dim=1)
+
+    def probabilities(self, logits: Tensor, batch: Batch) -> list[Tensor]:
+        """For each task the probabilities (n, C_t) of each word's labels."""
+        if not self.chains:
+            return [torch.softmax(task_logits, dim=1) for task_logits in self._split(logits)]
+        return [
+            chain.marginals(task_logits, batch.counts)
+            for chain, task_logits in zip(self._chains, self._split(logits), strict=True)
         ]
-        return torch.stack(sums), (labels != IGNORED).sum(dim=0)
+
+    def _split(self, logits: Tensor) -> tuple[Tensor, ...]:
+        """The logits (n, C_t) of each task. At once: the gradient is then put together once, and not added up
+        from a slice per task.
+        """
+        return torch.split(logits, [rows.stop - rows.start for rows in self.heads.slices], dim=1)

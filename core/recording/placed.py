@@ -6,8 +6,9 @@ import os
 
 from core.config import RunConfig
 from core.corpora.loading import placed_name
+from core.models.word_vectors import GLOVE
 from core.mrn.alignments.mapping import keep_mapping, read_mapping
-from core.registry import BILSTM_SUFFIX, ENCODERS, base_name, has_bilstm, parse_alignment
+from core.registry import BILSTM_SUFFIX, ENCODERS, WORD_ENCODERS, base_name, has_bilstm, parse_alignment
 
 
 def placed(config: RunConfig) -> RunConfig:
@@ -17,8 +18,10 @@ def placed(config: RunConfig) -> RunConfig:
     changes = {"corpus": placed_name(config.corpus)}
     encoder = os.path.expanduser(base_name(config.encoder))
     # Known names win, as when located. `isdir` raises nothing, whatever a name holds.
-    if base_name(config.encoder) not in ENCODERS and os.path.isdir(encoder):
+    if base_name(config.encoder) not in (*ENCODERS, *WORD_ENCODERS) and os.path.isdir(encoder):
         changes["encoder"] = os.path.realpath(encoder) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
+    if config.vectors is not None and os.path.exists(vectors := os.path.expanduser(config.vectors)):
+        changes["vectors"] = config.vectors if config.vectors == GLOVE else os.path.realpath(vectors)
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
     if all(getattr(config, field) == value for field, value in changes.items()):

@@ -39,11 +39,10 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
     for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
         batch = cpu_batch.to(device)
         logits = model(batch)
-        batch_sums, batch_counts = model.losses(logits, batch.labels)
+        batch_sums, batch_counts = model.losses(logits, batch)
         sums += batch_sums
         counts += batch_counts
-        best = [logits[:, rows].argmax(dim=1) for rows in model.heads.slices]
-        numbers[batch.words] = torch.stack(best, dim=1)
+        numbers[batch.words] = model.best(logits, batch)
     losses = torch.where(counts > 0, sums / counts, torch.nan)
     return Predicted(numbers.cpu().numpy(), losses.cpu().numpy())
 

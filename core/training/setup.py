@@ -22,7 +22,8 @@ from core.corpora.loading import overlaps
 from core.corpora.types import Corpus, Sentence, Split
 from core.encoding.batches import IGNORED, Batch, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
-from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
+from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
+from core.encoding.words import WordTokenizer
 from core.errors import TrainingError
 from core.evaluation.scores import score_name
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
@@ -32,16 +33,18 @@ from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.transformer import LazyTransformer, load_transformer
 from core.models.sources import check_max_length, local_copy, locate, signature
-from core.models.tagger import Heads, MultiTaskTagger
+from core.models.tagger import Heads, MultiTaskTagger, chains
+from core.models.word_model import word_encoder
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
-from core.registry import base_name
+from core.registry import base_name, reads_words
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
+_MOMENTUM = 0.9
 _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
 
 
@@ -74,7 +77,7 @@ def label_numbers(
     return numbers.T
 
 
-def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer) -> Mapping[str, SplitData]:
+def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Mapping[str, SplitData]:
     """Every split that has sentences, encoded (from the cache where it was before)."""
     tasks, labels = [task.name for task in corpus.tasks], [task.labels for task in corpus.tasks]
     splits = {}
@@ -83,14 +86,22 @@ def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: SubwordTokenizer
             words = [sentence.tokens for sentence in sentences]
             text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
             numbers = label_numbers(sentences, tasks, labels)
-            order = _epoch_order(config, sentences, text) if name == "train" else EpochOrder()
+            order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
             batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
             splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
     return splits
 
 
-def _epoch_order(config: RunConfig, sentences: Sequence[Sentence], text: EncodedText) -> EpochOrder:
+def _epoch_order(
+    config: RunConfig, sentences: Sequence[Sentence], text: EncodedText, labels: NDArray[np.int64]
+) -> EpochOrder:
     """How the training sentences make an epoch."""
+    if config.draw_tasks != "together":
+        window_of_word = np.repeat(np.arange(text.windows), np.diff(text.words))
+        annotated = [np.unique(window_of_word[column != IGNORED]) for column in labels.T]
+        return EpochOrder(
+            config.batching == "by_length", tasks=tuple(annotated), by_size=config.draw_tasks == "by_size"
+        )
     part_of_window = None
     if config.corpus_order == "in_turn":
         number = {part: n for n, part in enumerate(dict.fromkeys(sentence.part for sentence in sentences))}
@@ -119,18 +130,33 @@ def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[Tas
     )
 
 
+_LSTM = (".lstm.", ".gate_")
+
+
 def part_of(parameter_name: str) -> str:
     """Which part a parameter of the tagger belongs to: `heads`, `bilstm` or `encoder`."""
-    if parameter_name.startswith("heads."):
+    if parameter_name.startswith(("heads.", "chains.")):
         return "heads"
-    return "bilstm" if ".lstm." in parameter_name else "encoder"
+    return "bilstm" if any(part in parameter_name for part in _LSTM) else "encoder"
+
+
+_OPTIMISERS: Mapping[str, Callable[[list[dict[str, Any]], float], torch.optim.Optimizer]] = {
+    "adamw": lambda groups, decay: torch.optim.AdamW(
+        groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True
+    ),
+    "adam": lambda groups, decay: torch.optim.Adam(
+        groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True
+    ),
+    "sgd": lambda groups, decay: torch.optim.SGD(groups, momentum=_MOMENTUM, weight_decay=decay),
+    "adadelta": lambda groups, decay: torch.optim.Adadelta(groups, weight_decay=decay),
+}
 
 
 def make_optimiser(
     model: nn.Module, config: RunConfig, total_steps: int
-) -> tuple[torch.optim.AdamW, torch.optim.lr_scheduler.LambdaLR]:
-    """AdamW with a learning rate for each part of the model, all falling linearly to zero over `total_steps`
-    steps, without warm-up (dissertation, section 6.1).
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
+    """The optimiser with a learning rate for each part of the model. They stay, or fall linearly to zero over
+    `total_steps` steps, without warm-up (dissertation, section 6.1).
     """
     groups: list[dict[str, Any]] = []
     for part, lr in (
@@ -141,14 +167,13 @@ def make_optimiser(
         weights = [value for name, value in model.named_parameters() if part_of(name) == part]
         if weights and lr is not None:
             groups.append({"params": weights, "lr": lr, "name": part})
-    optimiser = torch.optim.AdamW(
-        groups, betas=_BETAS, eps=_EPSILON, weight_decay=config.weight_decay, fused=True
-    )
+    optimiser = _OPTIMISERS[config.optimiser](groups, config.weight_decay)
     for module in model.modules():
-        if isinstance(module, TrainedRows):
+        if isinstance(module, TrainedRows) and isinstance(optimiser, torch.optim.AdamW):
             module.decay_with(optimiser)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: max(0.0, 1 - step / total_steps))
-    return optimiser, schedule
+    falls = config.lr_schedule == "linear"
+    factor = lambda step: max(0.0, 1 - step / total_steps) if falls else 1.0  # noqa: E731
+    return optimiser, torch.optim.lr_scheduler.LambdaLR(optimiser, factor)
 
 
 @dataclass
@@ -158,15 +183,16 @@ class TrainingRun:
     config: RunConfig
     facts: RunFacts
     device: torch.device
-    tokenizer: SubwordTokenizer
+    tokenizer: Tokenizer
     splits: Mapping[str, SplitData]
     model: MultiTaskTagger
     prior: Prior
-    optimiser: torch.optim.AdamW
+    optimiser: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LambdaLR
     order: np.random.Generator
     features: FeatureTables | None = None
     order_before: dict[str, Any] = field(default_factory=dict)
+    task_weights: torch.Tensor | None = None
 
     @property
     def heads_lr(self) -> float:
@@ -212,8 +238,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
-    tokenizer = _tokenizer(locate(config.encoder))
-    check_max_length(config)
+    tokenizer = _tokenizer(config, corpus)
     splits = encode_corpus(config, corpus, tokenizer)
     tasks = task_facts(config, corpus, splits["train"])
     if empty := [task.name for task in tasks if not task.train_tokens]:
@@ -222,7 +247,9 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
             "other data."
         )
 
-    encoder, features, frozen_weights = _encoder(config, half, device, splits["train"], tokenizer)
+    encoder, features, frozen_weights, encoder_notes = _encoder(
+        config, half, device, splits["train"], tokenizer
+    )
     heads = Heads(
         encoder.features,
         [len(task.labels) for task in tasks],
@@ -230,15 +257,15 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         dropout=config.dropout,
         dropout_on=config.dropout_on,
     ).to(device)
-    model = MultiTaskTagger(encoder, heads)
+    model = MultiTaskTagger(
+        encoder, heads, chains(config, [task.scheme for task in tasks], [task.labels for task in tasks])
+    ).to(device)
     trained_weights = weight_count(model)
 
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
     optimiser, schedule = make_optimiser(model, config, total_steps)
     prior, alignment_facts, alignment_notes = _prior(config, corpus, splits["train"], tasks, heads, device)
-    folder = local_copy(config.encoder)
-    source = () if folder is None else (f"The encoder {base_name(config.encoder)} was read from {folder}.",)
     facts = RunFacts(
         device=str(device),
         precision="bf16" if half else "fp32",
@@ -256,7 +283,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         text_hash=corpus.text_hash,
         parameters=frozen_weights + trained_weights,
         trained_parameters=trained_weights,
-        notes=(*corpus.notes, *source, *config_warnings(config), *alignment_notes),
+        notes=(*corpus.notes, *encoder_notes, *config_warnings(config), *alignment_notes),
         **alignment_facts,
     )
     return TrainingRun(
@@ -271,6 +298,9 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
+        task_weights=None
+        if config.task_weights is None
+        else torch.tensor(config.task_weights, device=device),
     )
 
 
@@ -281,19 +311,31 @@ def _cached_tokenizer(source: str, signature: str) -> SubwordTokenizer:
     return load_tokenizer(source)
 
 
-def _tokenizer(source: str) -> SubwordTokenizer:
+def _tokenizer(config: RunConfig, corpus: Corpus) -> Tokenizer:
+    """Of an encoder over words, all forms of the corpus; else the encoder's own."""
+    if reads_words(config.encoder):
+        return WordTokenizer(
+            word for split in SPLITS for sentence in corpus.split(split) for word in sentence.tokens
+        )
+    check_max_length(config)
+    source = locate(config.encoder)
     files = signature(source)
     return load_tokenizer(source) if files is None else _cached_tokenizer(source, files)
 
 
 def _encoder(
-    config: RunConfig, half: bool, device: torch.device, train: SplitData, tokenizer: SubwordTokenizer
-) -> tuple[Encoder, FeatureTables | None, int]:
+    config: RunConfig, half: bool, device: torch.device, train: SplitData, tokenizer: Tokenizer
+) -> tuple[Encoder, FeatureTables | None, int, tuple[str, ...]]:
     """The shared layers on the device; of a frozen encoder also its feature tables, and how many weights it
-    has, none of which are the layers' own.
+    has, none of which are the layers' own; and notes on where the layers come from.
     """
+    if isinstance(tokenizer, WordTokenizer):
+        over_words, note = word_encoder(config, tokenizer, train.sentences)
+        return over_words.to(device), None, 0, (note,)
     encoder: Encoder
     features, frozen_weights = None, 0
+    folder = local_copy(config.encoder)
+    notes = () if folder is None else (f"The encoder {base_name(config.encoder)} was read from {folder}.",)
     if config.encoder_training == "frozen":
         source = LazyTransformer(config.encoder, half=half, device=device, cache=cache_dir("encoders"))
         encoder = frozen = FrozenFeatures(source.features).to(device)
@@ -305,7 +347,7 @@ def _encoder(
         encoder = transformer.to(device)
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
-    return encoder, features, frozen_weights
+    return encoder, features, frozen_weights, notes
 
 
 def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:

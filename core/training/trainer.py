@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch.autograd import backward
 
 from core.checkpoints import Checkpoint
@@ -30,6 +31,7 @@ from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
 from core.training.setup import TrainingRun, set_up, snapshot_steps, update_steps
 from core.training.step_log import Measured, StepLog
+from core.wording import plural
 
 _VANISHED = 1e-6
 """Fraction of the total loss under which a penalty no longer does anything."""
@@ -108,6 +110,9 @@ def train(
         if chosen(at.history) == epoch:
             states.save_best(at)
             best_on_dev = predicted
+        elif config.patience is not None and epoch - (chosen(at.history) or 0) >= config.patience:
+            sink(Note(f"No better epoch for {plural(config.patience, 'epoch')}: the training ends.", at.step))
+            break
 
     if checkpoint.due:
         states.save(at, log)
@@ -132,15 +137,18 @@ def train(
 def train_step(run: TrainingRun, batch: Batch) -> Measured:
     """One step of the optimiser."""
     batch = batch.to(run.device)
-    sums, counts = run.model.losses(run.model(batch), batch.labels)
+    sums, counts = run.model.losses(run.model(batch), batch)
     losses = sums / counts.clamp_min(1)  # L_t, (21)
+    weighted = losses if run.task_weights is None else losses * run.task_weights
     penalty = run.prior.penalty(run.model.heads.weight)  # λ · L_reg, (23)
-    if run.config.corpus_order == "in_turn":  # the batch has one corpus's tasks alone
-        total = losses.sum() / (counts > 0).sum().clamp_min(1) + penalty
+    if run.config.corpus_order == "in_turn" or run.config.draw_tasks != "together":
+        total = weighted.sum() / (counts > 0).sum().clamp_min(1) + penalty  # not all tasks are in the batch
     else:
-        total = losses.mean() + penalty  # (22), (23); the mean, as the program has it
+        total = weighted.mean() + penalty  # (22), (23); the mean, as the program has it
     run.optimiser.zero_grad(set_to_none=True)
     backward(total)
+    if run.config.clip_norm is not None:
+        torch.nn.utils.clip_grad_norm_(run.model.parameters(), run.config.clip_norm)
     run.optimiser.step()
     return losses, counts, penalty, total
 

@@ -17,7 +17,7 @@ from core.checkpoints.sealed import MANIFEST, seal
 from core.corpora.catalogue import CATALOGUE
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
-from core.registry import ENCODERS, base_name
+from core.registry import ENCODERS, base_name, reads_words
 from core.store import Run, RunState, Store
 from core.store.transfer import RunRecord
 from core.wording import duration, first_of, percent
@@ -61,7 +61,8 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     spec = ENCODERS.get(base_name(record.run.config.encoder))
     # A frozen encoder whose weights are part of every installation need not travel.
     is_packaged = spec is not None and spec.source.startswith("package:")
-    carries_encoder = not (checkpoint / "encoder").is_dir() and not is_packaged
+    is_carried = (checkpoint / "encoder").is_dir() or reads_words(record.run.config.encoder)
+    carries_encoder = not is_carried and not is_packaged
     no_folders_because: str | None = None
 
     def write(beside: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from core.checkpoints.sealed import MANIFEST, Damaged, opened, verified
 from core.errors import MRNLabError
 from core.paths import checkpoint_dir, given_path
-from core.registry import ENCODERS, base_name
+from core.registry import ENCODERS, base_name, reads_words
 from core.store import Store, normal_keyword
 from core.store.transfer import RunRecord
 from jobs.transfer.format import CHECKPOINT, MOST_BYTES, RunFile, read_export
@@ -169,7 +169,8 @@ def _check_model(checkpoint: Path, file: RunFile) -> None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _Refused("its checkpoint has no run.json of ours") from error
     spec = ENCODERS.get(encoder)
-    if not (checkpoint / "encoder").is_dir() and (spec is None or not spec.source.startswith("package:")):
+    is_carried = reads_words(encoder) or (checkpoint / "encoder").is_dir()
+    if not is_carried and (spec is None or not spec.source.startswith("package:")):
         # Every export carries it; its name could lead to any folder of this machine, or to the Hub.
         raise _Refused(f"its checkpoint lacks the encoder {encoder}")
     try:

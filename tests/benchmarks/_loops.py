@@ -24,7 +24,7 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Corpus, Sentence
-from core.encoding.tokenizer import load_tokenizer
+from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import CorpusError
 from core.models.device import choose_device, computes_in_half
 from core.models.encoders.fast_bert import packs
@@ -239,6 +239,7 @@ def assert_equal_losses(job: Job) -> None:
         torch.manual_seed(1)
         nn.init.normal_(run.model.heads.weight, std=0.1)
         nn.init.normal_(run.model.heads.bias)
+        assert isinstance(run.tokenizer, SubwordTokenizer)
         tokenizer, source = run.tokenizer.inner, locate(config.encoder)
         rows = _trainer.encode(corpus.train, corpus.tasks, tokenizer, config.max_length).to_list()
         if config.paradigm == "mtl":

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.encoding.batches import IGNORED, Batches
+from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, cut, encode, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from tests.tiny import tiny_bert
@@ -115,6 +116,26 @@ def test_a_budget_is_kept_in_every_pass(sizes: list[int], budget: int, skip: int
         assert [batch.words.tolist() for batch in batches.shuffled(again, skip)] == [
             batch.words.tolist() for batch in made[skip:]
         ]
+
+
+@pytest.mark.parametrize("by_size", [False, True])
+def test_drawn_tasks_have_batches_of_their_own(by_size: bool) -> None:
+    """An epoch has each task's sentences once, with that task's labels alone; tasks come in a drawn order."""
+    text = _plain_text([2] * 30)
+    labels = np.stack([np.arange(60), np.full(60, IGNORED)], axis=1)
+    labels[:20, 1] = 7
+    order = EpochOrder(tasks=(np.arange(30), np.arange(10)), by_size=by_size)
+    batches = Batches(text, labels, 2, 0, epoch_order=order)
+    assert len(batches) == 20
+    made = list(batches.shuffled(np.random.default_rng(0)))
+    tasks = [int((batch.labels != IGNORED).any(dim=0).nonzero()) for batch in made]
+    assert sorted(tasks) == [0] * 15 + [1] * 5
+    assert tasks != sorted(tasks)
+    for task, words in ((0, 60), (1, 20)):
+        seen = [batch.words[batch.labels[:, task] != IGNORED] for batch in made]
+        assert sorted(torch.cat(seen).tolist()) == list(range(words))
+    again = list(batches.shuffled(np.random.default_rng(0), skip=7))
+    assert [batch.words.tolist() for batch in again] == [batch.words.tolist() for batch in made[7:]]
 
 
 def _plain_text(sizes: list[int]) -> EncodedText:

@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from core.encoding.batches import IGNORED, Batch
-from core.models.encoders.bilstm import BiLSTM
+from core.models.encoders.bilstm import BiLSTM, read_packed
 from core.models.encoders.fast_bert import Dropout, Places, dropout, packs, use_quick_dropout
 from core.models.encoders.transformer import Transformer
 from core.models.tagger import Heads, MultiTaskTagger
@@ -72,6 +72,7 @@ def batch(lengths: Sequence[int], pad: int, *, seed: int = 0, labels: Sequence[i
         places=torch.zeros_like(ids),
         real=real,
         lengths=sizes,
+        counts=torch.bincount(rows // mask.shape[1], minlength=len(lengths)),
         rows=rows,
         words=torch.arange(len(rows)),
         labels=torch.stack(
@@ -190,7 +191,7 @@ def test_a_tagger_learns_as_the_plain_loop_does() -> None:
     given.labels[1::3, 0] = IGNORED
     heads = Heads(16, (3, 4), init="default", dropout=0.0)
     tagger = MultiTaskTagger(Transformer(inner, half=False), heads)
-    sums, counts = tagger.losses(tagger(given), given.labels)
+    sums, counts = tagger.losses(tagger(given), given)
     (sums / counts).mean().backward()
     ours, our_heads = gradients(inner), gradients(heads)
 
@@ -224,6 +225,8 @@ def test_scatter_and_gather_are_each_other_s_adjoint(size: int) -> None:
 class Table(nn.Module):
     """States (B, L, D) that are trained, for any batch of the right size."""
 
+    per_task = False
+
     def __init__(self, *shape: int) -> None:
         super().__init__()
         self.features = shape[-1]
@@ -240,7 +243,7 @@ class Table(nn.Module):
 def test_a_bilstm_has_the_states_and_gradients_of_torch(lengths: tuple[int, ...]) -> None:
     given = batch(lengths, 0)
     encoder = BiLSTM(Table(*given.ids.shape, 5), 6)
-    expected = encoder._read_packed(encoder.below(given), given.lengths).flatten(0, 1)[given.real]
+    expected = read_packed(encoder.lstm, encoder.below(given), given.lengths).flatten(0, 1)[given.real]
     towards = torch.randn_like(expected)
     (expected * towards).sum().backward()
     right = gradients(encoder)

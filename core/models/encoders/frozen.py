@@ -25,6 +25,7 @@ class FrozenFeatures(nn.Module):
     """Looks up the states of a split's subwords in a table (S, D); FeatureTables changes the table."""
 
     table: Tensor
+    per_task = False
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -119,6 +120,8 @@ class CachedTransformer(nn.Module):
     """A transformer that keeps the states of its last batches: a sentence shown with the labels of eight runs
     over one frozen encoder is encoded once. For inference on the CPU; several threads may call it.
     """
+
+    per_task = False
 
     def __init__(self, transformer: Transformer) -> None:
         super().__init__()

@@ -44,6 +44,8 @@ class Transformer(nn.Module):
     operations.
     """
 
+    per_task = False
+
     def __init__(self, inner: Any, *, half: bool) -> None:
         super().__init__()
         self.inner = inner

@@ -1,0 +1,202 @@
+"""What an encoder over words reads: pre-trained vectors, capitalisation patterns and a character CNN.
+
+A batch's ids number word forms (core.encoding.words); everything here is a function of the form.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.encoding.batches import Batch
+from core.encoding.words import WordTokenizer
+from core.errors import ConfigError
+from core.models.encoders import at_words
+from core.models.encoders.fast_bert import Dropout
+from core.models.word_vectors import WordVectors, lookup, read_vectors
+
+CAPITALS: tuple[str, ...] = (
+    "lower", "initial", "upper", "mixed", "number", "with digit", "punctuation", "other",
+)  # fmt: skip
+"""The eight patterns of capitalisation, in the order of their features."""
+
+CHARACTER_SIZE, CHARACTER_FILTERS, CHARACTER_WIDTH = 16, 128, 3
+_UNIFORM = 0.1  # characters start within ± this (the SC-LSTM paper, section 4.2)
+_LONGEST = 64  # characters of a word that are read
+
+
+def capitals(form: str) -> int:
+    """Which of the patterns CAPITALS the form has."""
+    letters = [character for character in form if character.isalpha()]
+    if not letters:
+        has_digit = any(character.isdigit() for character in form)
+        return 4 if has_digit else 6 if form else 7
+    if any(character.isdigit() for character in form):
+        return 5
+    if all(character.islower() for character in letters):
+        return 0
+    if all(character.isupper() for character in letters):
+        return 1 if len(letters) == 1 else 2
+    if form[0].isupper() and all(character.islower() for character in letters[1:]):
+        return 1
+    return 3 if any(character.isupper() for character in letters) else 7
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What word inputs are made for, as a checkpoint keeps it: the words with trained vectors, those with
+    fixed ones, and the characters of the training words, each in the order of its rows.
+    """
+
+    trained: tuple[str, ...]
+    fixed: tuple[str, ...]
+    characters: tuple[str, ...]
+
+
+class WordInputs(nn.Module):
+    """Vectors ⊕ capitalisation ⊕ characters of each word: (B, L, D).
+
+    Row 0 of the trained vectors is that of all words without one. Vectors of words that training never
+    shows stay as they are: without a gradient an optimiser would only decay them.
+    """
+
+    per_task = False
+    fixed: Tensor
+
+    def __init__(
+        self,
+        tokenizer: WordTokenizer,
+        inventory: Inventory,
+        dimension: int,
+        *,
+        tuned: bool,
+        with_capitals: bool,
+        with_characters: bool,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.inventory = inventory
+        self._tokenizer = tokenizer
+        self.trained = nn.Parameter(torch.zeros(len(inventory.trained) + 1, dimension), requires_grad=tuned)
+        self.register_buffer("fixed", torch.zeros(len(inventory.fixed), dimension))
+        self._places = {word: place for place, word in enumerate(inventory.trained, 1)}
+        after = len(inventory.trained) + 1
+        self._places |= {word: place for place, word in enumerate(inventory.fixed, after)}
+        self._characters = {character: place for place, character in enumerate(inventory.characters, 2)}
+        self.with_capitals = with_capitals
+        self.characters = self.filters = None
+        if with_characters:  # row 0 is padding, row 1 characters that training never showed
+            self.characters = nn.Embedding(len(inventory.characters) + 2, CHARACTER_SIZE, padding_idx=0)
+            self.filters = nn.Conv1d(CHARACTER_SIZE, CHARACTER_FILTERS, CHARACTER_WIDTH, padding=1)
+            with torch.no_grad():
+                self.characters.weight[1:].uniform_(-_UNIFORM, _UNIFORM)
+        self.dropout = Dropout(dropout)
+        self.features = dimension + len(CAPITALS) * with_capitals + CHARACTER_FILTERS * with_characters
+        self._place_of_form = np.zeros(0, dtype=np.int64)
+        self._pattern_of_form = np.zeros(0, dtype=np.int64)
+        self._spelling_of_form: list[list[int]] = []
+        self.source: str | None = None
+        """Where vectors of words that the inventory lacks are looked up; None while training, which lacks
+        none.
+        """
+
+    @torch.no_grad()
+    def start_from(self, vectors: WordVectors, seed_scale: float = _UNIFORM) -> None:
+        """Take over these vectors; that of unknown words starts within ± 0.1."""
+        number = {word: place for place, word in enumerate(vectors.words)}
+        values = torch.from_numpy(vectors.vectors)
+        self.trained[0].uniform_(-seed_scale, seed_scale)
+        self.trained[1:] = values[[number[word] for word in self.inventory.trained]]
+        self.fixed.copy_(values[[number[word] for word in self.inventory.fixed]])
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The inputs (B, L, D), with dropout while training."""
+        self._know_forms()
+        forms, where = torch.unique(batch.ids, return_inverse=True)  # a form is computed once a batch
+        numbers = forms.cpu().numpy()
+        parts = [self._vectors(torch.from_numpy(self._place_of_form[numbers]).to(forms.device))]
+        if self.with_capitals:
+            patterns = torch.from_numpy(self._pattern_of_form[numbers]).to(forms.device)
+            parts.append(nn.functional.one_hot(patterns, len(CAPITALS)).to(parts[0].dtype))
+        if self.characters is not None:
+            parts.append(self._spelled([self._spelling_of_form[number] for number in numbers.tolist()]))
+        states: Tensor = self.dropout(torch.cat(parts, dim=1)[where])
+        return states
+
+    def words(self, batch: Batch) -> Tensor:
+        """The inputs (n, D) of the batch's words."""
+        return at_words(self(batch), batch)
+
+    def _vectors(self, places: Tensor) -> Tensor:
+        """The vectors (U, d) at these places among the trained and then the fixed ones."""
+        count = len(self.trained)
+        if self.training:  # no word of the training sentences has a fixed vector
+            return nn.functional.embedding(places, self.trained)
+        known = nn.functional.embedding(places.clamp(max=count - 1), self.trained)
+        if not len(self.fixed):
+            return known
+        others = nn.functional.embedding((places - count).clamp(min=0), self.fixed)
+        return torch.where((places < count)[:, None], known, others)
+
+    def _spelled(self, spellings: Sequence[Sequence[int]]) -> Tensor:
+        """The most that each filter finds in each of U spellings: (U, 128)."""
+        assert self.characters is not None
+        assert self.filters is not None
+        longest = max(map(len, spellings))
+        table = np.zeros((len(spellings), longest), dtype=np.int64)
+        for row, spelling in zip(table, spellings, strict=True):
+            row[: len(spelling)] = spelling
+        places = torch.from_numpy(table).to(self.trained.device)
+        found = self.filters(self.characters(places).transpose(1, 2))
+        # What filters find beyond a word's end does not count.
+        beyond = (places == 0)[:, None]
+        most: Tensor = found.masked_fill(beyond, -torch.inf).amax(dim=2).clamp_min(-1e30)
+        return torch.where(beyond.all(dim=2), torch.zeros((), device=most.device, dtype=most.dtype), most)
+
+    def _know_forms(self) -> None:
+        """Place, pattern and spelling of the forms that the tokenizer has numbered since the last batch."""
+        new = self._tokenizer.forms[len(self._spelling_of_form) :]
+        if not new:
+            return
+        if self.source is not None:
+            self._find_vectors(self.source, [form for form in new if lookup(form, self._places) is None])
+        places = [lookup(form, self._places) or 0 for form in new]
+        self._place_of_form = np.append(self._place_of_form, places).astype(np.int64)
+        self._pattern_of_form = np.append(self._pattern_of_form, [*map(capitals, new)]).astype(np.int64)
+        self._spelling_of_form += [
+            [self._characters.get(character, 1) for character in form[:_LONGEST]] or [0] for form in new
+        ]
+
+    def _find_vectors(self, source: str, forms: Sequence[str]) -> None:
+        """Add the vectors that `source` has for these forms to the fixed ones."""
+        needed = {*forms, *map(str.lower, forms)}
+        with contextlib.suppress(ConfigError):  # the file is gone: these words are unknown
+            more = read_vectors(source, needed.__contains__)
+            after = len(self.trained) + len(self.fixed)
+            self._places |= {word: place for place, word in enumerate(more.words, after)}
+            self.fixed = torch.cat([self.fixed, torch.from_numpy(more.vectors)])
+
+
+def inventory_of(
+    vectors: WordVectors, training_forms: Collection[str], all_forms: Collection[str]
+) -> Inventory:
+    """The words and characters that inputs for these texts need. A word of the training text has a trained
+    vector, another word of the corpus a fixed one.
+    """
+    known = {word: place for place, word in enumerate(vectors.words)}
+
+    def used(forms: Collection[str]) -> set[int]:
+        return {place for form in forms if (place := lookup(form, known)) is not None}
+
+    trained = used(training_forms)
+    fixed = used(all_forms) - trained
+    return Inventory(
+        tuple(vectors.words[place] for place in sorted(trained)),
+        tuple(vectors.words[place] for place in sorted(fixed)),
+        tuple(sorted(set().union(*training_forms))),
+    )

@@ -1,0 +1,92 @@
+"""An encoder over words: from a run's description for a training, and from a checkpoint's folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from torch import nn
+
+from core.config import RunConfig
+from core.corpora.types import Sentence
+from core.encoding.words import WordTokenizer
+from core.models.encoders import Encoder
+from core.models.encoders.lstm import SCLSTM, LayeredBiLSTM, StackedBiLSTM
+from core.models.encoders.word_inputs import Inventory, WordInputs, inventory_of
+from core.models.word_vectors import lookup, read_vectors
+from core.wording import plural
+
+INVENTORY = "words.json"
+"""The file of a checkpoint that says which words and characters its rows are."""
+
+
+def word_encoder(
+    config: RunConfig, tokenizer: WordTokenizer, train: Sequence[Sentence]
+) -> tuple[StackedBiLSTM, str]:
+    """The encoder that `config` describes, at its start, and a sentence on the words that have no vector.
+
+    `tokenizer` has numbered all forms of the corpus. Raises ConfigError where the vectors cannot be read.
+    """
+    training_words = [word for sentence in train for word in sentence.tokens]
+    training_forms, forms = set(training_words), tokenizer.forms[1:]
+    needed = {*forms, *map(str.lower, forms)}
+    vectors = read_vectors(str(config.vectors), needed.__contains__)
+    inventory = inventory_of(vectors, training_forms, forms)
+    inputs = _inputs(config, tokenizer, inventory, vectors.dimension)
+    inputs.start_from(vectors)
+    known = dict.fromkeys(vectors.words, 0)
+    missing = {form for form in training_forms if lookup(form, known) is None}
+    words = sum(word in missing for word in training_words)
+    note = (
+        f"{config.vectors} has vectors of {100 * (1 - words / max(1, len(training_words))):.1f}% of the "
+        f"training words, as written or else in lower case. The other {plural(len(missing), 'form')} share "
+        "the vector of unknown words."
+    )
+    return _stack(config, inputs), note
+
+
+def save_inventory(folder: Path, model: nn.Module) -> None:
+    """Write what the rows of the model's word inputs are, where it has such."""
+    for part in model.modules():
+        if isinstance(part, WordInputs):
+            document = asdict(part.inventory) | {"dimension": part.trained.shape[1]}
+            (folder / INVENTORY).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+
+
+def load_word_encoder(config: RunConfig, folder: Path) -> tuple[Encoder, WordTokenizer]:
+    """The encoder of a checkpoint without its weights, and its tokenizer.
+
+    Raises OSError, ValueError and KeyError where the folder is damaged.
+    """
+    document = json.loads((folder / INVENTORY).read_text(encoding="utf-8"))
+    dimension = int(document.pop("dimension"))
+    inventory = Inventory(**{name: tuple(document[name]) for name in document})
+    tokenizer = WordTokenizer(())
+    inputs = _inputs(config, tokenizer, inventory, dimension)
+    inputs.source = config.vectors
+    return _stack(config, inputs), tokenizer
+
+
+def _inputs(config: RunConfig, tokenizer: WordTokenizer, inventory: Inventory, dimension: int) -> WordInputs:
+    return WordInputs(
+        tokenizer,
+        inventory,
+        dimension,
+        tuned=config.vectors_training == "tuned",
+        with_capitals=bool(config.capitals),
+        with_characters=config.characters == "cnn",
+        dropout=config.input_dropout or 0.0,
+    )
+
+
+def _stack(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM:
+    hidden, dropout = int(config.bilstm_hidden or 0), config.input_dropout or 0.0
+    if config.encoder == "lstm-d":
+        order = [config.tasks.index(task) for task in config.task_order or config.tasks]
+        return LayeredBiLSTM(inputs, hidden, len(order), dropout, order)
+    layers = int(config.lstm_layers or 1)
+    if config.encoder == "sc-lstm":
+        return SCLSTM(inputs, hidden, layers, dropout, len(config.tasks))
+    return StackedBiLSTM(inputs, hidden, layers, dropout)

@@ -1,0 +1,184 @@
+"""Pre-trained word vectors: found by name or path, read line by line, only the words that are needed kept.
+
+`glove` is a part of GloVe 6B with 100 dimensions (Pennington, Socher and Manning, 2014), rounded to three
+digits: the 30,000 most frequent words and others of common corpora. It is in the public domain (Public Domain
+Dedication and License 1.0).
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import FIELD, ConfigError
+from core.paths import may_read
+from core.plain_text import shortened
+from core.wording import plural
+
+GLOVE = "glove"
+_PACKAGED = {GLOVE: Path(__file__).parent / "data" / "glove-100d.txt.gz"}
+_ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """The vectors (V, D), float32, of `words`, and the dimension D even where no word has one."""
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32]
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return int(self.vectors.shape[1])
+
+
+def vectors_path(name: str) -> Path:
+    """The file of the vectors with that name, or at that file or folder.
+
+    Raises ConfigError where there is none, more than one, or none that may be read.
+    """
+    if name in _PACKAGED:
+        return _PACKAGED[name]
+    path = Path(name).expanduser()
+    if not may_read(path):
+        raise ConfigError(
+            "vectors",
+            f"{FIELD}: '{shortened(name)}' lies outside of the folders that this laboratory reads; "
+            "MRNLAB_DATA_ROOTS names them.",
+        )
+    if path.is_dir():
+        files = [file for file in sorted(path.iterdir()) if file.name.endswith(_ENDINGS)]
+        if len(files) != 1:
+            raise ConfigError(
+                "vectors",
+                f"{FIELD}: the folder {path} has {len(files)} files that end in {', '.join(_ENDINGS)}; name "
+                "one file.",
+            )
+        return files[0]
+    if not path.is_file():
+        known = ", ".join(_PACKAGED)
+        raise ConfigError("vectors", f"{FIELD}: '{shortened(name)}' is neither {known} nor a file or folder.")
+    return path
+
+
+def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
+    """The vectors of the needed words, in the order of the file; of a word that stands there twice, the
+    first.
+
+    Reads the text formats of GloVe (a word and its numbers on each line) and of word2vec (the same below a
+    line of two numbers), gzip too. Raises ConfigError with file and line for a line of another dimension, a
+    value that is not a finite number, and an empty file.
+    """
+    path = vectors_path(name)
+    entries = _packaged(path) if name in _PACKAGED else _entries(path)
+    found: dict[str, NDArray[np.float32]] = {}
+    dimension = 0
+    for number, word, numbers in entries:
+        dimension = dimension or numbers.count(b" ") + 1
+        if word not in found and is_needed(word):
+            found[word] = _values(numbers, dimension, path, number)
+    if not dimension:
+        raise ConfigError("vectors", f"{FIELD}: {path} has no vectors; each line is a word and its numbers.")
+    vectors = np.stack(list(found.values())) if found else np.zeros((0, dimension), dtype=np.float32)
+    return WordVectors(tuple(found), vectors)
+
+
+@lru_cache(maxsize=1)
+def _packaged(path: Path) -> tuple[tuple[int, str, bytes], ...]:
+    """All entries of a file of the package: new words are looked up while a reader types."""
+    return tuple(_entries(path))
+
+
+def _entries(path: Path) -> Iterator[tuple[int, str, bytes]]:
+    """Line number, word and numbers of each line, all of one dimension. Raises as `read_vectors`."""
+    dimension = 0
+    with _opened(path) as file:
+        for number, line in _lines(file, path):
+            if number == 1 and _is_header(line):
+                continue
+            blanks = line.count(b" ")
+            dimension = dimension or blanks
+            if blanks < dimension or not dimension:
+                raise _problem(
+                    path, number, f"has {plural(blanks, 'number')}, not {dimension or 'at least 1'}"
+                )
+            word, _, numbers = line.partition(b" ")
+            if blanks > dimension:
+                word = _spaced(line, dimension, path, number)
+                numbers = line[len(word) + 1 :]
+            yield number, word.decode("utf-8", "replace"), numbers
+
+
+def lookup(form: str, known: Mapping[str, int]) -> int | None:
+    """The number that `known` has for the form as it is written, or else in lower case."""
+    number = known.get(form)
+    return known.get(form.lower()) if number is None else number
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The file's bytes, unpacked where it is gzip. Raises ConfigError where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            if is_packed:
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    yield unpacked  # type: ignore[misc] # a GzipFile reads bytes as any binary file
+            else:
+                yield file
+    except (OSError, EOFError) as error:
+        raise ConfigError("vectors", f"{FIELD}: {path} cannot be read: {error}.") from error
+
+
+def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
+    """The numbered lines that hold anything, without line ends; never more than one in memory."""
+    number = 0
+    while line := file.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE:
+            raise _problem(path, number, "is longer than any vector; this is not a file of word vectors")
+        if stripped := line.rstrip(b" \r\n"):
+            yield number, stripped
+
+
+def _is_header(line: bytes) -> bool:
+    """Whether the first line is word2vec's: how many words, and of what dimension."""
+    fields = line.split()
+    return len(fields) == 2 and all(field.isdigit() for field in fields)
+
+
+def _spaced(line: bytes, dimension: int, path: Path, number: int) -> bytes:
+    """The word of a line with too many fields: a few words of some files hold spaces."""
+    fields = line.split(b" ")
+    try:
+        float(fields[1])
+    except ValueError:
+        return b" ".join(fields[:-dimension])
+    raise _problem(path, number, f"has {len(fields) - 1} numbers, not {dimension}")
+
+
+def _values(text: bytes, dimension: int, path: Path, number: int) -> NDArray[np.float32]:
+    try:
+        values = np.array(text.split(b" "), dtype=np.float32)
+    except ValueError:
+        raise _problem(path, number, "holds something that is not a number") from None
+    if len(values) != dimension:
+        raise _problem(path, number, f"has {len(values)} numbers, not {dimension}")
+    if not np.isfinite(values).all():
+        raise _problem(path, number, "holds a number that is not finite")
+    return values
+
+
+def _problem(path: Path, number: int, what: str) -> ConfigError:
+    return ConfigError("vectors", f"{FIELD}: {path}, line {number:,}: {what}.")
