@@ -77,7 +77,6 @@ def _inputs(config: RunConfig, tokenizer: WordTokenizer, inventory: Inventory, d
         tuned=config.vectors_training == "tuned",
         with_capitals=bool(config.capitals),
         with_characters=config.characters == "cnn",
-        dropout=config.input_dropout or 0.0,
     )
 
 

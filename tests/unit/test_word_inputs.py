@@ -102,9 +102,7 @@ def inputs_for(
 ) -> tuple[WordInputs, WordTokenizer]:
     tokenizer = WordTokenizer([*training, *others])
     inventory = inventory_of(VECTORS, set(training), tokenizer.forms[1:])
-    inputs = WordInputs(
-        tokenizer, inventory, 3, tuned=True, with_capitals=True, with_characters=characters, dropout=0.0
-    )
+    inputs = WordInputs(tokenizer, inventory, 3, tuned=True, with_capitals=True, with_characters=characters)
     inputs.start_from(VECTORS)
     return inputs, tokenizer
 

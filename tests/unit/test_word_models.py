@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
+import torch
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
+from core.encoding.batches import Batches
+from core.encoding.encoded import encode
+from core.encoding.words import WordTokenizer
 from core.errors import ConfigError
+from core.models.encoders.word_inputs import WordInputs
+from core.models.word_model import word_encoder
 from core.records import Event, Note, RunFacts, Snapshot, SplitResult
 from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
@@ -48,6 +55,18 @@ def test_a_run_over_words_learns_and_tags_as_it_was_tested(encoder: str, head: s
     # Words that no text of the run has, among them one of the vectors.
     (answer,) = tagger.tag([["Paris", "qwertz", "!"]])
     assert len(answer.tags["pos"]) == 3
+
+
+def test_inputs_are_dropped_once() -> None:
+    """The LSTMs drop what they read, word inputs too: these drop nothing of their own."""
+    sentences = corpus().train
+    tokenizer = WordTokenizer(word for sentence in sentences for word in sentence.tokens)
+    encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, sentences)
+    text = encode([sentence.tokens for sentence in sentences], tokenizer, 32)
+    (batch,) = Batches(text, np.zeros((len(text.firsts), 0), np.int64), 40, tokenizer.pad).by_length()
+    inputs = cast(WordInputs, encoder.below)
+    assert torch.equal(inputs.train()(batch), inputs.eval()(batch))
+    assert encoder.dropout.p == 0.5
 
 
 def test_mrn_relates_the_heads_over_words(tmp_path: Path) -> None:

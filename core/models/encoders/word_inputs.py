@@ -17,7 +17,6 @@ from core.encoding.batches import Batch
 from core.encoding.words import WordTokenizer
 from core.errors import ConfigError
 from core.models.encoders import at_words
-from core.models.encoders.fast_bert import Dropout
 from core.models.word_vectors import WordVectors, lookup, read_vectors
 
 CAPITALS: tuple[str, ...] = (
@@ -77,7 +76,6 @@ class WordInputs(nn.Module):
         tuned: bool,
         with_capitals: bool,
         with_characters: bool,
-        dropout: float,
     ) -> None:
         super().__init__()
         self.inventory = inventory
@@ -95,7 +93,6 @@ class WordInputs(nn.Module):
             self.filters = nn.Conv1d(CHARACTER_SIZE, CHARACTER_FILTERS, CHARACTER_WIDTH, padding=1)
             with torch.no_grad():
                 self.characters.weight[1:].uniform_(-_UNIFORM, _UNIFORM)
-        self.dropout = Dropout(dropout)
         self.features = dimension + len(CAPITALS) * with_capitals + CHARACTER_FILTERS * with_characters
         self._place_of_form = np.zeros(0, dtype=np.int64)
         self._pattern_of_form = np.zeros(0, dtype=np.int64)
@@ -115,7 +112,7 @@ class WordInputs(nn.Module):
         self.fixed.copy_(values[[number[word] for word in self.inventory.fixed]])
 
     def forward(self, batch: Batch) -> Tensor:
-        """The inputs (B, L, D), with dropout while training."""
+        """The inputs (B, L, D)."""
         self._know_forms()
         forms, where = torch.unique(batch.ids, return_inverse=True)  # a form is computed once a batch
         numbers = forms.cpu().numpy()
@@ -125,8 +122,7 @@ class WordInputs(nn.Module):
             parts.append(nn.functional.one_hot(patterns, len(CAPITALS)).to(parts[0].dtype))
         if self.characters is not None:
             parts.append(self._spelled([self._spelling_of_form[number] for number in numbers.tolist()]))
-        states: Tensor = self.dropout(torch.cat(parts, dim=1)[where])
-        return states
+        return torch.cat(parts, dim=1)[where]
 
     def words(self, batch: Batch) -> Tensor:
         """The inputs (n, D) of the batch's words."""
