@@ -12,7 +12,7 @@ from core.config import RunConfig, config_warnings
 from core.corpora import prepare
 from core.corpora.loading import corpus_overlaps, read
 from core.corpora.preparation import check_scored
-from core.errors import ConfigError, CorpusError, DeviceError, MRNLabError
+from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import check_available, check_max_length
 from core.models.word_vectors import vectors_path
 from core.mrn.alignments import choose
@@ -39,8 +39,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     sentence each. Raises MRNLabError at the first problem.
     """
     _check_devices(configs)
-    for encoder in dict.fromkeys(config.encoder for config in configs):
-        check_available(encoder)
+    for config in {config.transformer: config for config in configs}.values():
+        _check_transformer(config)
     for vectors in dict.fromkeys(config.vectors for config in configs if config.vectors is not None):
         vectors_path(vectors)
     for config in {(config.encoder, config.max_length): config for config in configs}.values():
@@ -106,6 +106,18 @@ def _check_devices(configs: Sequence[RunConfig]) -> None:
     missing = next((device for device in devices if lacks(device)), None)
     if missing is not None and default_engine().name == "local":
         raise ConfigError("device", f"{DeviceError(missing, gpu_count())} Use auto or cpu.")
+
+
+def _check_transformer(config: RunConfig) -> None:
+    """Raises EncoderError, or ConfigError where it is the context encoder that cannot be had."""
+    if config.transformer is None:
+        return
+    try:
+        check_available(config.transformer)
+    except EncoderError as error:
+        if config.context_encoder is None:
+            raise
+        raise ConfigError("context_encoder", f"{FIELD}: {error}") from error
 
 
 def _share(config: RunConfig) -> _Share:

@@ -125,6 +125,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("vectors_training", _reads_words, _ONLY_WORDS, lambda _: "tuned"),
     Condition("capitals", _reads_words, _ONLY_WORDS, lambda _: True),
     Condition("characters", _reads_words, _ONLY_WORDS, lambda _: "cnn"),
+    Condition("context_encoder", _reads_words, _ONLY_WORDS, lambda _: None),
     Condition("input_dropout", _reads_words, _ONLY_WORDS, lambda _: 0.5),
     Condition(
         "lstm_layers",
@@ -164,6 +165,7 @@ _LABELS = {
     "vectors_training": "Word vectors are",
     "capitals": "Capitalisation",
     "characters": "Characters",
+    "context_encoder": "Contextual vectors",
     "clip_norm": "Clip gradients at",
     "draw_tasks": "Tasks of a step",
     "task_weights": "Weights of tasks",

@@ -34,7 +34,7 @@ from core.config.fields import (
     public_name,
 )
 from core.errors import FIELD, ConfigError
-from core.registry import PRIORS, parse_alignment, reads_words
+from core.registry import BILSTM_SUFFIX, PRIORS, base_name, has_bilstm, parse_alignment, reads_words
 from core.wording import all_of, any_of, plural
 
 Paradigm = Literal["stl", "mtl", "mrn"]
@@ -64,6 +64,7 @@ LATER_FIELDS: Mapping[str, Any] = {
     "draw_tasks": "together",
     "task_weights": None,
     "patience": None,
+    "context_encoder": None,
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -201,6 +202,10 @@ class RunConfig(BaseModel):
     """Tell the encoder which of eight patterns of capitalisation each word has."""
     characters: Literal["none", "cnn"] | None = _field(None, "choice")
     """'cnn' also reads each word's characters: 16 features each, 128 filters of width 3, the most of each."""
+    context_encoder: str | None = _field(None, "name", min_length=1)
+    """A transformer that is read beside the word vectors, frozen: a known name, a Hugging Face Hub id or a
+    local folder. Each word gets the states of its first subword (unset: none).
+    """
     input_dropout: float | None = _field(None, "share", ge=0, lt=1)
     """Probability of dropout at the inputs of the LSTM's layers while training."""
     head: Literal["linear", "crf", "crf_legal"] = _field("linear", "choice")
@@ -299,6 +304,11 @@ class RunConfig(BaseModel):
         if self.task_order is not None and sorted(self.task_order) != sorted(self.tasks):
             given = ", ".join(self.task_order)
             raise ConfigError("task_order", f"{FIELD}: name each of {names} once, not {given}.")
+        if self.context_encoder is not None and has_bilstm(self.context_encoder):
+            problem = (
+                f"{FIELD} must be a transformer's name without {BILSTM_SUFFIX}, not '{self.context_encoder}'."
+            )
+            raise ConfigError("context_encoder", problem)
         self._check_regime()
         if self.columns is not None and "tokens" not in self.columns:
             problem = f"{FIELD}: one of the names must be 'tokens', the column of the words."
@@ -388,6 +398,11 @@ class RunConfig(BaseModel):
         if values.get("batch_tokens") is not None and "batch_size" not in changes:
             values.pop("batch_size")
         return type(self).build(**values)
+
+    @property
+    def transformer(self) -> str | None:
+        """The name of the transformer that the run reads; None where it reads none."""
+        return self.context_encoder if reads_words(self.encoder) else base_name(self.encoder)
 
     @property
     def configuration_id(self) -> str:

@@ -42,6 +42,7 @@ class Batch:
     rows (n,)          each word's first subword in the flattened (B·L)
     words (n,)         each word's number in the split
     labels (n, T)      label numbers, IGNORED where a task has none for the word
+    context (B, L, C)  contextual vectors, where the ids are whole words and the run reads such
     """
 
     ids: Tensor
@@ -53,6 +54,7 @@ class Batch:
     rows: Tensor
     words: Tensor
     labels: Tensor
+    context: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """This batch on a device, from pinned memory: the copy does not wait for the device's queued work."""
@@ -61,9 +63,21 @@ class Batch:
         moved = {
             name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
-            if name not in ("lengths", "counts")
+            if name not in ("lengths", "counts") and tensor is not None
         }
         return Batch(**moved, lengths=self.lengths, counts=self.counts)
+
+
+@dataclass(frozen=True)
+class Context:
+    """A split's contextual vectors: row `rows[s]` of `table` (R, C) is that of the word at place s."""
+
+    table: Tensor
+    rows: NDArray[np.int64]
+
+    def at(self, places: NDArray[np.int64]) -> Tensor:
+        """The vectors (…, C) at these places."""
+        return self.table[torch.from_numpy(self.rows[places])]
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,8 @@ class Batches:
 
     A batch has `size` windows; for training, where a budget of `tokens` is given, as many as padded to the
     same length have no more subwords than that, and at least one. `epoch_order` says how an epoch is made.
-    Raises ValueError where words and labels do not fit each other.
+    `context` is set where batches carry contextual vectors. Raises ValueError where words and labels do not
+    fit each other.
     """
 
     def __init__(
@@ -112,6 +127,7 @@ class Batches:
     ) -> None:
         if len(labels) != len(text.firsts):
             raise ValueError(f"labels for {len(labels)} words, but the text has {len(text.firsts)}")
+        self.context: Context | None = None
         self._text = text
         self._labels = torch.from_numpy(np.ascontiguousarray(labels))
         self._size = size
@@ -228,6 +244,7 @@ class Batches:
             rows=torch.from_numpy(rows),
             words=word_numbers,
             labels=labels,
+            context=None if self.context is None else self.context.at(places),
         )
 
 

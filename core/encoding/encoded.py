@@ -86,6 +86,11 @@ class EncodedText:
         return len(self.offsets) - 1
 
     @property
+    def first_places(self) -> NDArray[np.int64]:
+        """(N,) where each word's first subword stands in `ids`, in the window that the word belongs to."""
+        return np.repeat(self.offsets[:-1], np.diff(self.words)) + self.firsts
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """(n,) subwords in each window."""
         return np.diff(self.offsets)

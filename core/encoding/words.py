@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.encoding.tokenizer import Pieces
+from core.encoding.encoded import EncodedText
+from core.encoding.tokenizer import Pieces, places
 
 
 class WordTokenizer:
@@ -39,3 +41,9 @@ class WordTokenizer:
                     self.forms.append(form)
         ids = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
         return Pieces(ids, np.ones(len(words), dtype=np.int64))
+
+
+def words_read(text: EncodedText) -> NDArray[np.int64]:
+    """(S,) which of the N words stands at each place of a text that a WordTokenizer has split."""
+    belong = text.words[:-1]  # the first word that belongs to each window, which may begin before it
+    return places(belong - text.firsts[belong], text.lengths)

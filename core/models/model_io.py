@@ -34,7 +34,7 @@ from core.models.encoders.frozen import CachedTransformer, shared_transformer
 from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger, chains
-from core.models.word_model import load_word_encoder, save_inventory
+from core.models.word_model import ContextReader, load_context, load_word_encoder, save_inventory
 from core.records import TaggedSentence, TaskFacts, WordTag
 from core.registry import reads_words
 
@@ -52,8 +52,9 @@ class SavedTagger:
         tasks: Sequence[Mapping[str, Any]],
         model: MultiTaskTagger,
         tokenizer: Tokenizer,
+        context: ContextReader | None = None,
     ) -> None:
-        self.config, self.model, self.tokenizer = config, model, tokenizer
+        self.config, self.model, self.tokenizer, self.context = config, model, tokenizer, context
         self.schemes: Mapping[str, str] = {task["name"]: task["scheme"] for task in tasks}
         self.labels: Mapping[str, Sequence[str]] = {task["name"]: task["labels"] for task in tasks}
 
@@ -61,7 +62,8 @@ class SavedTagger:
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
         """Every task's labels for every word, with the `top` most probable labels of each."""
         words = [tuple(sentence) for sentence in sentences]
-        text = encode(self._truecased(words), self.tokenizer, self.config.max_length)
+        cased = self._truecased(words)
+        text = encode(cased, self.tokenizer, self.config.max_length)
         count = len(text.firsts)
         # Probabilities and label numbers (N, top) of each task; never all labels' of a whole text.
         best = [
@@ -70,6 +72,8 @@ class SavedTagger:
         ]
         batches = Batches(text, np.zeros((count, 0), dtype=np.int64), 1, self.tokenizer.pad)
         with _threads(1 if count <= _FEW_WORDS else ALL_THREADS):
+            if self.context is not None:
+                batches.context = self.context.read(cased, text)
             for batch in batches.by_length(AT_ONCE["cpu"]):
                 logits = self.model(batch)
                 chosen = self.model.best(logits, batch)
@@ -136,7 +140,7 @@ def save(
     save_file({name: value.contiguous() for name, value in state.items()}, folder / "weights.safetensors")
     save_inventory(folder, model)
     if isinstance(tokenizer, SubwordTokenizer) and config.encoder_training == "full":
-        inner = _inner(model)
+        inner = _inner(model.encoder)
         with whole_vocabulary(inner):
             inner.save_pretrained(folder / "encoder")
         tokenizer.inner.save_pretrained(folder / "encoder")
@@ -164,7 +168,7 @@ def saved_bytes(model: MultiTaskTagger) -> int:
 def restore(folder: Path, model: MultiTaskTagger) -> None:
     """Put the weights saved in `folder` back into the model they came from."""
     if (folder / "encoder").is_dir():
-        inner = _inner(model)
+        inner = _inner(model.encoder)
         join_rows(inner)
         inner.load_state_dict(load_transformer(str(folder / "encoder"), half=False).inner.state_dict())
     restore_own(model, load_file(folder / "weights.safetensors"))
@@ -184,7 +188,8 @@ def load(folder: Path) -> SavedTagger:
         description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         config = RunConfig.stored(description["config"])
         tasks = description["tasks"]
-        encoder, tokenizer = _load_encoder(config, folder)
+        context = load_context(config, folder)
+        encoder, tokenizer = _load_encoder(config, folder, context)
         sizes = [len(task["labels"]) for task in tasks]
         heads = Heads(encoder.features, sizes, init="zeros", dropout=0.0)
         model = MultiTaskTagger(
@@ -201,15 +206,17 @@ def load(folder: Path) -> SavedTagger:
         raise MRNLabError(
             f"The checkpoint {folder.name} is damaged ({error}). Train the run again."
         ) from error
-    return SavedTagger(config, tasks, model.eval(), tokenizer)
+    return SavedTagger(config, tasks, model.eval(), tokenizer, context)
 
 
-def _load_encoder(config: RunConfig, folder: Path) -> tuple[Encoder, Tokenizer]:
+def _load_encoder(
+    config: RunConfig, folder: Path, context: ContextReader | None
+) -> tuple[Encoder, Tokenizer]:
     """The encoder of a checkpoint without the weights that were trained on top of a transformer, and what
     splits words for it.
     """
     if reads_words(config.encoder):
-        return load_word_encoder(config, folder)
+        return load_word_encoder(config, folder, 0 if context is None else context.transformer.features)
     trained = (folder / "encoder").is_dir()
     source = str(folder / "encoder") if trained else config.encoder
     encoder: Encoder = load_transformer(source, half=False) if trained else shared_transformer(source)
@@ -218,26 +225,34 @@ def _load_encoder(config: RunConfig, folder: Path) -> tuple[Encoder, Tokenizer]:
     return encoder, load_tokenizer(locate(source))
 
 
-def _inner(model: MultiTaskTagger) -> Any:
-    """The Transformers model under the heads. Raises MRNLabError where there is none."""
-    encoder = model.encoder.below if isinstance(model.encoder, BiLSTM) else model.encoder
-    transformer = encoder.transformer if isinstance(encoder, CachedTransformer) else encoder
+def _inner(encoder: Encoder) -> Any:
+    """The Transformers model of an encoder. Raises MRNLabError where there is none."""
+    below = encoder.below if isinstance(encoder, BiLSTM) else encoder
+    transformer = below.transformer if isinstance(below, CachedTransformer) else below
     if not isinstance(transformer, Transformer):
         raise MRNLabError(f"A {type(transformer).__name__} holds no transformer to export.")
     return transformer.inner
 
 
-def _inner_tokenizer(tagger: SavedTagger) -> Any:
+def _inner_tokenizer(tokenizer: Tokenizer) -> Any:
     """The tokenizer of Transformers. Raises MRNLabError where there is none."""
-    if not isinstance(tagger.tokenizer, SubwordTokenizer):
-        raise MRNLabError(f"The encoder {tagger.config.encoder} reads words and has no tokenizer to export.")
-    return tagger.tokenizer.inner
+    if not isinstance(tokenizer, SubwordTokenizer):
+        raise MRNLabError("An encoder that reads words has no tokenizer to export.")
+    return tokenizer.inner
 
 
 def save_encoder(tagger: SavedTagger, folder: Path) -> None:
-    """Write the tagger's transformer and tokenizer as a Transformers folder."""
-    _inner(tagger.model).save_pretrained(folder)
-    _inner_tokenizer(tagger).save_pretrained(folder)
+    """Write the transformer that the tagger reads, as encoder or as context, and its tokenizer as a
+    Transformers folder.
+    """
+    context = tagger.context
+    encoder, tokenizer = (
+        (tagger.model.encoder, tagger.tokenizer)
+        if context is None
+        else (context.transformer, context.tokenizer)
+    )
+    _inner(encoder).save_pretrained(folder)
+    _inner_tokenizer(tokenizer).save_pretrained(folder)
 
 
 def save_task_folders(
@@ -254,7 +269,7 @@ def save_task_folders(
             "Transformers has no class for an encoder with a BiLSTM on top, so there is no folder per task; "
             "MRN Lab itself loads the model from `checkpoint`."
         )
-    inner = _inner(tagger.model)
+    inner = _inner(tagger.model.encoder)
     for task, rows in zip(tagger.labels, tagger.model.heads.slices, strict=True):
         if task in folders and (problem := _save_task(tagger, inner, task, rows, folders[task], facts)):
             return (
@@ -305,7 +320,7 @@ def _save_task(
         above[0].weight.copy_(tagger.model.heads.weight[rows])
         above[0].bias.copy_(tagger.model.heads.bias[rows])
     model.eval().save_pretrained(folder)
-    tokenizer = copy.deepcopy(_inner_tokenizer(tagger))
+    tokenizer = copy.deepcopy(_inner_tokenizer(tagger.tokenizer))
     tokenizer.model_max_length = tagger.config.max_length
     tokenizer.save_pretrained(folder)
     return ""

@@ -242,13 +242,17 @@ def check_max_length(config: RunConfig) -> None:
         )
 
 
+def longest_window(encoder: str, max_length: int) -> int:
+    """The most subwords that this encoder reads at once, or `max_length` where that is less."""
+    limit = longest_input(encoder)
+    return max_length if limit is None else min(limit, max_length)
+
+
 def check_available(encoder: str) -> None:
     """Raise EncoderError, in one sentence, where this encoder cannot be loaded here and now.
 
     Packages and folders are looked at; a Hub id must be in the local Hub cache or answer on the network.
     """
-    if reads_words(encoder):
-        return
     source, name = locate(encoder), base_name(encoder)
     if os.path.isdir(source):
         return

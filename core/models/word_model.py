@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+import torch
 from torch import nn
 
 from core.config import RunConfig
 from core.corpora.types import Sentence
-from core.encoding.words import WordTokenizer
+from core.encoding.batches import AT_ONCE, Batches, Context
+from core.encoding.encoded import EncodedText, encode
+from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
+from core.encoding.words import WordTokenizer, words_read
 from core.models.encoders import Encoder
+from core.models.encoders.frozen import CachedTransformer, shared_transformer
 from core.models.encoders.lstm import SCLSTM, LayeredBiLSTM, StackedBiLSTM
+from core.models.encoders.transformer import load_transformer
 from core.models.encoders.word_inputs import Inventory, WordInputs, inventory_of
+from core.models.sources import locate, longest_window
 from core.models.word_vectors import lookup, read_vectors
 from core.wording import plural
 
@@ -23,7 +31,7 @@ INVENTORY = "words.json"
 
 
 def word_encoder(
-    config: RunConfig, tokenizer: WordTokenizer, train: Sequence[Sentence]
+    config: RunConfig, tokenizer: WordTokenizer, train: Sequence[Sentence], context_size: int = 0
 ) -> tuple[StackedBiLSTM, str]:
     """The encoder that `config` describes, at its start, and a sentence on the words that have no vector.
 
@@ -34,7 +42,7 @@ def word_encoder(
     needed = {*forms, *map(str.lower, forms)}
     vectors = read_vectors(str(config.vectors), needed.__contains__)
     inventory = inventory_of(vectors, training_forms, forms)
-    inputs = _inputs(config, tokenizer, inventory, vectors.dimension)
+    inputs = _inputs(config, tokenizer, inventory, vectors.dimension, context_size)
     inputs.start_from(vectors)
     known = dict.fromkeys(vectors.words, 0)
     missing = {form for form in training_forms if lookup(form, known) is None}
@@ -55,7 +63,39 @@ def save_inventory(folder: Path, model: nn.Module) -> None:
             (folder / INVENTORY).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
-def load_word_encoder(config: RunConfig, folder: Path) -> tuple[Encoder, WordTokenizer]:
+class ContextReader:
+    """The transformer that gives the contextual vectors of typed sentences."""
+
+    def __init__(self, transformer: CachedTransformer, tokenizer: SubwordTokenizer, window: int) -> None:
+        self.transformer, self.tokenizer, self._window = transformer, tokenizer, window
+
+    def read(self, sentences: Sequence[Sequence[str]], text: EncodedText) -> Context:
+        """The context of sentences that a WordTokenizer has split into `text`."""
+        subwords = encode(sentences, self.tokenizer, self._window)
+        no_labels = np.zeros((len(subwords.firsts), 0), dtype=np.int64)
+        table = torch.zeros(len(no_labels), self.transformer.features)
+        for batch in Batches(subwords, no_labels, 1, self.tokenizer.pad).by_length(AT_ONCE["cpu"]):
+            table[batch.words] = self.transformer.words(batch)
+        return Context(table, words_read(text))
+
+
+def load_context(config: RunConfig, folder: Path) -> ContextReader | None:
+    """What reads the context of a checkpoint's run, where it has one: the transformer that an export has put
+    into the folder, or else the one it was trained with. Raises EncoderError.
+    """
+    if config.context_encoder is None:
+        return None
+    if (folder / "encoder").is_dir():
+        source = str(folder / "encoder")
+        transformer = CachedTransformer(load_transformer(source, half=False).eval())
+    else:
+        source, transformer = config.context_encoder, shared_transformer(config.context_encoder)
+    return ContextReader(
+        transformer, load_tokenizer(locate(source)), longest_window(source, config.max_length)
+    )
+
+
+def load_word_encoder(config: RunConfig, folder: Path, context_size: int) -> tuple[Encoder, WordTokenizer]:
     """The encoder of a checkpoint without its weights, and its tokenizer.
 
     Raises OSError, ValueError and KeyError where the folder is damaged.
@@ -64,12 +104,14 @@ def load_word_encoder(config: RunConfig, folder: Path) -> tuple[Encoder, WordTok
     dimension = int(document.pop("dimension"))
     inventory = Inventory(**{name: tuple(document[name]) for name in document})
     tokenizer = WordTokenizer(())
-    inputs = _inputs(config, tokenizer, inventory, dimension)
+    inputs = _inputs(config, tokenizer, inventory, dimension, context_size)
     inputs.source = config.vectors
     return _stack(config, inputs), tokenizer
 
 
-def _inputs(config: RunConfig, tokenizer: WordTokenizer, inventory: Inventory, dimension: int) -> WordInputs:
+def _inputs(
+    config: RunConfig, tokenizer: WordTokenizer, inventory: Inventory, dimension: int, context_size: int
+) -> WordInputs:
     return WordInputs(
         tokenizer,
         inventory,
@@ -77,6 +119,7 @@ def _inputs(config: RunConfig, tokenizer: WordTokenizer, inventory: Inventory, d
         tuned=config.vectors_training == "tuned",
         with_capitals=bool(config.capitals),
         with_characters=config.characters == "cnn",
+        context_size=context_size,
     )
 
 

@@ -8,7 +8,7 @@ from core.config import RunConfig
 from core.corpora.loading import placed_name
 from core.models.word_vectors import GLOVE
 from core.mrn.alignments.mapping import keep_mapping, read_mapping
-from core.registry import BILSTM_SUFFIX, ENCODERS, WORD_ENCODERS, base_name, has_bilstm, parse_alignment
+from core.registry import ENCODERS, parse_alignment
 
 
 def placed(config: RunConfig) -> RunConfig:
@@ -16,10 +16,13 @@ def placed(config: RunConfig) -> RunConfig:
     mapping by the copy that the laboratory keeps, since the file may change later.
     """
     changes = {"corpus": placed_name(config.corpus)}
-    encoder = os.path.expanduser(base_name(config.encoder))
+    transformer = config.transformer or ""
+    folder = os.path.expanduser(transformer)
     # Known names win, as when located. `isdir` raises nothing, whatever a name holds.
-    if base_name(config.encoder) not in (*ENCODERS, *WORD_ENCODERS) and os.path.isdir(encoder):
-        changes["encoder"] = os.path.realpath(encoder) + (BILSTM_SUFFIX if has_bilstm(config.encoder) else "")
+    if transformer not in ENCODERS and os.path.isdir(folder):
+        field = "encoder" if config.context_encoder is None else "context_encoder"
+        ending = getattr(config, field).removeprefix(transformer)
+        changes[field] = os.path.realpath(folder) + ending
     if config.vectors is not None and os.path.exists(vectors := os.path.expanduser(config.vectors)):
         changes["vectors"] = config.vectors if config.vectors == GLOVE else os.path.realpath(vectors)
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):

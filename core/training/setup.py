@@ -20,10 +20,10 @@ from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.loading import overlaps
 from core.corpora.types import Corpus, Sentence, Split
-from core.encoding.batches import IGNORED, Batch, Batches, EpochOrder
+from core.encoding.batches import IGNORED, Batch, Batches, Context, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
-from core.encoding.words import WordTokenizer
+from core.encoding.words import WordTokenizer, words_read
 from core.errors import TrainingError
 from core.evaluation.scores import score_name
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
@@ -32,14 +32,14 @@ from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.transformer import LazyTransformer, load_transformer
-from core.models.sources import check_max_length, local_copy, locate, signature
+from core.models.sources import check_max_length, local_copy, locate, longest_window, signature
 from core.models.tagger import Heads, MultiTaskTagger, chains
 from core.models.word_model import word_encoder
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
-from core.registry import base_name, reads_words
+from core.registry import reads_words
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 _BETAS = (0.9, 0.999)
@@ -53,6 +53,8 @@ class SplitData:
     """One split, ready to be trained on or predicted.
 
     `labels` (N, T): label numbers of its N words, IGNORED where a task has none or training never saw it.
+    `subwords`: what a frozen transformer reads of the split, and its key: `text`, or where `text` has whole
+    words, their subwords in windows of their own.
     """
 
     sentences: tuple[Sentence, ...]
@@ -60,6 +62,7 @@ class SplitData:
     key: str
     labels: NDArray[np.int64]
     batches: Batches
+    subwords: tuple[EncodedText, str]
 
 
 def label_numbers(
@@ -77,18 +80,26 @@ def label_numbers(
     return numbers.T
 
 
-def encode_corpus(config: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Mapping[str, SplitData]:
-    """Every split that has sentences, encoded (from the cache where it was before)."""
+def encode_corpus(
+    config: RunConfig, corpus: Corpus, tokenizer: Tokenizer, context: SubwordTokenizer | None
+) -> Mapping[str, SplitData]:
+    """Every split that has sentences, encoded (from the cache where it was before). `context` splits words
+    for the context encoder, where the run has one.
+    """
     tasks, labels = [task.name for task in corpus.tasks], [task.labels for task in corpus.tasks]
+    window = longest_window(str(config.context_encoder), config.max_length) if context else 0
     splits = {}
     for name in SPLITS:
         if sentences := corpus.split(name):
             words = [sentence.tokens for sentence in sentences]
             text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
+            subwords = text, key
+            if context is not None:
+                subwords = encode_cached(words, context, window, cache_dir("encoded"))
             numbers = label_numbers(sentences, tasks, labels)
             order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
             batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
-            splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches)
+            splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches, subwords)
     return splits
 
 
@@ -191,6 +202,7 @@ class TrainingRun:
     schedule: torch.optim.lr_scheduler.LambdaLR
     order: np.random.Generator
     features: FeatureTables | None = None
+    frozen: FrozenFeatures | None = None
     order_before: dict[str, Any] = field(default_factory=dict)
     task_weights: torch.Tensor | None = None
 
@@ -200,18 +212,18 @@ class TrainingRun:
         return float(self.optimiser.param_groups[-1]["lr"])
 
     def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
-        """Have a frozen encoder's features of every split ready; cached ones are not computed again.
+        """Have a frozen transformer's states of every split ready; cached ones are not computed again.
 
         A note says what is being computed, since it may take minutes. False where `should_stop` said so. From
         here on torch uses the run's own number of threads.
         """
         for name, split in self.splits.items():
-            if self.features is None or self.features.has(split.text, split.key):
+            if self.features is None or self.features.has(*split.subwords):
                 continue
             sink(
                 Note(f"Computing the frozen encoder's features of {len(split.sentences):,} {name} sentences.")
             )
-            if not self.features.compute(split.text, split.key, should_stop):
+            if not self.features.compute(*split.subwords, should_stop):
                 return False
         torch.set_num_threads(self.facts.threads)
         return True
@@ -222,10 +234,15 @@ class TrainingRun:
         return self.enter("train").batches.shuffled(self.order, skip)
 
     def enter(self, split: str) -> SplitData:
-        """That split, with a frozen encoder's features of it looked up from now on."""
+        """That split, with a frozen transformer's states of it looked up from now on."""
         data = self.splits[split]
         if self.features is not None:
-            self.features.look_up(data.text, data.key)
+            table = self.features.table(*data.subwords)
+            if self.frozen is not None:
+                self.frozen.table = table
+            elif data.batches.context is None:
+                rows = data.subwords[0].first_places[words_read(data.text)]
+                data.batches.context = Context(table, rows)
         return data
 
 
@@ -239,7 +256,9 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
     tokenizer = _tokenizer(config, corpus)
-    splits = encode_corpus(config, corpus, tokenizer)
+    context_tokenizer = None if config.context_encoder is None else _subword_tokenizer(config.context_encoder)
+    frozen = _frozen_transformer(config, half, device)
+    splits = encode_corpus(config, corpus, tokenizer, context_tokenizer)
     tasks = task_facts(config, corpus, splits["train"])
     if empty := [task.name for task in tasks if not task.train_tokens]:
         raise TrainingError(
@@ -247,9 +266,15 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
             "other data."
         )
 
-    encoder, features, frozen_weights, encoder_notes = _encoder(
-        config, half, device, splits["train"], tokenizer
-    )
+    features = lookup = None
+    if frozen is not None:
+        pad, kept_on = tokenizer.pad, device
+        if context_tokenizer is None:
+            lookup = FrozenFeatures(frozen.features).to(device)
+        else:  # batches carry contextual vectors to the device
+            pad, kept_on = context_tokenizer.pad, torch.device("cpu")
+        features = FeatureTables(frozen, pad, cache_dir("features"), kept_on)
+    encoder, encoder_notes = _encoder(config, half, device, splits["train"], tokenizer, frozen, lookup)
     heads = Heads(
         encoder.features,
         [len(task.labels) for task in tasks],
@@ -260,7 +285,8 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     model = MultiTaskTagger(
         encoder, heads, chains(config, [task.scheme for task in tasks], [task.labels for task in tasks])
     ).to(device)
-    trained_weights = weight_count(model)
+    weights = weight_count(model)
+    fixed_weights = sum(weight.numel() for weight in model.parameters() if not weight.requires_grad)
 
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
@@ -281,8 +307,8 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         selected_by=config.select_by if "dev" in splits else "last",
         planted=corpus.planted,
         text_hash=corpus.text_hash,
-        parameters=frozen_weights + trained_weights,
-        trained_parameters=trained_weights,
+        parameters=weights + (0 if frozen is None else frozen.parameters),
+        trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *config_warnings(config), *alignment_notes),
         **alignment_facts,
     )
@@ -298,6 +324,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
+        frozen=lookup,
         task_weights=None
         if config.task_weights is None
         else torch.tensor(config.task_weights, device=device),
@@ -318,36 +345,48 @@ def _tokenizer(config: RunConfig, corpus: Corpus) -> Tokenizer:
             word for split in SPLITS for sentence in corpus.split(split) for word in sentence.tokens
         )
     check_max_length(config)
-    source = locate(config.encoder)
+    return _subword_tokenizer(config.encoder)
+
+
+def _subword_tokenizer(encoder: str) -> SubwordTokenizer:
+    source = locate(encoder)
     files = signature(source)
     return load_tokenizer(source) if files is None else _cached_tokenizer(source, files)
 
 
+def _frozen_transformer(config: RunConfig, half: bool, device: torch.device) -> LazyTransformer | None:
+    """The transformer whose states are computed once, as encoder or as context, where the run has one."""
+    if config.transformer is None or (config.context_encoder is None and config.encoder_training == "full"):
+        return None
+    return LazyTransformer(config.transformer, half=half, device=device, cache=cache_dir("encoders"))
+
+
 def _encoder(
-    config: RunConfig, half: bool, device: torch.device, train: SplitData, tokenizer: Tokenizer
-) -> tuple[Encoder, FeatureTables | None, int, tuple[str, ...]]:
-    """The shared layers on the device; of a frozen encoder also its feature tables, and how many weights it
-    has, none of which are the layers' own; and notes on where the layers come from.
-    """
+    config: RunConfig,
+    half: bool,
+    device: torch.device,
+    train: SplitData,
+    tokenizer: Tokenizer,
+    frozen: LazyTransformer | None,
+    lookup: FrozenFeatures | None,
+) -> tuple[Encoder, tuple[str, ...]]:
+    """The shared layers on the device, and notes on where they come from."""
+    folder = None if config.transformer is None else local_copy(config.transformer)
+    notes = () if folder is None else (f"The encoder {config.transformer} was read from {folder}.",)
     if isinstance(tokenizer, WordTokenizer):
-        over_words, note = word_encoder(config, tokenizer, train.sentences)
-        return over_words.to(device), None, 0, (note,)
+        context_size = 0 if frozen is None else frozen.features
+        over_words, note = word_encoder(config, tokenizer, train.sentences, context_size)
+        return over_words.to(device), (note, *notes)
     encoder: Encoder
-    features, frozen_weights = None, 0
-    folder = local_copy(config.encoder)
-    notes = () if folder is None else (f"The encoder {base_name(config.encoder)} was read from {folder}.",)
-    if config.encoder_training == "frozen":
-        source = LazyTransformer(config.encoder, half=half, device=device, cache=cache_dir("encoders"))
-        encoder = frozen = FrozenFeatures(source.features).to(device)
-        frozen_weights = source.parameters
-        features = FeatureTables(source, frozen, tokenizer.pad, cache_dir("features"))
+    if lookup is not None:
+        encoder = lookup
     else:
         transformer = load_transformer(config.encoder, half=half)
         train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))
         encoder = transformer.to(device)
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
-    return encoder, features, frozen_weights, notes
+    return encoder, notes
 
 
 def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:

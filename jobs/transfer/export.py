@@ -17,7 +17,7 @@ from core.checkpoints.sealed import MANIFEST, seal
 from core.corpora.catalogue import CATALOGUE
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
-from core.registry import ENCODERS, base_name, reads_words
+from core.registry import ENCODERS
 from core.store import Run, RunState, Store
 from core.store.transfer import RunRecord
 from core.wording import duration, first_of, percent
@@ -58,10 +58,11 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     if unknown := [task for task in tasks or () if task not in known]:
         raise MRNLabError(f"Run {run_id} has no task '{unknown[0]}'; it has {', '.join(known)}.")
     folders = _folder_names([task for task in known if tasks is None or task in tasks])
-    spec = ENCODERS.get(base_name(record.run.config.encoder))
+    transformer = record.run.config.transformer
+    spec = ENCODERS.get(transformer or "")
     # A frozen encoder whose weights are part of every installation need not travel.
     is_packaged = spec is not None and spec.source.startswith("package:")
-    is_carried = (checkpoint / "encoder").is_dir() or reads_words(record.run.config.encoder)
+    is_carried = (checkpoint / "encoder").is_dir() or transformer is None
     carries_encoder = not is_carried and not is_packaged
     no_folders_because: str | None = None
 
@@ -83,7 +84,8 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
         (beside / "README.md").write_text(_card(record, file, tagger.schemes), encoding="utf-8")
 
     size = sum(path.stat().st_size for path in checkpoint.rglob("*") if path.is_file())
-    weights = sum(weight.nbytes for weight in tagger.model.parameters())
+    reads = tagger.model if tagger.context is None else tagger.context.transformer
+    weights = sum(weight.nbytes for weight in reads.parameters())
     needs = size + (len(folders) + carries_encoder) * weights
     try:
         sealed = seal(folder, {"export": FORMAT, "run": run_id}, needs, write)
@@ -196,7 +198,7 @@ def _metadata(record: RunRecord) -> ModelCardData:
     """What the Hub reads, with the scores on the test sentences."""
     config = record.run.config
     known = CATALOGUE.get(config.corpus)
-    name = base_name(config.encoder)
+    name = config.transformer or ""
     on_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not Path(name).exists()
     encoder = ENCODERS[name].source if name in ENCODERS else name if on_hub else None
     return ModelCardData(

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from core.checkpoints.sealed import MANIFEST, Damaged, opened, verified
-from core.errors import MRNLabError
+from core.config import RunConfig
+from core.errors import ConfigError, MRNLabError
 from core.paths import checkpoint_dir, given_path
-from core.registry import ENCODERS, base_name, reads_words
+from core.registry import ENCODERS
 from core.store import Store, normal_keyword
 from core.store.transfer import RunRecord
 from jobs.transfer.format import CHECKPOINT, MOST_BYTES, RunFile, read_export
@@ -165,11 +166,12 @@ def _check_model(checkpoint: Path, file: RunFile) -> None:
     if not (checkpoint / "weights.safetensors").is_file():
         raise _Refused("it has no checkpoint")
     try:
-        encoder = base_name(str(json.loads((checkpoint / "run.json").read_bytes())["config"]["encoder"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        config = json.loads((checkpoint / "run.json").read_bytes())["config"]
+        encoder = RunConfig.stored(config).transformer
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise _Refused("its checkpoint has no run.json of ours") from error
-    spec = ENCODERS.get(encoder)
-    is_carried = reads_words(encoder) or (checkpoint / "encoder").is_dir()
+    spec = ENCODERS.get(encoder or "")
+    is_carried = encoder is None or (checkpoint / "encoder").is_dir()
     if not is_carried and (spec is None or not spec.source.startswith("package:")):
         # Every export carries it; its name could lead to any folder of this machine, or to the Hub.
         raise _Refused(f"its checkpoint lacks the encoder {encoder}")

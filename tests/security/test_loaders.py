@@ -20,7 +20,7 @@ from core.corpora.folder import read_folder
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import EncoderError, MRNLabError
-from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.encoders.frozen import FeatureTables
 from core.models.encoders.transformer import LazyTransformer, load_transformer
 from core.models.model_io import load
 from core.mrn.alignments.mapping import parse_mapping
@@ -163,7 +163,7 @@ def test_hostile_caches_are_made_anew(
 
     def tables() -> FeatureTables:
         source = LazyTransformer(str(encoder), half=False, device=torch.device("cpu"), cache=tmp_path)
-        return FeatureTables(source, FrozenFeatures(source.features), 0, tmp_path)
+        return FeatureTables(source, 0, tmp_path, torch.device("cpu"))
 
     assert tables().compute(text, key)
     (encoded,), (features,) = tmp_path.glob("*.npz"), tmp_path.glob("*.npy")

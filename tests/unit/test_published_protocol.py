@@ -74,6 +74,7 @@ OF_NO_PAPER = {"corpus", "columns", "tasks", "paradigm", "seed", "device", "snap
 NOT_BEFORE_TABLE_3 = {"fraction_draw", "corpus_order"}
 OF_WORD_ENCODERS = {
     *("vectors", "vectors_training", "capitals", "characters", "input_dropout", "lstm_layers", "task_order"),
+    "context_encoder",
 }
 
 

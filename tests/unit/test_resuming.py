@@ -171,6 +171,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "draw_tasks": "uniform",
     },
     "words sc-lstm": {"encoder": "sc-lstm", "bilstm_hidden": 8, "paradigm": "mrn", "update_every": 2},
+    "words context": {"encoder": "sc-lstm", "bilstm_hidden": 8, "head": "crf", "draw_tasks": "by_size"},
     "gpu": {"device": "cuda", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
 }
 
@@ -181,7 +182,8 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     if kind == "gpu" and not torch.cuda.is_available():
         pytest.skip("no GPU here")
     every, cuts = (0, STEPS) if kind == "mrn" else (4, 4)
-    config = toy(**{"encoder": encoder + "+bilstm" * ("bilstm" in kind)} | KINDS[kind])
+    context = {"context_encoder": encoder} if "context" in kind else {}
+    config = toy(**{"encoder": encoder + "+bilstm" * ("bilstm" in kind)} | KINDS[kind] | context)
     steps = STEPS
     if config.draw_tasks != "together":  # an epoch has the batches of both tasks
         steps, cuts = 2 * STEPS, 9

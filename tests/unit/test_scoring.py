@@ -39,7 +39,7 @@ def _split(sentences: Sequence[Sentence]) -> SplitData:
     ends = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
     text = EncodedText(np.zeros(words, np.int32), ends, np.zeros(words, np.int32), ends, ends)
     labels = label_numbers(sentences, [task.name for task in TASKS], [task.labels for task in TASKS])
-    return SplitData(tuple(sentences), text, "key", labels, Batches(text, labels, 4, 0))
+    return SplitData(tuple(sentences), text, "key", labels, Batches(text, labels, 4, 0), (text, "key"))
 
 
 @st.composite

@@ -37,8 +37,8 @@ Trained = tuple[Path, dict[str, int]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A laboratory with runs of three kinds: MRN, over a frozen encoder (one task's name is hostile), with a
-    BiLSTM.
+    """A laboratory with runs of four kinds: MRN, over a frozen encoder (one task's name is hostile), with a
+    BiLSTM, over word vectors and contextual ones.
     """
     home = tmp_path_factory.mktemp("from")
     with pytest.MonkeyPatch.context() as patch:
@@ -50,11 +50,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
             toy_config(home, paradigm="mrn", alignment="cooccurrence", snapshots=3, update_every=4, **few),
             toy_config(home, encoder_training="frozen", lr_encoder=None, **few, **hostile),
             toy_config(home, encoder=f"{home / 'encoder'}+bilstm", bilstm_hidden=4, **few),
+            toy_config(home, encoder="bilstm", context_encoder=str(home / "encoder"), **few),
         ]
         with contextlib.closing(Store.open()) as store:
             ids = train_runs(store, configs)
             store.add_keywords([ids[0]], ["paper"])
-    return home, dict(zip(("mrn", "frozen", "bilstm"), ids, strict=True))
+    return home, dict(zip(("mrn", "frozen", "bilstm", "context"), ids, strict=True))
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
     return load_tagger(checkpoint).tag([_SENTENCE])
 
 
-@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm"])
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context"])
 def test_there_and_back(kind: str, trained: Trained, source: Store, target: Store, tmp_path: Path) -> None:
     run_id = trained[1][kind]
     made = export(trained, kind, tmp_path / "out")

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.encoding.batches import Batches
+from core.corpora.types import Corpus
+from core.encoding.batches import Batch, Batches
 from core.encoding.encoded import encode
-from core.encoding.words import WordTokenizer
+from core.encoding.words import WordTokenizer, words_read
 from core.errors import ConfigError
+from core.models.encoders import at_words
+from core.models.encoders.fast_bert import weight_count
+from core.models.encoders.lstm import StackedBiLSTM
+from core.models.encoders.transformer import load_transformer
 from core.models.encoders.word_inputs import WordInputs
 from core.models.word_model import word_encoder
+from core.recording.placed import placed
 from core.records import Event, Note, RunFacts, Snapshot, SplitResult
 from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
+from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train
 from jobs.submit import check
-from tests.toys import config, corpus
+from tests.toys import config, corpus, sentences
 
 SMALL: dict[str, Any] = {"bilstm_hidden": 8, "epochs": 12, "lr_encoder": 2e-2, "lr_bilstm": 2e-2}
 
 
-def run(folder: Path, **changes: Any) -> tuple[list[Event], Path]:
+def run(folder: Path, data: Corpus | None = None, **changes: Any) -> tuple[list[Event], Path]:
     events: list[Event] = []
     checkpoint = Checkpoint(folder / "checkpoint")
-    train(config(**SMALL | changes), corpus(), sink=events.append, checkpoint=checkpoint)
+    train(config(**SMALL | changes), data or corpus(), sink=events.append, checkpoint=checkpoint)
     return events, folder / "checkpoint"
 
 
@@ -59,14 +68,72 @@ def test_a_run_over_words_learns_and_tags_as_it_was_tested(encoder: str, head: s
 
 def test_inputs_are_dropped_once() -> None:
     """The LSTMs drop what they read, word inputs too: these drop nothing of their own."""
-    sentences = corpus().train
-    tokenizer = WordTokenizer(word for sentence in sentences for word in sentence.tokens)
-    encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, sentences)
-    text = encode([sentence.tokens for sentence in sentences], tokenizer, 32)
+    train_sentences = corpus().train
+    tokenizer = WordTokenizer(word for sentence in train_sentences for word in sentence.tokens)
+    encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, train_sentences)
+    text = encode([sentence.tokens for sentence in train_sentences], tokenizer, 32)
     (batch,) = Batches(text, np.zeros((len(text.firsts), 0), np.int64), 40, tokenizer.pad).by_length()
     inputs = cast(WordInputs, encoder.below)
     assert torch.equal(inputs.train()(batch), inputs.eval()(batch))
     assert encoder.dropout.p == 0.5
+
+
+def long_sentences() -> Corpus:
+    """Sentences of up to 90 words: longer than the windows of the run's encoder and of its transformer."""
+    return corpus(sentences(30, 0, longest=90), sentences(8, 3, longest=90))
+
+
+def in_words(made: TrainingRun, split: str, states: Callable[[Batch], Tensor]) -> Tensor:
+    """What `states` gives for the words of a split's batches, in the order of the words."""
+    data = made.enter(split)
+    found = [(batch.words, states(batch)) for batch in data.batches.by_length()]
+    return torch.cat([part for _, part in found])[torch.cat([words for words, _ in found]).argsort()]
+
+
+@pytest.mark.parametrize("max_length", [12, 80])
+def test_context_is_what_a_frozen_encoder_gives_for_the_words(encoder: str, max_length: int) -> None:
+    words = config("bilstm", context_encoder=encoder, max_length=max_length, **SMALL)
+    over_words = set_up(words, long_sentences())
+    frozen = set_up(
+        config(encoder, encoder_training="frozen", max_length=min(max_length, 64)), long_sentences()
+    )
+    computed: list[Note] = []
+    for made in (over_words, frozen):
+        assert made.compute_features(lambda note: computed.append(cast(Note, note)), lambda: False)
+    assert len(computed) == 3, "the second run finds the states of the first"
+    for split in ("train", "dev", "test"):
+        context = in_words(over_words, split, lambda batch: at_words(cast(Tensor, batch.context), batch))
+        assert torch.equal(context, in_words(frozen, split, frozen.model.encoder.words))
+    # Words that a window reads but that do not belong to it have theirs, too.
+    data = over_words.splits["train"]
+    tokens = [word for sentence in data.sentences for word in sentence.tokens]
+    forms = cast(WordTokenizer, over_words.tokenizer).forms
+    assert len(data.text.ids) > len(tokens) or max_length > 64
+    assert [tokens[place] for place in words_read(data.text)] == [forms[form] for form in data.text.ids]
+
+
+def test_the_transformer_of_the_context_counts_as_frozen(encoder: str) -> None:
+    made = set_up(config("bilstm", context_encoder=encoder, vectors_training="fixed", **SMALL), corpus())
+    without = set_up(config("bilstm", vectors_training="fixed", **SMALL), corpus())
+    transformer = load_transformer(encoder, half=False)
+    in_lstm = 2 * 4 * SMALL["bilstm_hidden"] * transformer.features
+    vectors = cast(WordInputs, cast(StackedBiLSTM, made.model.encoder).below).trained
+    parameters, trained = cast(int, made.facts.parameters), cast(int, made.facts.trained_parameters)
+    assert parameters - cast(int, without.facts.parameters) == weight_count(transformer) + in_lstm
+    assert trained - cast(int, without.facts.trained_parameters) == in_lstm
+    assert trained == parameters - weight_count(transformer) - vectors.numel()
+
+
+@pytest.mark.parametrize("head", ["linear", "crf"])
+def test_a_run_with_context_tags_as_it_was_tested(head: str, encoder: str, tmp_path: Path) -> None:
+    made: dict[str, Any] = {"encoder": "sc-lstm", "head": head, "paradigm": "mtl", "context_encoder": encoder}
+    events, checkpoint = run(tmp_path, data=long_sentences(), max_length=12, epochs=3, **made)
+    assert {path.name for path in checkpoint.iterdir()} >= {"words.json", "weights.safetensors"}
+    assert not (checkpoint / "encoder").exists()
+    test = of(events, SplitResult)[-1]
+    answers = load_tagger(checkpoint).tag([sentence.tokens for sentence in long_sentences().test])
+    for task in ("pos", "ner"):
+        assert [[tag.label for tag in answer.tags[task]] for answer in answers] == test.predictions[task]
 
 
 def test_mrn_relates_the_heads_over_words(tmp_path: Path) -> None:
@@ -108,6 +175,10 @@ def test_own_vectors_give_their_dimension(tmp_path: Path) -> None:
         ({"encoder": "minilm", "vectors": "glove"}, "vectors", "only an encoder that reads words"),
         ({"task_weights": "1"}, "task_weights", "a weight above 0 for each of the 2 tasks"),
         ({"task_weights": "1,x"}, "task_weights", "x"),
+        ({"context_encoder": "sc-lstm"}, "context_encoder", "a transformer's name without"),
+        ({"context_encoder": "minilm+bilstm"}, "context_encoder", "a transformer's name without"),
+        ({"context_encoder": ""}, "context_encoder", "must not be empty"),
+        ({"encoder": "minilm", "context_encoder": "minilm"}, "context_encoder", "only an encoder that reads"),
         ({"patience": 1, "select_by": "last"}, "patience", "select_by keeps the last epoch"),
         ({"draw_tasks": "uniform", "corpus_order": "in_turn"}, "draw_tasks", "must be 'together'"),
     ],
@@ -119,9 +190,25 @@ def test_contradictions_are_refused_with_the_field(changes: dict[str, Any], fiel
     assert error.value.field == field
 
 
-def test_vectors_that_are_not_there_are_refused_before_a_run_is_queued() -> None:
-    lost = RunConfig.build(
-        corpus="demo", tasks="pos,ner", encoder="bilstm", paradigm="mtl", vectors="/nowhere.txt"
-    )
-    with pytest.raises(ConfigError, match="neither glove nor a file or folder"):
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"vectors": "/nowhere.txt"}, "neither glove nor a file or folder"),
+        ({"context_encoder": "no-such/encoder"}, "The encoder 'no-such/encoder' is neither"),
+    ],
+)
+def test_what_is_not_there_is_refused_before_a_run_is_queued(changes: dict[str, str], says: str) -> None:
+    lost = RunConfig.build(corpus="demo", tasks="pos,ner", encoder="bilstm", paradigm="mtl", **changes)
+    with pytest.raises(ConfigError, match=says) as error:
         check([lost])
+    assert error.value.field in changes
+
+
+def test_a_context_encoder_is_kept_by_its_whole_path(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(encoder).parent)
+    near = config("bilstm", context_encoder=Path(encoder).name)
+    assert placed(near.with_(corpus="demo")).context_encoder == encoder
+    known = config("bilstm", context_encoder="minilm", corpus="demo")
+    assert placed(known) is known

@@ -22,7 +22,7 @@ _MOST_BYTES = 64_000_000
 
 
 class FrozenFeatures(nn.Module):
-    """Looks up the states of a split's subwords in a table (S, D); FeatureTables changes the table."""
+    """Looks up the states of a split's subwords in its table (S, D), which is another for each split."""
 
     table: Tensor
     per_task = False
@@ -47,15 +47,15 @@ class FeatureTables:
     encoder and sentences finds them, and need not load the encoder.
     """
 
-    def __init__(self, encoder: LazyTransformer, lookup: FrozenFeatures, pad: int, cache: Path) -> None:
-        self._encoder, self._lookup, self._pad, self._cache = encoder, lookup, pad, cache
+    def __init__(self, encoder: LazyTransformer, pad: int, cache: Path, device: torch.device) -> None:
+        self._encoder, self._pad, self._cache, self._device = encoder, pad, cache, device
         self._tables: dict[str, Tensor] = {}
 
-    def look_up(self, text: EncodedText, text_key: str) -> None:
-        """Let the lookup use this text's states (S, D) from now on; computed now where they are missing."""
+    def table(self, text: EncodedText, text_key: str) -> Tensor:
+        """This text's states (S, D) on the device; computed now where they are missing."""
         if not self.has(text, text_key):
             self.compute(text, text_key)
-        self._lookup.table = self._tables[text_key]
+        return self._tables[text_key]
 
     def has(self, text: EncodedText, text_key: str) -> bool:
         """Whether this text's states are in memory, or on disk from an earlier run."""
@@ -82,8 +82,8 @@ class FeatureTables:
         return True
 
     def _keep(self, text_key: str, table: Tensor) -> None:
-        """On the lookup's device at once: splits change twice an epoch, tables need not move again."""
-        self._tables[text_key] = table.to(self._lookup.table.device)
+        """On the device at once: splits change twice an epoch, tables need not move again."""
+        self._tables[text_key] = table.to(self._device)
 
     def _path(self, text_key: str) -> Path:
         return self._cache / f"{self._encoder.fingerprint}-{text_key}.npy"

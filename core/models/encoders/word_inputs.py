@@ -58,7 +58,8 @@ class Inventory:
 
 
 class WordInputs(nn.Module):
-    """Vectors ⊕ capitalisation ⊕ characters of each word: (B, L, D).
+    """Vectors ⊕ capitalisation ⊕ characters ⊕ context of each word: (B, L, D). `context_size` is that of the
+    contextual vectors, which batches bring; 0 where the run has none.
 
     Row 0 of the trained vectors is that of all words without one. Vectors of words that training never
     shows stay as they are: without a gradient an optimiser would only decay them.
@@ -76,6 +77,7 @@ class WordInputs(nn.Module):
         tuned: bool,
         with_capitals: bool,
         with_characters: bool,
+        context_size: int = 0,
     ) -> None:
         super().__init__()
         self.inventory = inventory
@@ -93,7 +95,9 @@ class WordInputs(nn.Module):
             self.filters = nn.Conv1d(CHARACTER_SIZE, CHARACTER_FILTERS, CHARACTER_WIDTH, padding=1)
             with torch.no_grad():
                 self.characters.weight[1:].uniform_(-_UNIFORM, _UNIFORM)
-        self.features = dimension + len(CAPITALS) * with_capitals + CHARACTER_FILTERS * with_characters
+        self._has_context = context_size > 0
+        features = dimension + len(CAPITALS) * with_capitals + CHARACTER_FILTERS * with_characters
+        self.features = features + context_size
         self._place_of_form = np.zeros(0, dtype=np.int64)
         self._pattern_of_form = np.zeros(0, dtype=np.int64)
         self._spelling_of_form: list[list[int]] = []
@@ -122,7 +126,11 @@ class WordInputs(nn.Module):
             parts.append(nn.functional.one_hot(patterns, len(CAPITALS)).to(parts[0].dtype))
         if self.characters is not None:
             parts.append(self._spelled([self._spelling_of_form[number] for number in numbers.tolist()]))
-        return torch.cat(parts, dim=1)[where]
+        states = torch.cat(parts, dim=1)[where]
+        if not self._has_context:
+            return states
+        assert batch.context is not None
+        return torch.cat([states, batch.context], dim=2)
 
     def words(self, batch: Batch) -> Tensor:
         """The inputs (n, D) of the batch's words."""
