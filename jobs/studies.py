@@ -422,7 +422,7 @@ class _StudyQueue:
                 if arm is not None:
                     mean = dev_mean(arm, study.search_seeds, setting.targets, progress.dev)
                     score = percent(mean) if mean is None else f"{percent(mean)}%"
-                    choices.append(f"{family} {study.family(family).describe(arm.values)} ({score})")
+                    choices.append(f"{family} {layout.families[family].describe(arm.values)} ({score})")
             self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
         if at_end:
             self._ended.add(setting.name)

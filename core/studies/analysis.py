@@ -22,8 +22,8 @@ from core.evaluation.statistics import (
     summary,
     verdict,
 )
-from core.studies.published import ABOVE, BELOW, WITHIN, Published, Reported, matching
-from core.studies.study import DevScores, Family, Layout, Setting, Study, chosen_arm
+from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
+from core.studies.study import DevScores, Family, Layout, Paper, Setting, Study, chosen_arm
 
 Floats = NDArray[np.floating]
 
@@ -66,7 +66,8 @@ class Difference:
 class Outcome:
     """One family in one setting: the arm that dev chose, and its scores per target and in the mean.
 
-    `arm` is None while that is open, or where every arm failed. `differences` is empty for the reference.
+    `arm` is None while that is open, or where every arm failed. `differences` are those from the reference,
+    `from_base` those from the family's own base; both are empty where the family is that itself.
     `failed` counts the family's failed runs. `learned` is the correlation of the targets with other tasks, in
     the mean over pairs, summed up over seeds. `published` has the published figure for each target, where the
     family was trained and scored as there. `cost` is for one seed, summed over the models of STL.
@@ -81,6 +82,7 @@ class Outcome:
     learned: MeanSD | None = None
     cost: Cost | None = None
     differences: dict[str, Difference] = field(default_factory=dict)
+    from_base: dict[str, Difference] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, MeanSD]:
@@ -120,23 +122,37 @@ def analyse(
     The p-values of differences on a target are corrected over the families.
     """
     outcomes = {name: _outcome(layout, name, dev, test, failed) for name in layout.arms}
-    reference = outcomes[layout.study.reference].by_seed
+    reference = layout.study.reference
+    bases = {name: family.base for name, family in layout.families.items() if family.base}
+    others = {name: reference for name in outcomes if name != reference}
     for target in (*layout.setting.targets, MEAN, RARE):
-        paired = {
-            name: difference
-            for name, outcome in outcomes.items()
-            if name != layout.study.reference
-            and (difference := paired_difference(outcome.by_seed.get(target, {}), reference.get(target, {})))
-        }
-        for name, p_values in corrected(paired).items():
-            outcomes[name].differences[target] = Difference(paired[name], *p_values)
-    return Result(layout.setting, layout.study.reference, tuple(outcomes.values()))
+        for name, difference in _differences(outcomes, others, target).items():
+            outcomes[name].differences[target] = difference
+        for name, difference in _differences(outcomes, bases, target).items():
+            outcomes[name].from_base[target] = difference
+    return Result(layout.setting, reference, tuple(outcomes.values()))
+
+
+def _differences(
+    outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str
+) -> dict[str, Difference]:
+    """On the target, of each family from the one that `bases` names; p corrected for their number."""
+    paired = {
+        name: difference
+        for name, base in bases.items()
+        if (
+            difference := paired_difference(
+                outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {})
+            )
+        )
+    }
+    return {name: Difference(paired[name], *p_values) for name, p_values in corrected(paired).items()}
 
 
 def _outcome(
     layout: Layout, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
 ) -> Outcome:
-    family, targets, seeds = layout.study.family(name), layout.setting.targets, layout.study.seeds
+    family, targets, seeds = layout.families[name], layout.setting.targets, layout.study.seeds
     arms = layout.arms[name]
     needed = {*layout.search_of(name, *arms), *(run for arm in arms for run in arm.of(seeds))}
     lost = sum(run in failed for run in needed)
@@ -197,17 +213,18 @@ def _by_seed(
 class TableView:
     """A published table with our figures: a row per model under a paradigm, such as `BERT (STL)`.
 
-    `reported` are the rows that the paper quotes from the literature.
+    `paper` has the title, and the rows that stand in the table as reported.
     """
 
-    title: str
+    paper: Paper
     tasks: tuple[str, ...]
-    reported: tuple[Reported, ...]
     rows: Mapping[str, Outcome]
 
     @property
     def summary(self) -> str:
-        """How many figures agree with the published ones, in a sentence."""
+        """How many figures agree with the published ones, in a sentence; empty where none is compared."""
+        if not self.paper.is_compared:
+            return ""
         counts = Counter(outcome.verdict(task) for outcome in self.rows.values() for task in self.tasks)
         compared = counts[WITHIN] + counts[ABOVE] + counts[BELOW]
         if not compared:
@@ -219,8 +236,11 @@ class TableView:
 
 
 def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView | None:
-    """The table that this part repeats, from the results that belong to it; None where there is none."""
-    of_part = [result for result in results if result.setting.part == part]
+    """The table that this part repeats, from the results that belong to it; None where there is none.
+
+    A setting whose `model` is empty has no row in it.
+    """
+    of_part = [result for result in results if result.setting.part == part and result.setting.model]
     if part not in study.papers or not of_part:
         return None
     rows = {
@@ -228,5 +248,4 @@ def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView 
         for result in of_part
         for outcome in result.outcomes
     }
-    paper = study.papers[part]
-    return TableView(paper.title, of_part[0].setting.targets, paper.reported, rows)
+    return TableView(study.papers[part], of_part[0].setting.targets, rows)

@@ -11,14 +11,27 @@ from core.config import RunConfig
 from core.config.sweep import expand
 from core.studies.published import Reported
 
+Arms = tuple[Mapping[str, Any], ...]
+"""Candidates: each maps fields of a run to values."""
+
 
 @dataclass(frozen=True)
 class Family:
-    """One method with its candidates. An arm maps fields of a run to values; dev chooses among the arms."""
+    """One method with its candidates; dev chooses among the arms.
+
+    `arms_of` gives the arms for a setting's tasks, where they depend on them. `base` names the family that
+    this one changes in one thing: differences from it are reported beside those from the study's reference.
+    """
 
     name: str
     title: str
-    arms: tuple[Mapping[str, Any], ...]
+    arms: Arms = ()
+    base: str = ""
+    arms_of: Callable[[tuple[str, ...]], Arms] | None = field(default=None, compare=False)
+
+    def among(self, tasks: tuple[str, ...]) -> Family:
+        """This family with the arms that it has for these tasks."""
+        return self if self.arms_of is None else replace(self, arms=self.arms_of(tasks), arms_of=None)
 
     def describe(self, arm: Mapping[str, Any]) -> str:
         """The fields in which this arm differs from the others, such as `λ=0.01`; empty for a single arm."""
@@ -55,10 +68,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Paper:
-    """A published table that a part of a study repeats, and the rows that it quotes from the literature."""
+    """A published table that a part of a study repeats, and rows from the literature that stand in it.
+
+    `note` says what a reader must know to read our figures beside them. `is_compared` says whether published
+    figures have a spread, by which ours are told to lie within, above or below.
+    """
 
     title: str
+    citation: str
+    note: str
     reported: tuple[Reported, ...] = ()
+    is_compared: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,19 +121,26 @@ class Study:
         for names in (known, [setting.name for setting in self.settings]):
             if len(set(names)) < len(names):
                 raise ValueError(f"{self.name}: a name is given twice among {', '.join(names)}")
-        if empty := [family.name for family in self.families if not family.arms]:
-            raise ValueError(f"{self.name}: the family {empty[0]} has no arm")
         for setting in self.settings:
             if unknown := set(setting.families) - set(known):
                 raise ValueError(f"{self.name}/{setting.name}: no family is called {', '.join(unknown)}")
-            if self.reference not in setting.families:
-                raise ValueError(f"{self.name}/{setting.name}: the reference {self.reference} is missing")
+            families = self.families_in(setting)
+            if empty := [family.name for family in families.values() if not family.arms]:
+                raise ValueError(f"{self.name}/{setting.name}: the family {empty[0]} has no arm")
+            needed = [self.reference, *(family.base for family in families.values() if family.base)]
+            if missing := [name for name in needed if name not in families]:
+                raise ValueError(f"{self.name}/{setting.name}: the reference {missing[0]} is missing")
         if not self.search_seeds or not set(self.search_seeds) <= set(self.seeds):
             raise ValueError(f"{self.name}: the seeds of the search must be some of all seeds")
 
     def family(self, name: str) -> Family:
         """The family of that name. Raises KeyError."""
         return {family.name: family for family in self.families}[name]
+
+    def families_in(self, setting: Setting) -> dict[str, Family]:
+        """The setting's families by name, in its order, with the arms that they have for its tasks."""
+        tasks = tuple(setting.base["tasks"])
+        return {name: self.family(name).among(tasks) for name in setting.families}
 
     def parts(self) -> tuple[str, ...]:
         """The parts in the order of the settings."""
@@ -159,10 +186,11 @@ class Arm:
 
 @dataclass(frozen=True)
 class Layout:
-    """A setting with the runs of all arms spelled out, by family in the setting's order."""
+    """A setting with its families and the runs of all their arms, by family in the setting's order."""
 
     study: Study
     setting: Setting
+    families: Mapping[str, Family]
     arms: Mapping[str, tuple[Arm, ...]]
 
     def runs(self) -> list[RunConfig]:
@@ -201,9 +229,9 @@ def lay_out(
             values, runs, runs_of(values, {**setting.base, **setting.search}) if setting.search else runs
         )
 
-    return Layout(
-        study, setting, {name: tuple(map(arm, study.family(name).arms)) for name in setting.families}
-    )
+    families = study.families_in(setting)
+    arms = {name: tuple(map(arm, family.arms)) for name, family in families.items()}
+    return Layout(study, setting, families, arms)
 
 
 def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
@@ -262,7 +290,7 @@ def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> li
         chosen = chosen_arm(layout, family, dev, failed)
         if chosen is None and not _unknown(search, dev, failed):
             continue
-        to_choose = () if chosen is not None else layout.study.family(family).searched
+        to_choose = () if chosen is not None else layout.families[family].searched
         plan += [
             Planned(layout.setting.name, family, "final", run, to_choose)
             for run in (chosen or arms[0]).of(layout.study.seeds)

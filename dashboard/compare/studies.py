@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import PurePath
 from typing import Literal
@@ -16,8 +16,8 @@ from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
-from core.studies.published import ABOVE, BELOW, CITATION, WITHIN
-from core.wording import duration, p_text, percent, plural, signed_points
+from core.studies.published import ABOVE, BELOW, WITHIN, Reported
+from core.wording import all_of, duration, p_text, percent, plural, signed_points
 from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import (
     FIXED,
@@ -223,10 +223,11 @@ def _encoder(name: str) -> tuple[str, str]:
 
 
 def _paper(view: TableView, study: Study) -> None:
-    """The published table: our figures beside the published ones, the rows it quotes in grey, the cost."""
-    st.subheader(view.title, anchor=False)
+    """The published table: our figures beside the published ones, reported rows in grey, the cost."""
+    paper = view.paper
+    st.subheader(paper.title, anchor=False)
     lines: dict[str, dict[str, str]] = {}
-    for quoted in view.reported:
+    for quoted in paper.reported:
         line = lines[f":gray[{escape(quoted.model)}]"] = {"Chosen on dev": ":gray[reported]"}
         for task in view.tasks:
             line[escape(task)] = ""
@@ -246,15 +247,11 @@ def _paper(view: TableView, study: Study) -> None:
         border="horizontal",
         alt="Our scores beside the published ones",
     )
-    st.caption(view.summary)
-    st.caption(
-        f"Published: {escape(CITATION)}. Within: our mean lies at most one published standard deviation "
-        "from the published mean. A published figure stands only beside what was trained and scored as "
-        "there, the encoder fine-tuned."
-    )
-    if view.reported:
-        sources = ", ".join(f"{row.model} from {row.source}" for row in view.reported)
-        st.caption(f"Reported: what the paper quotes from the literature. {escape(sources)}.")
+    if view.summary:
+        st.caption(view.summary)
+    st.caption(escape(f"Published: {paper.citation}. {paper.note}"))
+    if paper.reported:
+        st.caption(f"Reported: {escape('; '.join(_sources(paper.reported)))}.")
     st.caption(escape(study.protocol))
     if any(outcome.cost is not None for outcome in view.rows.values()):
         with st.expander("What each model costs"):
@@ -266,6 +263,12 @@ def _paper(view: TableView, study: Study) -> None:
                 alt="Parameters, peak memory and time by model",
             )
             st.caption(COST_NOTE)
+
+
+def _sources(rows: Sequence[Reported]) -> Iterator[str]:
+    """The rows' models by where they are taken from: `BERT and RoBERTa from X`."""
+    for source in dict.fromkeys(row.source for row in rows):
+        yield f"{all_of([row.model for row in rows if row.source == source])} from {source}"
 
 
 def _overview(study: Study, results: Sequence[Result]) -> None:

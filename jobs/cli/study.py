@@ -18,7 +18,6 @@ from core.evaluation.statistics import HIGHER, LOWER, MeanSD
 from core.store import Run
 from core.studies import STUDIES, Setting, Study, load_study
 from core.studies.analysis import MEAN, RARE, Difference, Outcome, Result, TableView, table_view
-from core.studies.published import CITATION, WITHIN
 from core.studies.study import Planned
 from core.wording import duration, p_text, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
@@ -108,7 +107,7 @@ def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
             part: {
                 "title": paper.title,
                 "reported": [dataclasses.asdict(row) for row in paper.reported],
-                "citation": CITATION,
+                "citation": paper.citation,
             }
             for part, paper in study.papers.items()
         },
@@ -174,21 +173,19 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
     for part, group in groupby(results, key=lambda result: result.setting.part):
         of_part = list(group)
         view = table_view(study, part, of_part)
-        yield f"## {view.title if view else part.capitalize()}"
+        yield f"## {view.paper.title if view else part.capitalize()}"
         if view is not None:
             yield _paper_table(view)
-            yield view.summary
+            yield from filter(None, [view.summary])
             yield ["model", *COST_HEAD], [[model, *cost_cells(row.cost)] for model, row in view.rows.items()]
         yield _overview(study, of_part)
         for result in of_part:
             yield f"### {result.setting.title} (`{result.setting.name}`)"
             yield _result_table(result)
+    for citation, note in dict.fromkeys((paper.citation, paper.note) for paper in study.papers.values()):
+        yield f"Published: {citation}. {note}"
     if study.papers:
-        yield (
-            f"Published: {CITATION}. {WITHIN}: |our mean − published mean| ≤ published SD, as printed. A "
-            "published figure stands only beside a fine-tuned encoder of that name, trained and scored as "
-            f"there. {study.protocol} {COST_NOTE}"
-        )
+        yield f"{study.protocol} {COST_NOTE}"
     yield (
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points from "
         f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
@@ -233,7 +230,7 @@ def _paper_table(view: TableView) -> _Table:
     for task in view.tasks:
         headers += [task, f"{task} published", "verdict"]
     rows = []
-    for quoted in view.reported:
+    for quoted in view.paper.reported:
         row = [f"{quoted.model} [{quoted.source}]", ""]
         for task in view.tasks:
             known = task in quoted.scores

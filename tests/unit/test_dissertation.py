@@ -247,7 +247,7 @@ class TestReport:
         }
         assert view.rows["BERT (STL)"].verdict("ner") == BELOW
         assert view.summary.startswith("Figures beside a published one: 9. Within its standard deviation: ")
-        assert [row.model for row in view.reported] == ["BiLSTM-CRF", "BERT"]
+        assert [row.model for row in view.paper.reported] == ["BiLSTM-CRF", "BERT"]
 
     @pytest.mark.parametrize("made", [over("minilm"), over(encoder_training="frozen")])
     def test_another_or_a_frozen_encoder_is_never_held_against_the_paper(self, made: Study) -> None:
