@@ -43,6 +43,7 @@ class Batch:
     words (n,)         each word's number in the split
     labels (n, T)      label numbers, IGNORED where a task has none for the word
     context (B, L, C)  contextual vectors, where the ids are whole words and the run reads such
+    task               the only task whose logits are needed, that of a drawn batch; None: all are
     """
 
     ids: Tensor
@@ -55,6 +56,7 @@ class Batch:
     words: Tensor
     labels: Tensor
     context: Tensor | None = None
+    task: int | None = None
 
     def to(self, device: torch.device) -> Batch:
         """This batch on a device, from pinned memory: the copy does not wait for the device's queued work."""
@@ -63,9 +65,9 @@ class Batch:
         moved = {
             name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
-            if name not in ("lengths", "counts") and tensor is not None
+            if name not in ("lengths", "counts", "task") and tensor is not None
         }
-        return Batch(**moved, lengths=self.lengths, counts=self.counts)
+        return Batch(**moved, lengths=self.lengths, counts=self.counts, task=self.task)
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,7 @@ class Batches:
             words=word_numbers,
             labels=labels,
             context=None if self.context is None else self.context.at(places),
+            task=task,
         )
 
 

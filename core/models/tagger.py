@@ -38,20 +38,24 @@ class Heads(nn.Module):
             nn.init.uniform_(self.weight, -bound, bound)
             nn.init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, words: Tensor) -> Tensor:
-        """Logits (n, r) of words (n, D), or of each task's own representation of them (T, n, D)."""
-        if self._drops_logits:
-            logits: Tensor = self.dropout(self._linear(words))
-            return logits
-        return self._linear(self.dropout(words))
+    def forward(self, words: Tensor, only: int | None = None) -> Tensor:
+        """Logits (n, r) of words (n, D), or of each task's own representation of them (T, n, D).
 
-    def _linear(self, words: Tensor) -> Tensor:
+        Where the task `only` alone has one (1, n, D), the others' logits are zero.
+        """
+        if self._drops_logits:
+            logits: Tensor = self.dropout(self._linear(words, only))
+            return logits
+        return self._linear(self.dropout(words), only)
+
+    def _linear(self, words: Tensor, only: int | None) -> Tensor:
         if words.dim() == 2:
             return nn.functional.linear(words, self.weight, self.bias)
-        tasks = zip(words.unbind(), self.slices, strict=True)
-        return torch.cat(
-            [nn.functional.linear(own, self.weight[rows], self.bias[rows]) for own, rows in tasks], dim=1
-        )
+        by_task = [words.new_zeros(words.shape[1], rows.stop - rows.start) for rows in self.slices]
+        for task, own in enumerate(words, only or 0):
+            rows = self.slices[task]
+            by_task[task] = nn.functional.linear(own, self.weight[rows], self.bias[rows])
+        return torch.cat(by_task, dim=1)
 
 
 def chains(config: RunConfig, schemes: Sequence[str], labels: Sequence[Sequence[str]]) -> list[LinearChain]:
@@ -80,7 +84,7 @@ class MultiTaskTagger(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits (n, r) of the batch's n words, all tasks' labels side by side."""
-        logits: Tensor = self.heads(self.encoder.words(batch))
+        logits: Tensor = self.heads(self.encoder.words(batch), batch.task)
         return logits
 
     def losses(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -90,7 +90,7 @@ def make_job(config: RunConfig, steps: int, *, quick: bool = False) -> Job:
     return Job(config, corpus, batches, quick)
 
 
-def _train_ours(paradigm: str, job: Job, turns: Turns) -> None:
+def train_ours(paradigm: str, job: Job, turns: Turns) -> None:
     """`core.training.trainer.train`, as a worker calls it; like Trainer here, it saves no training state."""
 
     def sink(event: Event) -> None:
@@ -102,7 +102,8 @@ def _train_ours(paradigm: str, job: Job, turns: Turns) -> None:
     def count_and_step(run: Any, batch: Any) -> Any:
         if turns.warming_up:  # also on the longest sentences, so that memory peaks as in a whole epoch
             train_step(run, next(run.splits["train"].batches.by_length()))
-        packed = packs(getattr(run.model.encoder, "below", run.model.encoder).inner)
+        below = getattr(run.model.encoder, "below", run.model.encoder)
+        packed = hasattr(below, "inner") and packs(below.inner)
         turns.count(len(batch.words), len(batch.real), len(batch.real) if packed else batch.ids.numel())
         return train_step(run, batch)
 
@@ -194,8 +195,8 @@ def _train_published(job: Job, turns: Turns) -> None:
 
 
 LOOPS: dict[str, Loop] = {
-    "mtl": partial(_train_ours, "mtl"),
-    "mrn": partial(_train_ours, "mrn"),
+    "mtl": partial(train_ours, "mtl"),
+    "mrn": partial(train_ours, "mrn"),
     "trainer": _train_best,
     "trainer_fp32": _train_fp32,
     "published": _train_published,

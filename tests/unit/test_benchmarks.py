@@ -34,6 +34,7 @@ KEYS = {
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
     "training": "over_trainer over_trainer_fp32 over_published mrn_over_mtl inference_over_pipeline "
     "memory_over_trainer",
+    "words": "over_flair sc_over_s words_per_s",
 }
 COMMANDS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
 # The fork server imports what most of them need, once.

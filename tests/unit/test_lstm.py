@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 from core.models.encoders.lstm import SCLSTM, LayeredBiLSTM, StackedBiLSTM
+from core.models.tagger import Heads
 from tests.unit.test_packed import Table, batch, gradients
 
 HIDDEN, TASKS = 4, 3
@@ -115,6 +117,35 @@ def test_words_have_the_states_and_gradients_of_their_first_subwords(kind: str) 
     (words * towards).sum().backward()
     torch.testing.assert_close(words, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(gradients(encoder), right, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("task", range(TASKS))
+@pytest.mark.parametrize("kind", ["LSTM-d", "SC-LSTM"])
+def test_a_drawn_task_has_the_logits_and_gradients_that_it_has_among_all(kind: str, task: int) -> None:
+    given = batch(LENGTHS["different"], 0)
+    encoder = make(kind, given, layers=3)
+    heads = Heads(encoder.features, (2, 3, 4), init="default", dropout=0.0).double()
+    rows = heads.slices[task]
+    losses = []
+    for needed in (given, replace(given, task=task)):
+        encoder.zero_grad()
+        heads.zero_grad()
+        logits = heads(encoder.words(needed), needed.task)
+        losses.append(logits[:, rows].square().sum())
+        losses[-1].backward()
+        learned = {
+            name: weight.grad for name, weight in (*encoder.named_parameters(), *heads.named_parameters())
+        }
+        if needed is given:
+            right = learned
+    assert not logits[:, [column for column in range(9) if column not in range(rows.start, rows.stop)]].any()
+    torch.testing.assert_close(losses[1], losses[0], rtol=0, atol=1e-12)
+    for name, gradient in right.items():
+        found = learned[name]
+        if found is None:  # a layer above the task's
+            assert gradient is None or not gradient.any()
+        else:
+            torch.testing.assert_close(found, gradient, rtol=0, atol=1e-10, msg=name)
 
 
 @each_kind

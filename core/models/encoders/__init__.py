@@ -14,7 +14,7 @@ class Encoder(Protocol):
 
     `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that
     need not compute the others does not. Where `per_task` is true each of T tasks has states of its own:
-    (T, B, L, D) and (T, n, D).
+    (T, B, L, D) and (T, n, D), or (1, …) where `batch.task` is the only one whose states are needed.
     """
 
     features: int

@@ -70,18 +70,25 @@ class LayeredBiLSTM(StackedBiLSTM):
         super().__init__(below, hidden, layers, dropout)
         if sorted(order) != list(range(len(order))):
             raise ValueError(f"no order of {len(order)} tasks: {tuple(order)}")
-        self._layers = [max(0, layers - len(order) + order.index(task)) for task in range(len(order))]
+        self._layer = [max(0, layers - len(order) + order.index(task)) for task in range(len(order))]
 
     def forward(self, batch: Batch) -> Tensor:
         """Each task's states (T, B, L, D). Those of padding mean nothing."""
-        _, *states = self._read(batch, len(self.lstm))
-        return torch.stack([states[layer] for layer in self._layers])
+        layers = self._layer[_tasks(batch)]
+        _, *states = self._read(batch, 1 + max(layers))
+        return torch.stack([states[layer] for layer in layers])
 
     def words(self, batch: Batch) -> Tensor:
         """Each task's states (T, n, D) of words' first subwords."""
-        _, *states = self._read(batch, len(self.lstm))
+        layers = self._layer[_tasks(batch)]
+        _, *states = self._read(batch, 1 + max(layers))
         read = [at_words(layer, batch) for layer in states]
-        return torch.stack([read[layer] for layer in self._layers])
+        return torch.stack([read[layer] for layer in layers])
+
+
+def _tasks(batch: Batch) -> slice:
+    """The tasks whose states a batch needs."""
+    return slice(None) if batch.task is None else slice(batch.task, batch.task + 1)
 
 
 class SCLSTM(StackedBiLSTM):
@@ -108,7 +115,7 @@ class SCLSTM(StackedBiLSTM):
     def forward(self, batch: Batch) -> Tensor:
         """Each task's states (T, B, L, D). Those of padding mean nothing."""
         places = torch.arange(batch.ids.numel(), device=batch.ids.device)
-        return self._at(batch, places).view(self.gate_bias.shape[1], *batch.ids.shape, self.features)
+        return self._at(batch, places).view(-1, *batch.ids.shape, self.features)
 
     def words(self, batch: Batch) -> Tensor:
         """Each task's states (T, n, D) of words' first subwords."""
@@ -128,7 +135,7 @@ class SCLSTM(StackedBiLSTM):
         times = torch.stack([forwards, mirrored(batch.mask.sum(dim=1), width)])
         order = (window * width + times).transpose(1, 2).flatten(1)
         read = [Places(places, windows * width).gather(inputs.flatten(0, 1)) for places in order]
-        shared, by_task = self._run([states.view(width, windows, -1) for states in read])
+        shared, by_task = self._run([states.view(width, windows, -1) for states in read], _tasks(batch))
 
         def at_rows(states: Tensor) -> Tensor:
             """Of k kinds of states (L, 2, k, B, H) those at the rows (k, m, 2, H)."""
@@ -142,18 +149,21 @@ class SCLSTM(StackedBiLSTM):
         task_states = at_rows(by_task)
         return torch.cat([task_states, at_rows(shared[:, :, None]).expand_as(task_states)], dim=2).flatten(2)
 
-    def _run(self, read: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    def _run(self, read: Sequence[Tensor], tasks: slice) -> tuple[Tensor, Tensor]:
         """The shared states (L, 2, B, H) and the tasks' (L, 2, T, B, H) from both directions' (L, B, ·)."""
-        linear, tasks = nn.functional.linear, self.gate_bias.shape[1:]
+        linear = nn.functional.linear
+        inputs, recurrents, biases = (
+            weight[:, tasks] for weight in (self.gate_weight_ih, self.gate_weight_hh, self.gate_bias)
+        )
         both = self._shared.all_weights  # of both directions: input, recurrent, and two biases
         states: tuple[Tensor, Tensor] = _SharedCell.apply(  # type: ignore[no-untyped-call] # torch's own
             *(linear(x, weight, b + c) for x, (weight, _, b, c) in zip(read, both, strict=True)),
             torch.stack([recurrent for _, recurrent, _, _ in both]),
             *(
-                linear(x, weight.flatten(0, 1), bias.flatten()).unflatten(2, tasks).transpose(1, 2)
-                for x, weight, bias in zip(read, self.gate_weight_ih, self.gate_bias, strict=True)
+                linear(x, weight.flatten(0, 1), bias.flatten()).unflatten(2, bias.shape).transpose(1, 2)
+                for x, weight, bias in zip(read, inputs, biases, strict=True)
             ),
-            self.gate_weight_hh,
+            recurrents,
         )
         return states
 
