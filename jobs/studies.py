@@ -26,7 +26,7 @@ from core.paths import cache_dir
 from core.recording.owner import process
 from core.recording.placed import placed
 from core.store import ACTIVE, Run, RunState, Store
-from core.store.records import Owner
+from core.store.records import MetricKey, Owner
 from core.studies import load_study
 from core.studies.analysis import MEAN, FinalScores, Floats, Result, analyse
 from core.studies.study import (
@@ -198,6 +198,7 @@ class StudyRuns:
                 self._scores("test", succeeded),
                 self._scores("test", succeeded, of_rare_labels=True),
                 lambda config: self._task_correlations(succeeded[config]),
+                self._dev_curves([layout for layout in self._layouts if layout.study.by_epoch]),
                 {run.config: run_cost(run.facts) for run in known},
             )
             analysed = [analyse(layout, progress.dev, final, progress.failed) for layout in self._layouts]
@@ -225,6 +226,22 @@ class StudyRuns:
             if value is not None and math.isfinite(value):
                 by_run[score.run_id][score.task] = value
         return {config: by_run[run.id] for config, run in runs.items()}
+
+    def _dev_curves(self, layouts: Sequence[Layout]) -> dict[RunConfig, dict[int, dict[str, float]]]:
+        """By run, epoch and task the score on the development sentences, of these settings' runs."""
+        wanted = {run for layout in layouts for run in layout.runs()}
+        runs = {run.id: config for config, run in self._progress.succeeded.items() if config in wanted}
+        keys = {
+            (run_id, MetricKey(task, "dev", "score")): -1
+            for run_id, config in runs.items()
+            for task in config.tasks
+        }
+        curves: dict[RunConfig, dict[int, dict[str, float]]] = {}
+        for curve in self._store.metrics_since(keys):
+            by_epoch = curves.setdefault(runs[curve.run_id], {})
+            for epoch, score in zip(curve.epoch.tolist(), curve.value.tolist(), strict=True):
+                by_epoch.setdefault(round(epoch), {})[curve.key.task] = score
+        return curves
 
     def _task_correlations(self, run: Run) -> Floats | None:
         """What this run learned of its tasks in the end; None where it learned nothing or did not say."""

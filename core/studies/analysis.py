@@ -39,12 +39,14 @@ class FinalScores:
     """Scores on the test sentences, by run and task, in [0, 1].
 
     `rare` is the mean F1 of the rarer half of each task's labels, where known. `relations` gives a run's
-    learned task correlations (T, T), in the order of its tasks; None where it learned none.
+    learned task correlations (T, T), in the order of its tasks; None where it learned none. `dev_curves` are
+    the scores on the development sentences after each epoch, where known.
     """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
     rare: Mapping[RunConfig, Mapping[str, float]] = field(default_factory=dict)
     relations: Callable[[RunConfig], Floats | None] = lambda _: None
+    dev_curves: Mapping[RunConfig, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     costs: Mapping[RunConfig, Cost | None] = field(default_factory=dict)
 
 
@@ -70,7 +72,8 @@ class Outcome:
     `from_base` those from the family's own base; both are empty where the family is that itself.
     `failed` counts the family's failed runs. `learned` is the correlation of the targets with other tasks, in
     the mean over pairs, summed up over seeds. `published` has the published figure for each target, where the
-    family was trained and scored as there. `cost` is for one seed, summed over the models of STL.
+    family was trained and scored as there. `cost` is for one seed, summed over the models of STL. `dev_curve`
+    is the mean over targets on the development sentences after each epoch, summed up over seeds.
     """
 
     family: Family
@@ -81,6 +84,7 @@ class Outcome:
     published: Mapping[str, Published]
     learned: MeanSD | None = None
     cost: Cost | None = None
+    dev_curve: Mapping[int, MeanSD] = field(default_factory=dict)
     differences: dict[str, Difference] = field(default_factory=dict)
     from_base: dict[str, Difference] = field(default_factory=dict)
 
@@ -180,7 +184,24 @@ def _outcome(
         published,
         summary(learned) if learned else None,
         cost_of([test.costs.get(run) for run in runs] for runs in arm.runs.values()),
+        _dev_curve(arm.runs, targets, test.dev_curves),
     )
+
+
+def _dev_curve(
+    runs_by_seed: Mapping[int, Sequence[RunConfig]],
+    targets: tuple[str, ...],
+    curves: Mapping[RunConfig, Mapping[int, Mapping[str, float]]],
+) -> dict[int, MeanSD]:
+    """By epoch the mean over targets, over the seeds that have them all after it."""
+    curve = {}
+    for epoch in sorted(
+        {epoch for runs in runs_by_seed.values() for run in runs for epoch in curves.get(run, {})}
+    ):
+        at_epoch = {run: by_epoch.get(epoch, {}) for run, by_epoch in curves.items()}
+        if means := _by_seed(runs_by_seed, targets, at_epoch).get(MEAN):
+            curve[epoch] = summary(means.values())
+    return curve
 
 
 def _learned(run: RunConfig, targets: tuple[str, ...], test: FinalScores) -> float | None:

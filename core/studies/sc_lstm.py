@@ -190,5 +190,7 @@ STUDY = Study(
         ),
     },
     protocol=_PROTOCOL,
+    by_task=True,
+    by_epoch=True,
     small={"setting": "demo"},
 )

@@ -99,7 +99,8 @@ class Study:
     `small` names a version of a few minutes: one of the settings, and over which encoder. `papers` are the
     published tables, by part. `protocol` says in plain text what a reader of the report must know of how the
     runs were made. `over` makes the same study over another encoder, given its name and how it is trained;
-    None where the study names its encoders. Raises ValueError where it contradicts itself.
+    None where the study names its encoders. `by_task`: its report has a table per task, for settings with
+    different tasks. `by_epoch`: it has dev scores by epoch. Raises ValueError where it contradicts itself.
     """
 
     name: str
@@ -114,6 +115,8 @@ class Study:
     protocol: str = ""
     over: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
     sample: Sample | None = None
+    by_task: bool = False
+    by_epoch: bool = False
     small: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
+from core.studies.answer import answer, points
 from core.studies.published import ABOVE, BELOW, WITHIN, Reported
 from core.wording import all_of, duration, p_text, percent, plural, signed_points
 from dashboard.compare.charts import forest_chart
@@ -26,9 +27,7 @@ from dashboard.compare.views import (
     published_text,
     sample_forest,
     score_text,
-    study_answer,
     study_forest,
-    study_points,
     targets,
 )
 from dashboard.components.charts import chart
@@ -130,7 +129,7 @@ def _card(name: str) -> None:
         )
     if scored_results:
         title = escape(scored_results[0].setting.title)
-        st.caption(f"Found here. {title}: {escape(study_answer(scored_results[0]))}")
+        st.caption(f"Found here. {title}: {escape(answer(scored_results[0]))}")
     elif study.sample is not None:
         st.caption(escape(study.sample.words))
     _buttons(study, whole, standing)
@@ -319,7 +318,7 @@ def _setting(result: Result, study: Study) -> None:
     """The answer, the forest of differences, the table."""
     with st.container(border=True):
         st.markdown(f"**{escape(result.setting.title)}**")
-        st.markdown(escape(study_answer(result)))
+        st.markdown(escape(answer(result)))
         view = study_forest(result)
         if view.marks:
             chart(
@@ -360,7 +359,7 @@ def _line(outcome: Outcome, columns: Sequence[str], *, learned: bool) -> dict[st
     mean = outcome.differences.get(MEAN)
     weight = "**" if mean is not None and mean.verdict == HIGHER else ""
     return {
-        "Difference": "reference" if mean is None else f"{weight}{_whole(study_points(mean))}{weight}",
+        "Difference": "reference" if mean is None else f"{weight}{_whole(points(mean))}{weight}",
         "p": "" if mean is None else _whole(p_text(mean.p_holm)),
         "Verdict": "" if mean is None else _whole(mean.verdict),
         **{escape(target): score_text(outcome.scores.get(target)) for target in columns},

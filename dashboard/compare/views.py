@@ -27,6 +27,7 @@ from core.evaluation.statistics import (
 )
 from core.studies import Sample, Study, analysis
 from core.studies.analysis import MEAN, RARE, Result
+from core.studies.answer import points
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
 from jobs.naming import confounds
@@ -468,49 +469,14 @@ def has_scores(result: Result) -> bool:
     return any(outcome.scores for outcome in result.outcomes)
 
 
-def study_answer(result: Result) -> str:
-    """The setting's answer in one sentence (plain text)."""
-    reference = result.outcome(result.reference).family.title
-    compared = sorted(
-        (
-            (outcome.family.title, outcome.differences[MEAN])
-            for outcome in result.outcomes
-            if MEAN in outcome.differences
-        ),
-        key=lambda pair: -abs(pair[1].paired.mean),
-    )
-    if not compared:
-        return f"No method can be compared with {reference} yet."
-    parts = []
-    for word in (HIGHER, LOWER):
-        names = [f"{title} ({study_points(delta)})" for title, delta in compared if delta.verdict == word]
-        if names:
-            parts.append(f"{all_of(names)} score{'s' if len(names) == 1 else ''} {word}")
-    for word in (NEGLIGIBLE, UNDECIDED):
-        if names := [title for title, delta in compared if delta.verdict == word]:
-            listed = all_of(names) if len(names) <= 4 else f"{len(names)} others"
-            parts.append(f"{word} for {listed}")
-    counts = {delta.paired.n for _, delta in compared}
-    least, most = min(counts), max(counts)
-    seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
-    return (
-        f"Against {reference}, {'; '.join(parts)}. {'One seed each, so no interval.' if most == 1 else seeds}"
-    )
-
-
 def _study_interval(delta: analysis.Difference) -> tuple[float, float] | None:
     low, high = delta.paired.low, delta.paired.high
     return None if low is None or high is None else (low, high)
 
 
-def study_points(delta: analysis.Difference) -> str:
-    """The difference and its interval."""
-    return " ".join(filter(None, (signed_points(delta.paired.mean), _bracketed(_study_interval(delta)))))
-
-
 def _study_words(delta: analysis.Difference) -> str:
     p_value = f", p {p_text(delta.p_holm)}" if delta.p_holm is not None else ""
-    return f"{delta.verdict}, {study_points(delta)}, {plural(delta.paired.n, 'seed')}{p_value}"
+    return f"{delta.verdict}, {points(delta)}, {plural(delta.paired.n, 'seed')}{p_value}"
 
 
 def sample_forest(study: Study) -> Forest:

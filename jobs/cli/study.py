@@ -18,8 +18,9 @@ from core.evaluation.statistics import HIGHER, LOWER, MeanSD
 from core.store import Run
 from core.studies import STUDIES, Setting, Study, load_study
 from core.studies.analysis import MEAN, RARE, Difference, Outcome, Result, TableView, table_view
+from core.studies.answer import answer, points
 from core.studies.study import Planned
-from core.wording import duration, p_text, signed_points
+from core.wording import duration, p_text, percent, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
 from jobs.naming import COST_HEAD, correlation_text, cost_cells, differing
@@ -150,6 +151,11 @@ def _family(outcome: Outcome) -> dict[str, Any]:
             }
             for target, cell in outcome.published.items()
         },
+        "from_base": {
+            target: {**dataclasses.asdict(difference.paired), "verdict": difference.verdict}
+            for target, difference in outcome.from_base.items()
+        },
+        "dev_curve": {epoch: fields(cell) for epoch, cell in outcome.dev_curve.items()},
         "cost": fields(outcome.cost),
         "failed": outcome.failed,
         "learned": fields(outcome.learned),
@@ -159,7 +165,7 @@ def _family(outcome: Outcome) -> dict[str, Any]:
 _Table = tuple[list[str], list[list[str]]]
 """Headers and rows."""
 _NONE = "–"
-_WORDS = ("chosen", "verdict")
+_WORDS = ("chosen", "verdict", "its verdict")
 """The columns that hold words, which stand to the left."""
 _MARKS = {HIGHER: "**", LOWER: "*"}
 
@@ -167,9 +173,14 @@ _MARKS = {HIGHER: "**", LOWER: "*"}
 def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
     """The headings (Markdown's), paragraphs and tables of a report, scores in percent, differences in points.
 
-    For each part the paper's table where it repeats one, an overview of families and settings, then the
-    settings one by one.
+    First the answer of each setting in words. For each part the paper's table where it repeats one, an
+    overview of families and settings, a table per task where settings differ in tasks, then the settings one
+    by one.
     """
+    known = [result for result in results if any(outcome.scores for outcome in result.outcomes)]
+    if known:
+        yield "## The answer"
+        yield from (f"- {result.setting.title}: {answer(result)}" for result in known)
     for part, group in groupby(results, key=lambda result: result.setting.part):
         of_part = list(group)
         view = table_view(study, part, of_part)
@@ -179,9 +190,14 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
             yield from filter(None, [view.summary])
             yield ["model", *COST_HEAD], [[model, *cost_cells(row.cost)] for model, row in view.rows.items()]
         yield _overview(study, of_part)
+        if study.by_task:
+            yield from _tables_by_task(study, of_part)
         for result in of_part:
             yield f"### {result.setting.title} (`{result.setting.name}`)"
             yield _result_table(result)
+            if any(outcome.dev_curve for outcome in result.outcomes):
+                yield "Mean over tasks of the development sentences, by epoch:"
+                yield _curve_table(result)
     for citation, note in dict.fromkeys((paper.citation, paper.note) for paper in study.papers.values()):
         yield f"Published: {citation}. {note}"
     if study.papers:
@@ -228,20 +244,22 @@ def _paper_table(view: TableView) -> _Table:
     """The rows that the paper quotes, then ours beside the published figures."""
     headers = ["model", "chosen"]
     for task in view.tasks:
-        headers += [task, f"{task} published", "verdict"]
+        headers += [task, f"{task} published", *["verdict"] * view.paper.is_compared]
     rows = []
     for quoted in view.paper.reported:
         row = [f"{quoted.model} [{quoted.source}]", ""]
         for task in view.tasks:
             known = task in quoted.scores
-            row += [_NONE, f"{quoted.scores[task]:.2f} (reported)" if known else _NONE, ""]
+            row += [_NONE, f"{quoted.scores[task]:.2f} (reported)" if known else _NONE]
+            row += [""] * view.paper.is_compared
         rows.append(row)
     for model, outcome in view.rows.items():
         row = [model, outcome.chosen]
         for task in view.tasks:
             figure = outcome.published.get(task)
             published = _NONE if figure is None else f"{figure.mean:.2f} ± {figure.sd:.2f}"
-            row += [_scores(outcome.scores.get(task)), published, outcome.verdict(task)]
+            row += [_scores(outcome.scores.get(task)), published]
+            row += [outcome.verdict(task)] * view.paper.is_compared
         rows.append(row)
     return headers, rows
 
@@ -261,12 +279,62 @@ def _overview(study: Study, results: Sequence[Result]) -> _Table:
     return [f"less {study.family(study.reference).title}", *names], list(rows.values())
 
 
+def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
+    """For each task that several settings have, families × settings: the difference with its interval and the
+    verdict.
+    """
+    for task in dict.fromkeys(target for result in results for target in result.setting.targets):
+        having = [result for result in results if task in result.setting.targets]
+        rows: dict[str, list[str]] = {}
+        for place, result in enumerate(having):
+            for outcome in result.outcomes:
+                if (difference := outcome.differences.get(task)) is not None:
+                    row = rows.setdefault(outcome.family.name, [outcome.family.title, *[_NONE] * len(having)])
+                    row[1 + place] = f"{points(difference)} {difference.verdict}"
+        if len(having) > 1 and rows:
+            names = [result.setting.title for result in having]
+            yield f"### {task} beside other tasks, less {study.family(study.reference).title}"
+            yield ["family", *names], list(rows.values())
+
+
+_SHOWN_EPOCHS = (1, 2, 3, 5, 8, 12, 20, 30)
+
+
+def _curve_table(result: Result) -> _Table:
+    """Families × some epochs and the last."""
+    known = [outcome for outcome in result.outcomes if outcome.dev_curve]
+    epochs = sorted({epoch for outcome in known for epoch in outcome.dev_curve})
+    shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
+    rows = []
+    for outcome in known:
+        cells = [outcome.dev_curve.get(epoch) for epoch in shown]
+        means = [_NONE if cell is None else percent(cell.mean) for cell in cells]
+        rows.append([outcome.family.title, *means])
+    return ["family", *(f"epoch {epoch}" for epoch in shown)], rows
+
+
+def curves(results: Sequence[Result]) -> str:
+    """The dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
+    lines = ["setting,family,epoch,mean,sd,seeds"]
+    for result in results:
+        for outcome in result.outcomes:
+            for epoch, cell in outcome.dev_curve.items():
+                sd = "" if cell.sd is None else f"{cell.sd:.6f}"
+                name = f"{result.setting.name},{outcome.family.name}"
+                lines.append(f"{name},{epoch},{cell.mean:.6f},{sd},{cell.n}")
+    return "\n".join(lines) + "\n"
+
+
 def _result_table(result: Result) -> _Table:
     """Families × targets of one setting, with the difference to the reference."""
     targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
     has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
     headers = ["family", "chosen", "dev", *targets, "difference", "p", "verdict"]
+    bases = {outcome.family.base for outcome in result.outcomes if outcome.from_base}
+    base = result.outcome(bases.pop()).family.title if len(bases) == 1 else "its base"
+    has_base = any(outcome.from_base for outcome in result.outcomes)
+    headers += [f"less {base}", "its verdict"] * has_base
     headers += [RARE, "their difference"] * has_rare + ["task correlation"] * has_learned
     rows = []
     for outcome in result.outcomes:
@@ -277,6 +345,9 @@ def _result_table(result: Result) -> _Table:
             *(_scores(outcome.scores.get(target)) for target in targets),
             *_difference(outcome.differences.get(MEAN)),
         ]
+        if has_base:
+            from_base = _difference(outcome.from_base.get(MEAN))
+            row += [from_base[0], from_base[2]]
         if has_rare:
             row += [_scores(outcome.scores.get(RARE)), _difference(outcome.differences.get(RARE))[0]]
         rows.append(row + [correlation_text(outcome.learned)] * has_learned)
@@ -287,9 +358,7 @@ def _difference(difference: Difference | None) -> tuple[str, str, str]:
     """The mean with its interval, p, the verdict."""
     if difference is None:
         return "", "", ""
-    low, high = difference.paired.low, difference.paired.high
-    interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
-    return signed_points(difference.paired.mean) + interval, p_text(difference.p_holm), difference.verdict
+    return points(difference), p_text(difference.p_holm), difference.verdict
 
 
 def _scores(cell: MeanSD | None) -> str:
@@ -303,10 +372,11 @@ _MOST_SEEDS = 1000
 
 
 class _Report(StrEnum):
-    """How the report is written."""
+    """How the report is written; `curves` are the dev scores by epoch alone, as CSV."""
 
     TABLE = "table"
     MARKDOWN = "markdown"
+    CURVES = "curves"
     JSON = "json"
 
 
@@ -342,7 +412,8 @@ def study(
         ),
     ] = False,
     report_: Annotated[
-        _Report | None, typer.Option("--report", help="Run nothing; print what the finished runs say.")
+        _Report | None,
+        typer.Option("--report", help="Run nothing; print what the finished runs say."),
     ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -383,6 +454,8 @@ def study(
         print_json(document(chosen, results))
     elif report_ is _Report.MARKDOWN:
         hand_out(markdown(chosen, results) + "\n")
+    elif report_ is _Report.CURVES:
+        hand_out(curves(results))
     else:
         print_report(chosen, results)
     if not well:

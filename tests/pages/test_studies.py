@@ -18,10 +18,11 @@ from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Study
 from core.studies.analysis import FinalScores, Result, analyse
+from core.studies.answer import answer
 from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
 from dashboard.compare.charts import forest_chart
-from dashboard.compare.views import failures, has_scores, study_answer, study_forest
+from dashboard.compare.views import failures, has_scores, study_forest
 from dashboard.theme import TEXT, colours
 from jobs import studies
 from jobs.studies import follow, laid_out, sweep_name
@@ -52,11 +53,11 @@ def nothing(made: Study) -> Result:
 
 class TestViews:
     def test_the_answer_names_who_helps_and_who_does_not(self) -> None:
-        answer = study_answer(result(toy()))
-        assert answer.startswith("Against MTL, MRN (+5.20 [")
-        assert answer.endswith("]) scores higher; negligible for STL. 3 seeds.")
-        assert "One seed each, so no interval." in study_answer(result(toy().with_seeds(1)))
-        assert study_answer(nothing(toy())) == "No method can be compared with MTL yet."
+        sentence = answer(result(toy()))
+        assert sentence.startswith("Against MTL, MRN (+5.20 [")
+        assert sentence.endswith("]) scores higher; negligible for STL. 3 seeds.")
+        assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
+        assert answer(nothing(toy())) == "No method can be compared with MTL yet."
         assert has_scores(result(toy()))
         assert not has_scores(nothing(toy()))
 
@@ -143,9 +144,10 @@ class TestLaunch:
         assert "Table 1, BERT" in figures(app, "card_dissertation")[0]["layout"]["yaxis"]["ticktext"]
         assert app.button(key="launch_priors").label == "Launch"
         assert app.button(key="launch_priors_small").label == "Launch a smaller version"
+        assert "10 settings (10%, 30%, all data, demo), 7 methods, 5 seeds. 0 of 365 runs done" in words(app)
         assert {caption.value.split(",")[0] for caption in app.caption} >= {"801 runs", "74 runs"}
         commands = [code.value for code in app.code]
-        assert "mrnlab study priors" in commands
+        assert {"mrnlab study priors", "mrnlab study sc-lstm --setting demo"} <= set(commands)
         assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
 
     def test_launch_queues_and_leaves_the_rest_to_the_command(

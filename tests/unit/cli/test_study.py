@@ -68,14 +68,16 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
     assert len(lab.store.runs()) == 16
 
     markdown = lab.answer("study", "toy", "--report", "markdown").splitlines()
-    assert markdown[:5] == [
+    assert markdown[:2] == ["## The answer", ""]
+    assert markdown[2].startswith("- Whole: Against MTL, MRN (+5.20 [")
+    assert markdown[4:9] == [
         "## One",
         "",
         "| less MTL | whole | half |",
         "| --- | ---: | ---: |",
         "| STL | 0.00 | – |",
     ]
-    assert markdown[5].startswith("| MRN | **+5.20** |")
+    assert markdown[9].startswith("| MRN | **+5.20** |")
     (mrn,) = [line for line in markdown if line.startswith("| MRN | λ=0.1 ")]
     assert mrn.count("|") == markdown[markdown.index("### Whole (`whole`)") + 2].count("|")
 

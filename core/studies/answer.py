@@ -1,0 +1,51 @@
+"""What a setting of a study says, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.evaluation.statistics import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
+from core.studies.analysis import MEAN, Difference, Result
+from core.wording import all_of, plural, signed_points
+
+
+def points(difference: Difference) -> str:
+    """The difference in points, with its 95% interval where there is one."""
+    low, high = difference.paired.low, difference.paired.high
+    interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
+    return signed_points(difference.paired.mean) + interval
+
+
+def answer(result: Result) -> str:
+    """Which methods are higher or lower in the mean over tasks (plain text): than the reference, and than the
+    family that they change in one thing.
+    """
+    reference = result.outcome(result.reference).family.title
+    compared = {
+        reference: {o.family.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
+    }
+    for outcome in result.outcomes:
+        if MEAN in outcome.from_base:
+            base = result.outcome(outcome.family.base).family.title
+            compared.setdefault(base, {})[outcome.family.title] = outcome.from_base[MEAN]
+    if not compared[reference]:
+        return f"No method can be compared with {reference} yet."
+    counts = {delta.paired.n for differences in compared.values() for delta in differences.values()}
+    least, most = min(counts), max(counts)
+    seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
+    sentences = [f"Against {base}, {_verdicts(differences)}." for base, differences in compared.items()]
+    return " ".join([*sentences, "One seed each, so no interval." if most == 1 else seeds])
+
+
+def _verdicts(differences: Mapping[str, Difference]) -> str:
+    """The methods by verdict, the largest differences first."""
+    ordered = sorted(differences.items(), key=lambda pair: -abs(pair[1].paired.mean))
+    parts = []
+    for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED):
+        named = [(title, f"{title} ({points(delta)})") for title, delta in ordered if delta.verdict == word]
+        titles, with_points = [title for title, _ in named], [text for _, text in named]
+        if titles and word in (HIGHER, LOWER):
+            parts.append(f"{all_of(with_points)} score{'s' if len(titles) == 1 else ''} {word}")
+        elif titles:
+            parts.append(f"{word} for {all_of(titles) if len(titles) <= 4 else f'{len(titles)} others'}")
+    return "; ".join(parts)
