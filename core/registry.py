@@ -66,6 +66,10 @@ WORD_ENCODERS: dict[str, str] = {
 }
 """The encoders that read words and not subwords, each with a line for the form."""
 
+ONE_STACK = "bilstm"
+"""Of the encoders that read words the one that all tasks share whole: the others are measured against it."""
+_OVER_WORDS = "word vectors"
+
 # The dissertation's rate, right for base-size encoders and a safe start for any other.
 _DEFAULT_LEARNING_RATE = 5e-5
 _WORD_LEARNING_RATE = 2e-3
@@ -79,6 +83,19 @@ def has_bilstm(encoder: str) -> bool:
 def reads_words(encoder: str) -> bool:
     """Whether this encoder reads word vectors instead of a transformer's subwords."""
     return encoder in WORD_ENCODERS
+
+
+def family(encoder: str) -> str:
+    """What is compared side by side: all encoders that read words, or one encoder alone, by its name."""
+    return _OVER_WORDS if reads_words(encoder) else encoder
+
+
+def feature_parts(encoder: str) -> tuple[str, ...]:
+    """What the equal parts of an encoder's features are, in their order; none where they have no parts."""
+    if encoder == "sc-lstm":
+        states = ("the state of each task's gate", "the shared state")
+        return tuple(f"{state} read {way}" for state in states for way in ("forwards", "backwards"))
+    return ("read forwards", "read backwards") if has_bilstm(encoder) else ()
 
 
 def base_name(encoder: str) -> str:

@@ -4,25 +4,33 @@ terminal. Plain text: escape before Markdown.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from core.config import RunConfig, comparison_values
+from core.config import CONDITIONS, RunConfig, applicable_fields, comparison_values
+from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.evaluation.costs import Cost
 from core.evaluation.statistics import MeanSD
-from core.registry import parse_alignment
+from core.registry import parse_alignment, reads_words
 from core.store import Run, RunState
 from core.wording import duration, number
 
 # Words for the fields that a name may need to tell two configurations apart.
-_PLAIN = {"encoder_training", "encoder", "prior"}
-_SHORT = {"epochs": "epochs", "fraction": "of the data", "batch_size": "batch"}
-
-
-_UNSET_IS_A_VALUE = ("batch_tokens", "dev_sentences")
-"""Fields that all runs have, and that mean something unset: batches by sentences, a tenth held out."""
+_PLAIN = {"encoder_training", "encoder", "prior", "corpus"}
+_SHORT = {
+    "epochs": "epochs",
+    "fraction": "of the data",
+    "batch_size": "batch",
+    "bilstm_hidden": "BiLSTM size",
+    "vectors_training": "vectors",
+    "clip_norm": "clipped at",
+}
+_PATHS = ("corpus", "encoder", "vectors", "context_encoder")
+_FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
+"""The fields that a name begins with."""
+_CONDITIONAL = {public_name(condition.field) for condition in CONDITIONS}
 
 
 def corpus_name(config: RunConfig) -> str:
@@ -43,19 +51,40 @@ def run_name(run: Run) -> str:
     return f"{run.id} · {short_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}"
 
 
-def field_text(field: str, value: Any) -> str:
-    """A field's value in few words: `λ 0.01`, `5% of the data`, `full`."""
+def encoder_title(encoder: str, training: str) -> str:
+    """`minilm, frozen`; `roberta-base, fine-tuned`; what reads words is always trained: `sc-lstm`."""
+    name = PurePath(encoder).name or encoder
+    if reads_words(encoder):
+        return name
+    return f"{name}, {'frozen' if training == 'frozen' else 'fine-tuned'}"
+
+
+def field_text(field: str, value: Any, parts: int = 1) -> str:
+    """A field's value in few words: `λ 0.01`, `5% of the data`, `full`. Of a path the last `parts` show."""
     if field == "fraction":
         return f"{100 * float(value):g}% of the data"
-    if field == "corpus":
-        return PurePath(str(value)).name
     if field == "alignment":
         name, file = parse_alignment(str(value))
         return f"{name} {PurePath(file).stem}" if file else name
     if isinstance(value, list):
-        value = "+".join(map(str, value))
-    text = number(value) if isinstance(value, float) else str(value)
-    return text if field in _PLAIN else f"{_SHORT.get(field, field.replace('_', ' '))} {text}"
+        value = ", ".join(number(item) if isinstance(item, float) else str(item) for item in value)
+    elif isinstance(value, bool):
+        value = "yes" if value else "no"
+    elif isinstance(value, float):
+        value = number(value)
+    elif field in _PATHS:
+        value = "/".join(PurePath(str(value)).parts[-parts:]) or value
+    return str(value) if field in _PLAIN else f"{_SHORT.get(field, field.replace('_', ' '))} {value}"
+
+
+def field_texts(field: str, values: Sequence[Any]) -> list[str]:
+    """A field's values in few words, no two different ones alike; empty for None."""
+    different = len(set(map(repr, values)))
+    for parts in (1, 2, 3, 4) if field in _PATHS else (1,):
+        texts = ["" if value is None else field_text(field, value, parts) for value in values]
+        if len(set(texts)) == different:
+            return texts
+    return ["" if value is None else str(value) for value in values]
 
 
 def differing(configs: Sequence[RunConfig]) -> list[str]:
@@ -63,47 +92,69 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
 
     Only what differs within a paradigm, or between paradigms that share the field, is named.
     """
+    parts = [
+        [short_name(config) if config.paradigm == "mrn" else config.paradigm.upper()] for config in configs
+    ]
+    for field, texts in fields_apart(configs):
+        if field not in ("paradigm", "lambda", "columns"):  # every name has the first two
+            for of_name, text in zip(parts, texts, strict=True):
+                of_name += [text] if text else []
+    return list(map(" · ".join, parts))
+
+
+def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]]:
+    """Each field of which those configurations that have it have different values; and all values in few
+    words, empty where it is unset.
+    """
     all_values = [comparison_values(config) for config in configs]
-    shown = [field for field in _fields(all_values) if _differs(field, configs, all_values)]
-    names = []
-    for config, values in zip(configs, all_values, strict=True):
-        parts = [short_name(config) if config.paradigm == "mrn" else config.paradigm.upper()]
-        parts += [field_text(field, values[field]) for field in shown if values.get(field) is not None]
-        names.append(" · ".join(parts))
-    return names
+    for field in dict.fromkeys(_FIRST + tuple(name for values in all_values for name in values)):
+        if field == "tasks":
+            differs = len({config.tasks for config in configs if config.paradigm != "stl"}) > 1
+        else:
+            of_field = zip(configs, all_values, strict=True)
+            differs = (
+                len({repr(values[field]) for config, values in of_field if has_field(config, field)}) > 1
+            )
+        if differs:
+            yield field, field_texts(field, [values.get(field) for values in all_values])
 
 
-def confounds(a: RunConfig, b: RunConfig) -> tuple[str, ...]:
+def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",)) -> tuple[str, ...]:
     """The fields, in words, in which two configurations differ although both have them: what else than the
-    paradigm may cause a difference of their scores.
+    fields `compared` may cause a difference of their scores.
+
+    What both have by default, as an encoder's own learning rate, follows from other fields and is not named.
     """
     values, other_values = comparison_values(a), comparison_values(b)
     return tuple(
         field.replace("_", " ")
         for field in values
-        if field != "paradigm"
-        and (field in _UNSET_IS_A_VALUE or None not in (values[field], other_values.get(field)))
-        and values[field] != other_values.get(field)
+        if field not in compared
+        and field in other_values
+        and values[field] != other_values[field]
+        and has_field(a, field)
+        and has_field(b, field)
+        and not (_is_default(a, field) and _is_default(b, field))
     )
 
 
-def _fields(all_values: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The fields that may set configurations apart, but for λ and the paradigm, which every name has."""
-    first = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
-    rest = [field for values in all_values for field in values if field not in first]
-    return [
-        field for field in dict.fromkeys((*first, *rest)) if field not in ("paradigm", "lambda", "columns")
-    ]
+def has_field(config: RunConfig, field: str) -> bool:
+    """Whether such a run has this field (by its public name): it is set, or means something unset."""
+    if field == "columns":  # unset where the corpus knows them, which says the same
+        return config.columns is not None
+    return field in _applicable(tuple(getattr(config, name) for name in CONTEXT_FIELDS))
 
 
-def _differs(field: str, configs: Sequence[RunConfig], all_values: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether two configurations have different values in this field where both have one at all."""
-    if field == "tasks":
-        return len({c.tasks for c in configs if c.paradigm != "stl"}) > 1
-    seen = {json.dumps(values.get(field)) for values in all_values}
-    if field not in _UNSET_IS_A_VALUE:
-        seen.discard(json.dumps(None))
-    return len(seen) > 1
+@lru_cache
+def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
+    return applicable_fields(*context)
+
+
+@lru_cache(maxsize=4096)
+def _is_default(config: RunConfig, field: str) -> bool:
+    """Whether a field that only some runs have has the value that it takes by itself."""
+    name = attribute_name(field)
+    return field in _CONDITIONAL and getattr(config.with_(**{name: None}), name) == getattr(config, name)
 
 
 COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")

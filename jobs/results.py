@@ -11,9 +11,10 @@ from operator import attrgetter
 from core.config import RunConfig, comparison_key
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.wording import which_runs
-from jobs.naming import corpus_name, differing, field_text
+from jobs.naming import corpus_name, differing, encoder_title, field_text
 
 UNKNOWN = Conditions()
 """What is known of a run that has not begun, or was trained before conditions were stored."""
@@ -99,7 +100,8 @@ class ResultCell:
 class ResultRow:
     """One configuration (STL: one per task, joined), with a cell for each task it was scored on.
 
-    `label` tells it from the others of its block, the runs over one encoder; `name` from all.
+    `label` tells it from the others of its block, the runs over one encoder, or over any that reads word
+    vectors (`core.registry.family`); `name` from all.
     """
 
     key: str
@@ -124,7 +126,7 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows in the order of the papers: encoder by encoder, in each STL, MTL, MRN. Columns are tasks;
+    """Rows in the order of the papers: family by family, in each STL, MTL, MRN. Columns are tasks;
     `scored_by` tells by what each is scored, as the store has it.
     """
 
@@ -146,7 +148,7 @@ class ResultTable:
 
     @property
     def blocks(self) -> dict[str, list[ResultRow]]:
-        """The rows by encoder, in order."""
+        """The rows by family of encoders, in order."""
         by_block: dict[str, list[ResultRow]] = {}
         for row in self.rows:
             by_block.setdefault(row.block, []).append(row)
@@ -318,13 +320,14 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
     """The rows in order, with their names; `resolved` by key where what `auto` stood for tells rows apart."""
     blocks: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
-        blocks.setdefault((row.config.encoder, row.config.encoder_training), []).append(row)
+        blocks.setdefault((family(row.config.encoder), row.config.encoder_training), []).append(row)
     bases = list(dict.fromkeys(_base(encoder) for encoder, _ in blocks))
     order = sorted(blocks, key=lambda block: (bases.index(_base(block[0])), block[0] != _base(block[0])))
     named = []
     for block in order:
-        of_block = sorted(blocks[block], key=lambda row: (_ORDER[row.config.paradigm], row.run_ids[0]))
-        title = f"{block[0]}, {'frozen' if block[1] == 'frozen' else 'fine-tuned'}"
+        of_block = sorted(blocks[block], key=_place)
+        encoders = {row.config.encoder for row in of_block}
+        title = encoder_title(min(encoders), block[1]) if len(encoders) == 1 else block[0]
         labels = [
             f"{label} · {resolved[row.key]}" if row.key in resolved else label
             for label, row in zip(differing([row.config for row in of_block]), of_block, strict=True)
@@ -332,9 +335,17 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
         taken = Counter(labels)
         for row, label in zip(of_block, labels, strict=True):
             own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
-            name = own_label if len(order) == 1 else f"{own_label} · {title}"
+            # Where a block has several encoders its labels name them.
+            name = own_label if len(order) == 1 or len(encoders) > 1 else f"{own_label} · {title}"
             named.append(replace(row, name=name, label=own_label, block=title))
     return named
+
+
+def _place(row: ResultRow) -> tuple[int, int, int]:
+    """As the papers have it: paradigm by paradigm, in each the encoders in the order of the registry."""
+    known = list(WORD_ENCODERS)
+    encoder = row.config.encoder
+    return _ORDER[row.config.paradigm], known.index(encoder) if encoder in known else 0, row.run_ids[0]
 
 
 def _base(encoder: str) -> str:

@@ -264,10 +264,19 @@ def save_task_folders(
     `facts` go into each config under `mrnlab`, beside what a reader of sentences must know. Returns None, or
     a sentence on why Transformers has no class for this tagger; nothing is written then.
     """
-    if tagger.config.bilstm_hidden is not None:
+    lacks = [
+        what
+        for what, is_there in (
+            ("an encoder that reads words", reads_words(tagger.config.encoder)),
+            ("a BiLSTM on top", tagger.config.bilstm_hidden is not None),
+            ("a CRF", bool(tagger.model.chains)),
+        )
+        if is_there
+    ]
+    if lacks:
         return (
-            "Transformers has no class for an encoder with a BiLSTM on top, so there is no folder per task; "
-            "MRN Lab itself loads the model from `checkpoint`."
+            f"Transformers has no class for token classification with {lacks[0]}, so there is no folder per "
+            "task; MRN Lab itself loads the model from `checkpoint`."
         )
     inner = _inner(tagger.model.encoder)
     for task, rows in zip(tagger.labels, tagger.model.heads.slices, strict=True):

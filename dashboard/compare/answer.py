@@ -12,6 +12,7 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
+from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
 from core.wording import duration, p_text, plural, points
@@ -21,6 +22,7 @@ from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
     FIXED,
     Difference,
+    Step,
     answers,
     corrections,
     default_pair,
@@ -46,7 +48,7 @@ from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.estimates import cost
 from jobs.naming import COST_HEAD, confounds, cost_cells
-from jobs.results import ResultTable
+from jobs.results import ResultRow, ResultTable
 from jobs.sheets import (
     BEST,
     COST_COLUMNS,
@@ -110,7 +112,7 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
         with right:
-            _sharing(table, table.row(a).block, b)
+            _sharing(table, table.row(a), b)
     return a, b
 
 
@@ -133,11 +135,8 @@ def _sentences(table: ResultTable, a: str, b: str) -> None:
     over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and len(table.blocks) > 1 else ""
     names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
     st.markdown(f"**{over}{headline(*names, shown, escape)}**")
-    colour = colours(resources.task_order())
     with st.container(gap="xsmall"):
-        for delta in shown:
-            dot = f':color[●]{{foreground="{colour.get(delta.task, TASK_COLOURS[-1])}"}}'
-            st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
+        _difference_lines(shown)
     if others := escape(", ".join(confounds(row_a.config, row_b.config))):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
@@ -146,16 +145,31 @@ def _sentences(table: ResultTable, a: str, b: str) -> None:
         )
 
 
-def _sharing(table: ResultTable, block: str, baseline: str) -> None:
-    """In sentences for the encoder that is asked for, in the chart for all."""
+def _difference_lines(shown: Sequence[Difference]) -> None:
+    colour = colours(resources.task_order())
+    for delta in shown:
+        dot = f':color[●]{{foreground="{colour.get(delta.task, TASK_COLOURS[-1])}"}}'
+        st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
+
+
+def _sharing(table: ResultTable, asked: ResultRow, baseline: str) -> None:
+    """In sentences for the encoder that is asked for, in the chart for all; then the transformer's gain."""
     steps = sharing(table, baseline)
-    if not steps:
+    shared = [step for step in steps if not step.asks_transformer]
+    if not shared:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
-        return
+    else:
+        _what_sharing_did(table, shared, asked)
+    for step in steps:
+        if step.asks_transformer:
+            _transformer(step)
+
+
+def _what_sharing_did(table: ResultTable, steps: Sequence[Step], asked: ResultRow) -> None:
     st.markdown("**What sharing did**")
     with st.container(gap="xsmall"):
         for step in steps:
-            if step.a.block == block:
+            if (step.a.block, step.a.config.encoder) == (asked.block, asked.config.encoder):
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
     view = sharing_forest(steps, table.tasks)
     chart(
@@ -163,13 +177,18 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
         key="sharing",
         revision=" ".join([*view.targets, *view.families]),
         still=True,
-        alt="Differences MTL − STL and MRN − MTL per task with their 95% intervals",
+        alt="Differences between paradigms and encoders per task with their 95% intervals",
     )
     notes = [
         f"{step.title} also differs in {escape(', '.join(others))}."
         for step in steps
-        if (others := confounds(step.a.config, step.b.config))
+        if (others := step.confounds)
     ]
+    if any(step.other_encoder for step in steps):
+        notes.append(
+            "STL is that of the same encoder; where there is none, of one that reads the same words. MTL − "
+            f"MTL: what is gained over {ONE_STACK}, one stack for all tasks."
+        )
     if any(step.shares_nothing for step in steps):
         notes.append(
             "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
@@ -177,6 +196,19 @@ def _sharing(table: ResultTable, block: str, baseline: str) -> None:
         )
     if notes:
         st.caption(" ".join(notes))
+
+
+def _transformer(step: Step) -> None:
+    """Whether a transformer is worth it: the best row over one against the best over words."""
+    st.markdown("**Do I need a transformer?**")
+    with st.container(gap="xsmall"):
+        st.markdown(headline(step.a.name, step.b.name, step.deltas, escape))
+        _difference_lines(step.deltas)
+    others = f" They also differ in {escape(', '.join(step.confounds))}." if step.confounds else ""
+    st.caption(
+        "Of the runs over a transformer and of those over word vectors the best on dev, each with its "
+        f"encoder's own settings.{others} Show cost has their size, memory and time."
+    )
 
 
 _PROBLEM = "seeds_problem"

@@ -25,12 +25,13 @@ from core.evaluation.statistics import (
     holm,
     verdict,
 )
+from core.registry import ONE_STACK
 from core.studies import Sample, Study, analysis
 from core.studies.analysis import MEAN, RARE, Result
 from core.studies.answer import points
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
-from jobs.naming import confounds
+from jobs.naming import confounds, encoder_title
 from jobs.results import ResultCell, ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
 
@@ -117,15 +118,20 @@ def default_pair(table: ResultTable) -> tuple[str, str] | None:
     if len(table.rows) < 2:
         return None
     for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
-        if pair := _most_alike(table.rows, a, b):
+        if pair := _most_alike(_of(table.rows, a), _of(table.rows, b)):
             return pair[0].key, pair[1].key
     first, second = table.rows[:2]
     return second.key, first.key
 
 
-def _most_alike(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, ResultRow] | None:
-    """The rows of two paradigms that are most alike in all else; None where one paradigm has no row."""
-    firsts, seconds = ([row for row in rows if row.config.paradigm == paradigm] for paradigm in (a, b))
+def _of(rows: Iterable[ResultRow], paradigm: str) -> list[ResultRow]:
+    return [row for row in rows if row.config.paradigm == paradigm]
+
+
+def _most_alike(
+    firsts: Sequence[ResultRow], seconds: Sequence[ResultRow]
+) -> tuple[ResultRow, ResultRow] | None:
+    """The pair of rows that are most alike in all but the paradigm; None where one side has no row."""
 
     def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int, float]:
         row_a, row_b = pair
@@ -139,13 +145,33 @@ def _most_alike(rows: Sequence[ResultRow], a: str, b: str) -> tuple[ResultRow, R
 
 
 def _steps(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
-    """What sharing adds, encoder by encoder: MTL over STL and MRN over MTL, each by the rows most alike."""
-    return [
-        pair
-        for rows in table.blocks.values()
-        for a, b in (("mtl", "stl"), ("mrn", "mtl"))
-        if (pair := _most_alike(rows, a, b))
-    ]
+    """What sharing adds, encoder by encoder: MTL over STL, MTL over MTL with one stack for all tasks, and MRN
+    over MTL, each by the rows most alike. Where an encoder has no STL, that of its family stands in.
+    """
+    pairs = []
+    for rows in table.blocks.values():
+        by_encoder: dict[str, list[ResultRow]] = {}
+        for row in rows:
+            by_encoder.setdefault(row.config.encoder, []).append(row)
+        for of_encoder in by_encoder.values():
+            mtl = _of(of_encoder, "mtl")
+            pairs.append(_most_alike(mtl, _of(of_encoder, "stl") or _of(rows, "stl")))
+            if of_encoder is not by_encoder.get(ONE_STACK):
+                pairs.append(_most_alike(mtl, _of(by_encoder.get(ONE_STACK, ()), "mtl")))
+            pairs.append(_most_alike(_of(of_encoder, "mrn"), mtl))
+    return list(filter(None, pairs))
+
+
+def _transformer_pair(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
+    """The row with a transformer and the row without one that are the best on dev, among those with the most
+    tasks in common: dev says nothing of test.
+    """
+    over_words = [row for row in table.rows if row.config.transformer is None]
+    over_transformers = [row for row in table.rows if row.config.transformer is not None]
+    pairs = list(itertools.product(over_transformers, over_words))
+    together = [len(a.cells.keys() & b.cells.keys()) for a, b in pairs]
+    most_tasks = [pair for pair, tasks in zip(pairs, together, strict=True) if tasks == max(together)]
+    return [max(most_tasks, key=lambda pair: pair[0].dev + pair[1].dev)] if most_tasks else []
 
 
 def corrections(table: ResultTable, baseline: str) -> Corrections:
@@ -155,7 +181,7 @@ def corrections(table: ResultTable, baseline: str) -> Corrections:
     """
     base = table.row(baseline)
     rows = [(row, base) for row in table.rows if row.key != baseline]
-    rows += _steps(table)
+    rows += [*_steps(table), *_transformer_pair(table)]
     return corrected(
         {
             (frozenset((delta.row.key, delta.base.key)), delta.task): delta.paired
@@ -269,21 +295,41 @@ def listed_seeds(seeds: Iterable[int]) -> str:
     return f"seed{'s' * (len(known) > 1)} {all_of([str(seed) for seed in known])}"
 
 
-# What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder
+# What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder; and words against a transformer
 
 
 @dataclass(frozen=True)
 class Step:
-    """From one paradigm to the next over one encoder: the two rows compared and the change on each task."""
+    """Two rows that one question asks to compare, and the difference on each task: from one paradigm to the
+    next, from one stack for all tasks to another encoder over the same words, from words to a transformer.
+    """
 
     a: ResultRow
     b: ResultRow
     deltas: tuple[Difference, ...]
+    asks_transformer: bool = False
 
     @property
     def title(self) -> str:
-        """Both paradigms: `MTL − STL`."""
-        return f"{self.a.config.paradigm.upper()} − {self.b.config.paradigm.upper()}"
+        """Both paradigms: `MTL − STL`; with the encoders where these differ: `MTL sc-lstm − STL bilstm`."""
+        sides = (
+            f"{row.config.paradigm.upper()} {row.config.encoder}"
+            if self.other_encoder
+            else row.config.paradigm.upper()
+            for row in (self.a, self.b)
+        )
+        return " − ".join(sides)
+
+    @property
+    def other_encoder(self) -> bool:
+        """Whether the two rows have different encoders."""
+        return self.a.config.encoder != self.b.config.encoder
+
+    @property
+    def confounds(self) -> tuple[str, ...]:
+        """In what else the rows differ than in what the title names."""
+        compared = ("encoder_training", "context_encoder") if self.asks_transformer else ()
+        return confounds(self.a.config, self.b.config, ("paradigm", "encoder", *compared))
 
     @property
     def shares_nothing(self) -> bool:
@@ -292,14 +338,16 @@ class Step:
 
 
 def sharing(table: ResultTable, baseline: str) -> list[Step]:
-    """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike.
+    """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike. Last
+    the transformer against word vectors, where there are both.
 
     p are corrected together with those of the differences to the page's `baseline`.
     """
     p_values = corrections(table, baseline)
     steps = (
-        Step(a, b, tuple(delta for delta in _between(table, a, b, p_values) if delta.paired))
-        for a, b in _steps(table)
+        Step(a, b, tuple(delta for delta in _between(table, a, b, p_values) if delta.paired), asks)
+        for asks, pairs in ((False, _steps(table)), (True, _transformer_pair(table)))
+        for a, b in pairs
     )
     return [step for step in steps if step.deltas]
 
@@ -331,9 +379,14 @@ class Forest:
 
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
     """A row per step, named by its encoder where there are several, and a mark per task."""
-    several = len({step.a.block for step in steps}) > 1
-    rows = {f"{step.title} · {step.a.block}" if several else step.title: step.deltas for step in steps}
-    return _forest(rows, tasks, "the paradigm before")
+    several = len({(step.a.block, step.a.config.encoder) for step in steps}) > 1
+
+    def name(step: Step) -> str:
+        if not several or step.other_encoder:
+            return step.title
+        return f"{step.title} · {encoder_title(step.a.config.encoder, step.a.config.encoder_training)}"
+
+    return _forest({name(step): step.deltas for step in steps}, tasks, "what stands after the minus")
 
 
 def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:

@@ -13,7 +13,7 @@ import streamlit as st
 from core.evaluation.statistics import summary
 from core.records import TOTAL
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
-from core.wording import plural
+from core.wording import first_of, plural
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.numbers import (
@@ -34,7 +34,7 @@ from dashboard.curves.views import Curve, CurvesView, Group, Panel, Reading, cur
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.newcomers import explain
-from dashboard.shared.run_views import progress_text
+from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import segments
 from dashboard.shared.states import empty, state_text
 from dashboard.text import escape, option
@@ -317,9 +317,18 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         notes.append("◆ the epoch whose weights were kept.")
     if partly:
         notes.append(f"{' and '.join(columns[2:])}: of the seeds that have succeeded.")
+    if early := _early(view.legend):
+        notes.append(early)
     if len(rows) > len(RAMP):
         notes.append(f"Colours repeat after {len(RAMP)} configurations.")
     st.caption(" ".join(notes))
+
+
+def _early(groups: Sequence[Group]) -> str:
+    """Which runs patience ended, and when."""
+    runs = [run for group in groups for curve in group.runs for run in curve.runs]
+    ends = [f"run {run.id} after {end}" for run in runs if (end := ended_early(run))]
+    return f"Patience ended {first_of(ends, _MOST_NAMED)}." if ends else ""
 
 
 def _seeds(group: Group) -> str:

@@ -11,12 +11,14 @@ import streamlit as st
 
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.records import TOTAL
+from core.registry import feature_parts
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
 from dashboard.relations.reading import (
     read_difference,
     read_features,
     read_labels,
+    read_parts,
     read_rank,
     read_size,
     read_tasks,
@@ -85,6 +87,8 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
     step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     with st.container(key="relations_reading"):
         st.markdown(step + text)
+    if mode == "feature" and (parts := read_parts(feature_parts(runs[0].config.encoder), len(rows))):
+        st.caption(parts)
     if size := read_size(mode, values, possible, runs[0].facts.get("alignment")):
         st.caption(size)
 

@@ -111,6 +111,13 @@ def read_features(names: Sequence[str], values: Floats, ranks: Sequence[float]) 
     return text
 
 
+def read_parts(parts: Sequence[str], size: int) -> str:
+    """Which of an encoder's features are what, where its features have parts of equal size."""
+    each = size // max(1, len(parts))
+    named = [f"{place * each} to {(place + 1) * each - 1} {part}" for place, part in enumerate(parts)]
+    return f"Features by their origin: {'; '.join(named)}." if named else ""
+
+
 def read_difference(names: Sequence[str], values: Floats, possible: Bools, runs: Sequence[int]) -> str:
     """Where runs side by side differ most."""
     spread = np.ptp(values, axis=0)

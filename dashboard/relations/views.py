@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import MODES, Block, Relations, impossible_blocks, row_names, strongest_pairs
-from core.store.records import MetricSeries, Run, SnapshotKey
+from core.registry import has_bilstm
+from core.store.records import MetricSeries, Run, RunState, SnapshotKey
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -86,7 +87,9 @@ def aligned(runs: Sequence[Run], snapshots: Mapping[int, Sequence[SnapshotKey]])
 
 
 def _shares(run: Run, keys: Sequence[SnapshotKey]) -> Floats:
-    return np.array([key.step for key in keys]) / max(run.total_steps or 0, keys[-1].step, 1)
+    # Patience may end a run before its last step.
+    steps = run.step if run.state is RunState.SUCCEEDED else run.total_steps or 0
+    return np.array([key.step for key in keys]) / max(steps, keys[-1].step, 1)
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,11 @@ def not_comparable(runs: Sequence[Run], mode: str, shared: SharedRows) -> str | 
     first = f"Run {runs[0].id} is shown alone."
     if mode == "feature" and len({run.config.encoder for run in runs}) > 1:
         return f"Feature 7 of one encoder is not feature 7 of another, so these are not compared. {first}"
+    if mode == "feature" and any(has_bilstm(run.config.encoder) for run in runs):
+        return (
+            "The features of an LSTM begin at random: feature 7 of one run is not feature 7 of another, so "
+            f"these are not compared. {first}"
+        )
     if len(shared.rows) < 2:
         return f"These runs have fewer than two {mode}s of the same name: nothing to compare. {first}"
     return None

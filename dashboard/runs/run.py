@@ -14,9 +14,10 @@ from core.store import Store
 from core.store.records import ACTIVE, Run, RunState
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.bar import run_actions
+from dashboard.runs.views import value_text
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table
-from dashboard.shared.run_views import RunDetail, detail, fraction_done
+from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
 from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
 from dashboard.theme import STATES
@@ -190,7 +191,14 @@ def _facts(run: Run) -> dict[str, str]:
     if facts:
         threads = plural(int(facts["threads"]), "thread")
         lines["Device"] = f"{facts['device']}, {facts['precision']}, {threads}"
-        lines["Steps"] = f"{facts['total_steps']:,} in all, {facts['steps_per_epoch']:,} an epoch"
+        of_epoch = f"{facts['steps_per_epoch']:,} an epoch"
+        if early := ended_early(run):
+            lines["Steps"] = f"{run.step:,} of {facts['total_steps']:,}, {of_epoch}"
+            lines["Ended early"] = (
+                f"After {early}: {plural(run.config.patience or 0, 'epoch')} without a better"
+            )
+        else:
+            lines["Steps"] = f"{facts['total_steps']:,} in all, {of_epoch}"
         if facts.get("alignment"):
             lines["Alignment"] = f"{facts['alignment']}: {facts['alignment_reason'] or 'as asked'}"
         lines["Versions"] = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
@@ -259,7 +267,7 @@ def _configuration(detail: RunDetail) -> None:
     records = [
         {
             "Field": name,
-            "Value": ", ".join(map(str, value)) if isinstance(value, list) else str(value),
+            "Value": value_text(value),
             "Meaning": FIELD_HELP[name].description if name in FIELD_HELP else "",
         }
         for name, value in detail.run.config.values().items()

@@ -7,22 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
-from core.config import CONDITIONS, FIELD_HELP, RunConfig, comparison_key, comparison_values
-from core.config.fields import public_name
+from core.config import FIELD_HELP, RunConfig, comparison_key, comparison_values
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, percent, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
-from jobs.naming import field_text
+from jobs.naming import fields_apart, has_field
 from jobs.results import one_per_seed
 
 PAGE = 25
@@ -37,7 +35,6 @@ SORTS: Mapping[str, str] = {
 }
 """The orders of every store, by their name in the URL. `SPLIT-TASK` is one for each split and task."""
 
-_CONDITIONAL = {public_name(condition.field) for condition in CONDITIONS}
 _APART = {"paradigm", "lambda", "tasks", "fraction", "encoder", "encoder_training", "corpus"}
 """Fields that do not stand among the settings: they have a column, or a table, of their own."""
 
@@ -255,7 +252,7 @@ def _told_apart(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> tuple[
         "Encoder": _distinct(
             [(config.encoder, config.encoder_training) for config in configs], _encoder_text
         ),
-        "Settings": _setting_texts([comparison_values(config) for config in configs]),
+        "Settings": _setting_texts(configs),
     }
     shared = {name: column[0] for name, column in texts.items() if len(set(column)) == 1}
     words = {"λ": "λ {}", "Share": "{} of the data"}
@@ -295,18 +292,13 @@ def _encoder_text(value: tuple[str, str]) -> str:
     return f"{name} (frozen)" if training == "frozen" else name
 
 
-def _setting_texts(all_values: Sequence[Mapping[str, Any]]) -> list[str]:
+def _setting_texts(configs: Sequence[RunConfig]) -> list[str]:
     """All other fields in which configurations differ: `paper · exact · epochs 6`.
 
     That a configuration lacks a field because of its paradigm or encoder is no difference.
     """
-    parts: list[list[str]] = [[] for _ in all_values]
-    for field in (field for field in FIELD_HELP if field not in _APART):
-        texts = _distinct([values.get(field) for values in all_values], partial(field_text, field))
-        if len(set(texts) - ({""} if field in _CONDITIONAL else set())) > 1:
-            for of_line, text in zip(parts, texts, strict=True):
-                of_line += [text] if text else []
-    return [" · ".join(of_line) for of_line in parts]
+    columns = [texts for field, texts in fields_apart(configs) if field not in _APART]
+    return [" · ".join(filter(None, texts)) for texts in zip(*columns, strict=True)] or [""] * len(configs)
 
 
 _NONE = "–"
@@ -338,10 +330,13 @@ def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
 def _configuration_texts(run: Run) -> dict[str, str]:
     """The fields that such a run has."""
     values = run.config.values().items()
-    return {name: _text(value) for name, value in values if value is not None or name not in _CONDITIONAL}
+    return {
+        name: value_text(value) for name, value in values if name == "columns" or has_field(run.config, name)
+    }
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A field's value as a table of fields has it."""
     if value is None:
         return "unset"
     if isinstance(value, bool):
@@ -382,10 +377,11 @@ def difference_sentence(runs: Sequence[Run]) -> str:
         repeated = ", and some have the same seed" if len(seeds[0]) < len(runs) else ""
         return f"{these} are the same in everything but the seed{repeated}."
     configs = [comparison_values(row[0].config) for row in rows]
-    texts = {name: {json.dumps(values.get(name)) for values in configs} for name in FIELD_HELP}
-    # A field that a paradigm lacks differs because the paradigm does; it is named only if nothing else is.
-    differ = [name for name, values in texts.items() if len(values - {"null"}) > 1]
-    differ = differ or [name for name, values in texts.items() if len(values) > 1]
+    differ = [field for field, _ in fields_apart([row[0].config for row in rows])]
+    if not differ:  # the columns of a file that knows them
+        differ = [
+            name for name in FIELD_HELP if len({json.dumps(values.get(name)) for values in configs}) > 1
+        ]
     fields = [FIELD_HELP[name].symbol or name.replace("_", " ") for name in differ]
     seed = "the seeds are the same" if len(set(seeds)) == 1 else "the seeds are not the same"
     return f"{these} are {len(rows):,} configurations. They differ in {all_of(fields)}; {seed}."

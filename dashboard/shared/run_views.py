@@ -38,6 +38,13 @@ def fraction_done(run: Run) -> float:
     return min(1.0, run.step / run.total_steps) if run.total_steps else 0.0
 
 
+def ended_early(run: Run) -> str:
+    """After which epoch patience ended the run, `epoch 12 of 40`; empty where it did not."""
+    if run.state is not RunState.SUCCEEDED or not run.total_steps or run.step >= run.total_steps:
+        return ""
+    return f"epoch {run.epoch:.0f} of {run.config.epochs}"
+
+
 def tasks_in_order(runs: Sequence[Run]) -> list[str]:
     """All tasks of these runs, in the order that gives them their colours: the oldest launch first.
 
@@ -63,7 +70,8 @@ def progress_text(store: Store, run: Run) -> str:
         return f"Preparing data and encoder, {duration(run.seconds)}"
     epoch = min(int(run.epoch) + 1, run.config.epochs)
     left = eta(store, [run]).get(run.id)
-    rest = f", {duration(left)} left" if left is not None else ""
+    at_most = "at most " if run.config.patience is not None else ""
+    rest = f", {at_most}{duration(left)} left" if left is not None else ""
     return f"Step {run.step:,} of {run.total_steps:,}, epoch {epoch} of {run.config.epochs}{rest}"
 
 

@@ -65,7 +65,8 @@ def _progress(run: Run, left: float | None) -> str:
         return f"Run {run.id} {run.state.word} after {duration(run.seconds or 0)}{why}"
     if not run.step:
         return f"Run {run.id} {run.state.word}."
-    soon = "" if left is None else f", about {duration(max(left, 1))} left"
+    about = "about" if run.config.patience is None else "at most"
+    soon = "" if left is None else f", {about} {duration(max(left, 1))} left"
     return (
         f"Run {run.id} {run.state.word}: epoch {run.epoch:.1f} of {run.config.epochs}, "
         f"step {run.step:,} of {run.total_steps or 0:,}{soon}."

@@ -80,7 +80,9 @@ def _states(text: str | None) -> set[RunState] | None:
 
 def _cells(run: Run) -> tuple[object, ...]:
     config = run.config
-    progress = f"{run.step / run.total_steps:.0%}" if run.total_steps else ""
+    # Patience may end a run before its last step.
+    done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
+    progress = f"{done:.0%}" if run.total_steps else ""
     encoder = config.encoder + (" (frozen)" if config.encoder_training == "frozen" else "")
     corpus = config.corpus if len(config.corpus) <= 24 else "…" + config.corpus[-23:]
     return (

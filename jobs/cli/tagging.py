@@ -41,7 +41,11 @@ def tag(
         bool, typer.Option("--split", help="The lines of a file are already split into words.")
     ] = False,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="A column more for each task: how sure the run is.")
+        bool,
+        typer.Option(
+            "--confidence",
+            help="A column more for each task: the probability of the label, with a CRF its marginal.",
+        ),
     ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:

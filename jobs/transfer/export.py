@@ -16,8 +16,9 @@ from huggingface_hub import EvalResult, ModelCardData
 from core.checkpoints.sealed import MANIFEST, seal
 from core.corpora.catalogue import CATALOGUE
 from core.errors import MRNLabError
+from core.models.word_vectors import GLOVE
 from core.paths import given_path, own_checkpoint
-from core.registry import ENCODERS
+from core.registry import ENCODERS, reads_words
 from core.store import Run, RunState, Store
 from core.store.transfer import RunRecord
 from core.wording import duration, first_of, percent
@@ -142,7 +143,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
     template = environment.from_string(Path(__file__).with_name("card.md.jinja").read_text(encoding="utf-8"))
     known = CATALOGUE.get(run.config.corpus)
     return template.render(
-        metadata=_metadata(record).to_yaml(),
+        metadata=_metadata(record, file).to_yaml(),
         title=_title(run),
         run=run,
         config=run.config,
@@ -155,6 +156,8 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         took="unknown time" if run.seconds is None else duration(run.seconds),
         fields=description_lines(run.config),
         unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
+        over_words=reads_words(run.config.encoder),
+        vectors_are_packaged=run.config.vectors == GLOVE,
         span_tasks=[task for task, scheme in schemes.items() if scheme == "iob2"],
     )
 
@@ -194,7 +197,7 @@ def _scores(record: RunRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _metadata(record: RunRecord) -> ModelCardData:
+def _metadata(record: RunRecord, file: RunFile) -> ModelCardData:
     """What the Hub reads, with the scores on the test sentences."""
     config = record.run.config
     known = CATALOGUE.get(config.corpus)
@@ -204,7 +207,7 @@ def _metadata(record: RunRecord) -> ModelCardData:
     return ModelCardData(
         # All corpora that the program knows by name are English; of others it knows nothing.
         language="en" if known else None,
-        library_name="transformers",
+        library_name="transformers" if file.folders else None,
         pipeline_tag="token-classification",
         tags=["mrnlab", "token-classification", "multi-task-learning", config.paradigm],
         base_model="sentence-transformers/all-MiniLM-L6-v2" if name == "minilm" else encoder,

@@ -404,6 +404,66 @@ class TestSharing:
         ]
 
 
+def over(*made: tuple[str, str, list[float]], **more: Any) -> ResultTable:
+    """A table of runs on both tasks: encoder, paradigm, a score per seed."""
+    values: dict[RunConfig, float] = {}
+    for encoder, paradigm, numbers in made:
+        for seed, value in enumerate(numbers, 1):
+            for tasks in TASKS if paradigm == "stl" else [",".join(TASKS)]:
+                training = "frozen" if encoder == "minilm" else "full"
+                of = {"encoder": encoder, "encoder_training": training, "tasks": tasks, **more}
+                values[config(paradigm, seed, **of)] = value
+    return tabled(values, TASKS)[1]
+
+
+class TestWordEncoders:
+    def test_they_stand_together_as_in_the_paper(self) -> None:
+        table = over(
+            ("sc-lstm", "mtl", MTL), ("minilm", "mtl", MTL), ("bilstm", "mrn", MRN), ("lstm-d", "mtl", MTL),
+            ("bilstm", "mtl", MTL), ("bilstm", "stl", STL),
+        )  # fmt: skip
+        assert {block: [row.label for row in rows] for block, rows in table.blocks.items()} == {
+            "word vectors": [
+                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN λ 0.01 · bilstm",
+            ],
+            "minilm, frozen": ["MTL"],
+        }  # fmt: skip
+        assert [row.name for row in table.rows][-2:] == ["MRN λ 0.01 · bilstm", "MTL · minilm, frozen"]
+        alone = over(("bilstm", "mtl", MTL), ("bilstm", "stl", STL))
+        assert set(alone.blocks) == {"bilstm"}
+
+    def test_what_sharing_did_is_asked_of_each_against_stl_and_one_stack(self) -> None:
+        table = over(
+            ("bilstm", "stl", STL), ("bilstm", "mtl", MTL), ("sc-lstm", "mtl", MRN), ("sc-lstm", "mrn", MRN)
+        )
+        steps = sharing(table, table.rows[0].key)
+        assert sharing_forest(steps, table.tasks).families == (
+            "MTL − STL · bilstm", "MTL sc-lstm − STL bilstm", "MTL sc-lstm − MTL bilstm",
+            "MRN − MTL · sc-lstm",
+        )  # fmt: skip
+        assert [step.confounds for step in steps] == [(), (), (), ()]
+        # STL of the encoder itself comes before that of another one.
+        own = over(("bilstm", "stl", STL), ("sc-lstm", "stl", STL), ("sc-lstm", "mtl", MRN))
+        assert [step.title for step in sharing(own, own.rows[0].key)] == ["MTL − STL"]
+
+    def test_runs_that_differ_in_more_are_not_paired_silently(self) -> None:
+        plain = dict.fromkeys((config("stl", encoder="bilstm", encoder_training="full", tasks="ner"),), 0.8)
+        crf = config("mtl", encoder="sc-lstm", encoder_training="full", head="crf", clip_norm=5.0)
+        _, table = tabled(plain | {crf: 0.85})
+        (step,) = sharing(table, table.rows[0].key)
+        assert step.confounds == ("head", "clip norm")
+
+    def test_a_transformer_is_asked_for_by_the_best_of_either_kind(self) -> None:
+        table = over(
+            ("bilstm", "mtl", MTL), ("sc-lstm", "mtl", MRN), ("minilm", "stl", STL),
+            ("minilm", "mtl", [0.9, 0.91]),
+        )  # fmt: skip
+        asked = [step for step in sharing(table, table.rows[0].key) if step.asks_transformer]
+        assert [(step.a.name, step.b.name) for step in asked] == [("MTL · minilm, frozen", "MTL · sc-lstm")]
+        assert [delta.seeds for delta in asked[0].deltas] == [2, 2]
+        assert asked[0].confounds == ()
+
+
 class TestMissingSeeds:
     """By paradigm the seeds that there are → those that are launched."""
 

@@ -133,6 +133,9 @@ def test_runs_without_common_rows_are_told_apart(finished: Filled) -> None:
     other = dataclasses.replace(b, config=b.config.model_copy(update={"encoder": "another"}))
     assert "encoder" in (not_comparable([a, other], "feature", same_rows) or "")
     assert not_comparable([a, b], "feature", same_rows) is None
+    trained = [dataclasses.replace(run, config=run.config.with_(encoder="sc-lstm")) for run in (a, b)]
+    assert "begin at random" in (not_comparable(trained, "feature", same_rows) or "")
+    assert not_comparable(trained, "task", same_rows) is None
 
 
 # Moments

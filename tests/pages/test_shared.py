@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig, comparison_key
-from core.store import Store
+from core.store import RunState, Store
 from dashboard.shared import run_views
 from jobs.naming import confounds, differing
 from tests.pages.conftest import words
@@ -42,7 +43,55 @@ def test_differing_names_what_differs_and_nothing_else() -> None:
     assert confounds(config("mrn"), plain) == ()
 
 
+def test_two_configurations_never_read_the_same() -> None:
+    """Whatever field of a run over words, or without a default, sets them apart."""
+    base = config("mtl", encoder="lstm-d")
+    others = [
+        base.with_(**change)
+        for change in (
+            {"task_order": ("ner", "chunk", "pos")},
+            {"head": "crf"},
+            {"vectors": "/a/one/vectors.txt"},
+            {"vectors": "/a/two/vectors.txt"},
+            {"vectors_training": "fixed"},
+            {"capitals": False},
+            {"clip_norm": 5.0},
+            {"patience": 3},
+            {"draw_tasks": "by_size"},
+            {"task_weights": (1.0, 0.5, 2.0)},
+        )
+    ]
+    names = differing([base, *others])
+    assert len(set(names)) == len(names)
+    for other in others:
+        assert len(set(differing([base, other]))) == 2
+        assert len(confounds(base, other)) == 1
+    assert differing([base, others[0]]) == ["MTL", "MTL · task order ner, chunk, pos"]
+    assert differing(others[2:4]) == ["MTL · vectors one/vectors.txt", "MTL · vectors two/vectors.txt"]
+    long = base.with_(vectors=f"/{'folder/' * 30}glove.txt")
+    assert differing([base, long]) == ["MTL · vectors glove", "MTL · vectors glove.txt"]
+
+
+def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
+    """Each encoder has its learning rate; one that is set to something else is named."""
+    words, transformer = config("mtl", encoder="sc-lstm"), config("mtl", encoder="minilm")
+    assert confounds(words, transformer) == ("encoder",)
+    assert confounds(words, transformer, ("paradigm", "encoder")) == ()
+    faster = transformer.with_(lr_encoder=1e-3)
+    assert confounds(words, faster, ("paradigm", "encoder")) == ("lr encoder",)
+
+
 # Runs
+
+
+def test_what_patience_ended(filled: Filled) -> None:
+    run = replace(
+        Store.open().run(filled.live[0]), state=RunState.SUCCEEDED, step=120, total_steps=400, epoch=12.0
+    )
+    assert run_views.ended_early(run) == "epoch 12 of 8"
+    assert run_views.ended_early(replace(run, step=400)) == ""
+    assert run_views.ended_early(replace(run, state=RunState.CANCELLED)) == ""
+    assert run_views.fraction_done(run) == 1.0
 
 
 def test_progress(filled: Filled) -> None:

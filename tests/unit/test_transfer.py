@@ -37,25 +37,30 @@ Trained = tuple[Path, dict[str, int]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A laboratory with runs of four kinds: MRN, over a frozen encoder (one task's name is hostile), with a
-    BiLSTM, over word vectors and contextual ones.
+    """A laboratory with runs of six kinds: MRN, over a frozen encoder (one task's name is hostile), with a
+    BiLSTM, over word vectors and contextual ones, and with a CRF over word vectors and a transformer.
     """
     home = tmp_path_factory.mktemp("from")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
         patch.delenv("MRNLAB_DB", raising=False)
         few = {"epochs": 2, "seed": 3}
+        vectors = home / "vectors.txt"
+        vectors.write_text("german 1 0 0\nlamb 0 1 0\nunseen 0 0 9\n", encoding="utf-8")
         hostile = {"columns": f"tokens,{_HOSTILE},ner", "tasks": f"{_HOSTILE},ner"}
         configs = [
             toy_config(home, paradigm="mrn", alignment="cooccurrence", snapshots=3, update_every=4, **few),
             toy_config(home, encoder_training="frozen", lr_encoder=None, **few, **hostile),
             toy_config(home, encoder=f"{home / 'encoder'}+bilstm", bilstm_hidden=4, **few),
             toy_config(home, encoder="bilstm", context_encoder=str(home / "encoder"), **few),
+            toy_config(home, encoder="sc-lstm", head="crf", vectors=str(vectors), bilstm_hidden=4, **few),
+            toy_config(home, head="crf", **few),
         ]
         with contextlib.closing(Store.open()) as store:
             ids = train_runs(store, configs)
             store.add_keywords([ids[0]], ["paper"])
-    return home, dict(zip(("mrn", "frozen", "bilstm", "context"), ids, strict=True))
+    kinds = ("mrn", "frozen", "bilstm", "context", "words", "crf")
+    return home, dict(zip(kinds, ids, strict=True))
 
 
 @pytest.fixture
@@ -92,7 +97,7 @@ def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
     return load_tagger(checkpoint).tag([_SENTENCE])
 
 
-@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context"])
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context", "words"])
 def test_there_and_back(kind: str, trained: Trained, source: Store, target: Store, tmp_path: Path) -> None:
     run_id = trained[1][kind]
     made = export(trained, kind, tmp_path / "out")
@@ -207,11 +212,46 @@ def test_which_tasks(source: Store, trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(MRNLabError, match="no task 'chunk'; it has pos, ner"):
         export(trained, "mrn", tmp_path / "other", tasks=["chunk"])
     assert not (tmp_path / "other").exists()
-    made = export(trained, "bilstm", tmp_path / "bilstm")
+
+
+@pytest.mark.parametrize(
+    ("kind", "lacks"),
+    [("bilstm", "a BiLSTM on top"), ("words", "an encoder that reads words"), ("crf", "a CRF")],
+)
+def test_what_transformers_cannot_load_has_no_folders(
+    kind: str, lacks: str, trained: Trained, tmp_path: Path
+) -> None:
+    made = export(trained, kind, tmp_path / kind)
     assert made.folders == {}
-    assert made.no_folders_because is not None
-    assert made.no_folders_because in (tmp_path / "bilstm" / "README.md").read_text()
-    assert not (tmp_path / "bilstm" / "ner").exists()
+    card = (tmp_path / kind / "README.md").read_text()
+    assert f"Transformers has no class for token classification with {lacks}, " in card
+    assert str(made.no_folders_because) in card
+    assert "library_name" not in card
+    assert not (tmp_path / kind / "ner").exists()
+    assert str(trained[0]) not in card
+
+
+def test_words_that_a_file_elsewhere_has_vectors_of(trained: Trained, target: Store, tmp_path: Path) -> None:
+    """An import has the vectors of its corpus. Those of other words are not taken from a file of another
+    dimension that has the same name there.
+    """
+    made = export(trained, "words", tmp_path / "out")
+    card = (made.folder / "README.md").read_text()
+    assert "Those of other words are looked up in `vectors.txt`, which is not among these files" in card
+    assert "the files hold its words, each once" in card
+    checkpoint = target.run(import_run(target, made.folder).run_id).checkpoint
+    assert checkpoint is not None
+    known, unknown = [["German", "lamb", "lamb"]], [["German", "unseen", "lamb"]]
+    here = load_tagger(checkpoint).tag(unknown)
+    vectors = trained[0] / "vectors.txt"
+    there = vectors.read_text(encoding="utf-8")
+    try:
+        vectors.write_text("unseen 1 2 3 4\n", encoding="utf-8")
+        elsewhere = load_tagger(checkpoint)
+        assert elsewhere.tag(unknown) != here
+        assert elsewhere.tag(known) == load_tagger(checkpoint).tag(known)
+    finally:
+        vectors.write_text(there, encoding="utf-8")
 
 
 def test_only_runs_that_succeeded(source: Store, target: Store, tmp_path: Path) -> None:

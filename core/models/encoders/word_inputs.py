@@ -6,6 +6,7 @@ A batch's ids number word forms (core.encoding.words); everything here is a func
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ CAPITALS: tuple[str, ...] = (
 
 CHARACTER_SIZE, CHARACTER_FILTERS, CHARACTER_WIDTH = 16, 128, 3
 _UNIFORM = 0.1  # characters start within ± this (the SC-LSTM paper, section 4.2)
+_LEARNS_FORMS = threading.Lock()
 _LONGEST = 64  # characters of a word that are read
 
 
@@ -164,9 +166,11 @@ class WordInputs(nn.Module):
 
     def _know_forms(self) -> None:
         """Place, pattern and spelling of the forms that the tokenizer has numbered since the last batch."""
-        new = self._tokenizer.forms[len(self._spelling_of_form) :]
-        if not new:
-            return
+        with _LEARNS_FORMS:  # several readers may ask one tagger at once
+            if new := self._tokenizer.forms[len(self._spelling_of_form) :]:
+                self._learn(new)
+
+    def _learn(self, new: Sequence[str]) -> None:
         if self.source is not None:
             self._find_vectors(self.source, [form for form in new if lookup(form, self._places) is None])
         places = [lookup(form, self._places) or 0 for form in new]
@@ -181,6 +185,8 @@ class WordInputs(nn.Module):
         needed = {*forms, *map(str.lower, forms)}
         with contextlib.suppress(ConfigError):  # the file is gone: these words are unknown
             more = read_vectors(source, needed.__contains__)
+            if more.dimension != self.trained.shape[1]:
+                return  # another file by that name: these words are unknown
             after = len(self.trained) + len(self.fixed)
             self._places |= {word: place for place, word in enumerate(more.words, after)}
             self.fixed = torch.cat([self.fixed, torch.from_numpy(more.vectors)])
