@@ -30,6 +30,8 @@ _SHORT = {
 _PATHS = ("corpus", "encoder", "vectors", "context_encoder")
 _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
 """The fields that a name begins with."""
+_ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
+"""The fields that a name has by their value even where that is the default."""
 _CONDITIONAL = {public_name(condition.field) for condition in CONDITIONS}
 
 
@@ -104,7 +106,7 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
 
 def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]]:
     """Each field of which those configurations that have it have different values; and all values in few
-    words, empty where it is unset.
+    words, empty where it is unset or has the value that it takes by itself.
     """
     all_values = [comparison_values(config) for config in configs]
     for field in dict.fromkeys(_FIRST + tuple(name for values in all_values for name in values)):
@@ -116,7 +118,24 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
                 len({repr(values[field]) for config, values in of_field if has_field(config, field)}) > 1
             )
         if differs:
-            yield field, field_texts(field, [values.get(field) for values in all_values])
+            texts = field_texts(field, [values.get(field) for values in all_values])
+            for place, config in enumerate(configs):
+                by_itself = field not in _ALWAYS and _is_default(config, field)
+                if by_itself or (field == "encoder_training" and reads_words(config.encoder)):
+                    texts[place] = ""
+            yield field, texts
+
+
+def settings_text(config: RunConfig) -> str:
+    """The encoder and what a run has set otherwise than it is by itself: `sc-lstm · BiLSTM size 64`."""
+    named = {"corpus", "columns", "tasks", "paradigm", "encoder", "encoder_training", "lambda", "seed"}
+    values = config.values().items()
+    parts = [
+        field_text(field, value)
+        for field, value in values
+        if value is not None and field not in named and not _is_default(config, field)
+    ]
+    return " · ".join([encoder_title(config.encoder, config.encoder_training), *parts])
 
 
 def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",)) -> tuple[str, ...]:
@@ -134,7 +153,7 @@ def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",
         and values[field] != other_values[field]
         and has_field(a, field)
         and has_field(b, field)
-        and not (_is_default(a, field) and _is_default(b, field))
+        and not (field in _CONDITIONAL and _is_default(a, field) and _is_default(b, field))
     )
 
 
@@ -152,9 +171,11 @@ def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_default(config: RunConfig, field: str) -> bool:
-    """Whether a field that only some runs have has the value that it takes by itself."""
+    """Whether a field has the value that it takes by itself in such a run."""
     name = attribute_name(field)
-    return field in _CONDITIONAL and getattr(config.with_(**{name: None}), name) == getattr(config, name)
+    if field not in _CONDITIONAL:
+        return bool(getattr(config, name) == RunConfig.model_fields[name].default)
+    return bool(getattr(config.with_(**{name: None}), name) == getattr(config, name))
 
 
 COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")

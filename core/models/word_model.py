@@ -47,10 +47,10 @@ def word_encoder(
     known = dict.fromkeys(vectors.words, 0)
     missing = {form for form in training_forms if lookup(form, known) is None}
     words = sum(word in missing for word in training_words)
-    share = 1 - words / max(1, len(training_words))
     note = (
-        f"{Path(str(config.vectors)).name} has vectors of {100 * share:.1f}% of the training words, as "
-        f"written or else in lower case. The other {plural(len(missing), 'form')} share the vector of unknown words."
+        f"{Path(str(config.vectors)).name} has vectors of "
+        f"{100 * (1 - words / max(1, len(training_words))):.1f}% of the training words, as written or else "
+        f"in lower case. The other {plural(len(missing), 'form')} share the vector of unknown words."
     )
     return _stack(config, inputs), note
 

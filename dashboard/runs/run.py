@@ -195,7 +195,7 @@ def _facts(run: Run) -> dict[str, str]:
         if early := ended_early(run):
             lines["Steps"] = f"{run.step:,} of {facts['total_steps']:,}, {of_epoch}"
             lines["Ended early"] = (
-                f"After {early}: {plural(run.config.patience or 0, 'epoch')} without a better"
+                f"After {early}: {plural(run.config.patience or 0, 'epoch')} without a better one"
             )
         else:
             lines["Steps"] = f"{facts['total_steps']:,} in all, {of_epoch}"

@@ -15,7 +15,7 @@ from dashboard.shared.run_picker import say_gone
 from dashboard.shared.selection import chosen, run_numbers
 from dashboard.shared.states import title
 from dashboard.text import escape
-from jobs.naming import corpus_name, run_name, short_name
+from jobs.naming import corpus_name, run_name, settings_text, short_name
 
 store = resources.store()
 ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))
@@ -44,7 +44,8 @@ with st.container(horizontal=True):
             run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
 names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in runs}
 if len(ids) == 1:
-    title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", "")
+    about = f"{', '.join(runs[0].config.tasks)} · {settings_text(runs[0].config)}" if runs else ""
+    title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about))
 else:
     title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.")
 live(draw, resources.pace, key="run")
