@@ -10,6 +10,7 @@ from core.config import RunConfig
 from core.corpora import CATALOGUE, prepare
 from core.corpora.loading import read
 from core.corpora.preparation import all_capitals, truecase
+from core.corpora.sampling import parts
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 
@@ -116,6 +117,17 @@ class TestWithoutDev:
         assert (len(corpus.train), len(corpus.dev)) == (20 - number, number)
         assert corpus.dev_from_train == (number > 0)
         assert any("has no dev split" in note for note in corpus.notes)
+
+    def test_of_joined_corpora_only_those_without_a_dev_split_hold_some_out(self, mine: Path) -> None:
+        described = {"columns": "tokens,pos,ner", "tasks": "chunk,ner@mine", "dev_sentences": 5}
+        corpus = prepare(config(corpus=f"joined:demo+{mine}", **described))
+        sizes = {
+            part: (len(train), sum(sentence.part == part for sentence in corpus.dev))
+            for part, train in parts(corpus.train)
+        }
+        assert sizes == {"demo": (1200, 300), "mine": (15, 5)}
+        few = prepare(config(corpus=f"joined:demo+{mine}?dev=3", **described))
+        assert [(part, len(dev)) for part, dev in parts(few.dev)] == [("demo", 3), ("mine", 3)]
 
 
 @pytest.mark.parametrize(
