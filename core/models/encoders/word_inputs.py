@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -153,16 +154,16 @@ class WordInputs(nn.Module):
         """The most that each filter finds in each of U spellings: (U, 128)."""
         assert self.characters is not None
         assert self.filters is not None
-        longest = max(map(len, spellings))
-        table = np.zeros((len(spellings), longest), dtype=np.int64)
-        for row, spelling in zip(table, spellings, strict=True):
-            row[: len(spelling)] = spelling
-        places = torch.from_numpy(table).to(self.trained.device)
-        found = self.filters(self.characters(places).transpose(1, 2))
-        # What filters find beyond a word's end does not count.
-        beyond = (places == 0)[:, None]
-        most: Tensor = found.masked_fill(beyond, -torch.inf).amax(dim=2).clamp_min(-1e30)
-        return torch.where(beyond.all(dim=2), torch.zeros((), device=most.device, dtype=most.dtype), most)
+        # All spellings one after the other, padding between them, and what a filter sees around each of their
+        # S characters: words padded to the longest would take four times as long.
+        text = np.fromiter(chain.from_iterable((0, *spelling) for spelling in (*spellings, ())), np.int64)
+        around = np.flatnonzero(text)[:, None] + np.arange(CHARACTER_WIDTH) - CHARACTER_WIDTH // 2
+        seen = self.characters(torch.from_numpy(text[around]).to(self.trained.device))  # (S, 3, 16)
+        weight = self.filters.weight.transpose(1, 2).flatten(1)
+        found = nn.functional.linear(seen.flatten(1), weight, self.filters.bias)
+        lengths = torch.tensor([len(spelling) for spelling in spellings], device=found.device)
+        most: Tensor = torch.segment_reduce(found, "max", lengths=lengths)
+        return most
 
     def _know_forms(self) -> None:
         """Place, pattern and spelling of the forms that the tokenizer has numbered since the last batch."""
@@ -177,7 +178,7 @@ class WordInputs(nn.Module):
         self._place_of_form = np.append(self._place_of_form, places).astype(np.int64)
         self._pattern_of_form = np.append(self._pattern_of_form, [*map(capitals, new)]).astype(np.int64)
         self._spelling_of_form += [
-            [self._characters.get(character, 1) for character in form[:_LONGEST]] or [0] for form in new
+            [self._characters.get(character, 1) for character in form[:_LONGEST]] or [1] for form in new
         ]
 
     def _find_vectors(self, source: str, forms: Sequence[str]) -> None:
