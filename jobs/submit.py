@@ -14,7 +14,7 @@ from core.corpora.loading import corpus_overlaps, read
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import check_available, check_max_length
-from core.models.word_vectors import vectors_path
+from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
 from core.recording.placed import placed
@@ -42,7 +42,7 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     for config in {config.transformer: config for config in configs}.values():
         _check_transformer(config)
     for vectors in dict.fromkeys(config.vectors for config in configs if config.vectors is not None):
-        vectors_path(vectors)
+        check_vectors(vectors)
     for config in {(config.encoder, config.max_length): config for config in configs}.values():
         check_max_length(config)
     notes: dict[str, None] = {}

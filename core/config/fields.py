@@ -59,6 +59,10 @@ def _reads_words(values: Mapping[str, Any]) -> bool:
     return reads_words(str(values["encoder"]))
 
 
+def _shares(values: Mapping[str, Any]) -> bool:
+    return values["paradigm"] != "stl"
+
+
 def _stacks(values: Mapping[str, Any]) -> bool:
     return values["encoder"] in ("bilstm", "sc-lstm")
 
@@ -117,8 +121,8 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(
         "task_order",
-        lambda values: values["encoder"] == "lstm-d",
-        "only lstm-d has a layer for each task",
+        lambda values: values["encoder"] == "lstm-d" and _shares(values),
+        "only lstm-d has a layer for each task, and STL has one task",
         lambda _: None,
     ),
     Condition("vectors", _reads_words, _ONLY_WORDS, lambda _: "glove"),
@@ -133,6 +137,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "only bilstm and sc-lstm choose it; lstm-d has a layer for each task",
         lambda _: 1,
     ),
+    Condition("task_weights", _shares, "STL has one task; set the paradigm to mtl or mrn", lambda _: None),
 )
 
 
@@ -166,6 +171,7 @@ _LABELS = {
     "capitals": "Capitalisation",
     "characters": "Characters",
     "context_encoder": "Contextual vectors",
+    "lr_schedule": "Learning rate schedule",
     "clip_norm": "Clip gradients at",
     "draw_tasks": "Tasks of a step",
     "task_weights": "Weights of tasks",

@@ -416,9 +416,14 @@ class RunConfig(BaseModel):
 def applicable_fields(
     paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
 ) -> frozenset[str]:
-    """The public names of the fields that such a run has. `prior` None: the default one."""
-    context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, encoder_training, prior), strict=True))
+    """The public names of the fields that such a run has. `prior` None: the default one.
+
+    What reads words is always trained, so it has no `encoder_training`, whatever is given.
+    """
+    training = "full" if reads_words(encoder) else encoder_training
+    context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, training, prior), strict=True))
     hidden = {condition.field for condition in CONDITIONS if not condition.applies(context)}
+    hidden |= {"encoder_training"} if reads_words(encoder) else set()
     return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +28,7 @@ GLOVE = "glove"
 _PACKAGED = {GLOVE: Path(__file__).parent / "data" / "glove-100d.txt.gz"}
 _ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 _LONGEST_LINE = 1 << 20
+_CHECKED_LINES = 1000  # before a run is queued; its training reads them all
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,21 @@ def vectors_path(name: str) -> Path:
     return path
 
 
+def check_vectors(name: str) -> None:
+    """Read the first lines of the vectors with that name, or at that file or folder.
+
+    Raises ConfigError as `read_vectors` where they are wrong, or there is no such file.
+    """
+    path = vectors_path(name)
+    if name in _PACKAGED:
+        return
+    numbers = b""
+    for number, _, numbers in islice(_entries(path), _CHECKED_LINES):
+        _values(numbers, numbers.count(b" ") + 1, path, number)
+    if not numbers:
+        raise _none(path)
+
+
 def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
     """The vectors of the needed words, in the order of the file; of a word that stands there twice, the
     first.
@@ -88,7 +105,7 @@ def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
         if word not in found and is_needed(word):
             found[word] = _values(numbers, dimension, path, number)
     if not dimension:
-        raise ConfigError("vectors", f"{FIELD}: {path} has no vectors; each line is a word and its numbers.")
+        raise _none(path)
     vectors = np.stack(list(found.values())) if found else np.zeros((0, dimension), dtype=np.float32)
     return WordVectors(tuple(found), vectors)
 
@@ -178,6 +195,10 @@ def _values(text: bytes, dimension: int, path: Path, number: int) -> NDArray[np.
     if not np.isfinite(values).all():
         raise _problem(path, number, "holds a number that is not finite")
     return values
+
+
+def _none(path: Path) -> ConfigError:
+    return ConfigError("vectors", f"{FIELD}: {path} has no vectors; each line is a word and its numbers.")
 
 
 def _problem(path: Path, number: int, what: str) -> ConfigError:

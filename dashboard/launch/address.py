@@ -18,7 +18,7 @@ from core.config.sweep import seeds_typed
 from core.corpora import CATALOGUE
 from core.corpora.uploads import uploads
 from core.plain_text import shortened
-from core.registry import BILSTM_SUFFIX, has_bilstm
+from core.registry import BILSTM_SUFFIX, has_bilstm, reads_words
 from core.store import Store
 from dashboard.launch.draft import (
     EXECUTION,
@@ -32,6 +32,7 @@ from dashboard.launch.draft import (
     option_of,
     query_of,
     values_of,
+    whole_of,
 )
 from dashboard.shared.selection import run_numbers
 
@@ -106,10 +107,13 @@ def use_own_data() -> None:
 
 
 def use_minilm() -> None:
-    """The form with MiniLM in place of its encoders, over which the BiLSTMs stay."""
+    """The form with MiniLM in place of its transformers, over which the BiLSTMs stay."""
     encoders = st.session_state[key_of("encoder")]
-    ends = dict.fromkeys(BILSTM_SUFFIX if has_bilstm(encoder) else "" for encoder in encoders)
-    st.session_state[key_of("encoder")] = [f"minilm{end}" for end in ends]
+    names = (
+        encoder if reads_words(encoder) else f"minilm{BILSTM_SUFFIX if has_bilstm(encoder) else ''}"
+        for encoder in encoders
+    )
+    st.session_state[key_of("encoder")] = list(dict.fromkeys(names))
 
 
 def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -178,7 +182,7 @@ def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig]
     absolute = {
         (name, getattr(run, name)): getattr(whole, name)
         for run, whole in zip(runs, queued, strict=True)
-        for name in ("corpus", "encoder", "alignment")
+        for name in ("corpus", "encoder", "alignment", "vectors")
     }
     options = [("--corpus", absolute["corpus", draft.corpus]), ("--tasks", ",".join(draft.tasks))]
     if draft.columns is not None:
@@ -186,8 +190,9 @@ def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig]
     for name, values in lists_of(draft).items():
         if values != values_of(name, _COMMAND_START[name]):
             options.append(_option(name, [absolute.get((name, value), value) for value in values]))
-    if learn := draft.lists.get("learn"):
-        options.append(("--set", f"learn={','.join(learn)}"))
+    for name, whole in whole_of(draft).items():
+        parts = whole.split(",") if isinstance(whole, str) else whole
+        options.append(("--set", f"{name}={','.join(part.strip() for part in parts)}"))
     options += [(f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))]
     lines = [f"{option} {shlex.quote(value)}" for option, value in options]
     return " \\\n  ".join(["mrnlab launch", *lines, *(["--reuse"] if reuse else [])])

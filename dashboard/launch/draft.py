@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
-from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, field_label
+from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, field_label, fill, public_name
 from core.config.sweep import (
     LISTED,
     expand,
@@ -22,15 +22,42 @@ from core.config.sweep import (
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.plain_text import shortened
-from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS
+from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS
 from core.wording import plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
 _FIRST = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "lambda", "fraction")
 _ASKED = (*_FIRST, "seed", "epochs")
-RARE: tuple[str, ...] = tuple(name for name in (*LISTED, "learn") if name not in _ASKED)
-"""The fields under *More settings*."""
+WHOLE: tuple[str, ...] = tuple(
+    name for name in FIELD_HELP if name not in (*LISTED, "corpus", "columns", "tasks")
+)
+"""The fields of which all runs have one value, since it is a list itself."""
+
+# The field with which each group of *More settings* begins, in the order in which a run has them.
+_BEGINS = {
+    "corpus": "Data",
+    "encoder": "Model",
+    "paradigm": "MRN",
+    "seed": "Training",
+    "bilstm_hidden": "Model",
+    "optimiser": "Training",
+    "pos_score": "Scores and machine",
+}
+
+
+def _rare() -> Mapping[str, tuple[str, ...]]:
+    groups: dict[str, tuple[str, ...]] = dict.fromkeys(_BEGINS.values(), ())
+    group = ""
+    for name in FIELD_HELP:
+        group = _BEGINS.get(name, group)
+        if name in (*LISTED, *WHOLE) and name not in _ASKED:
+            groups[group] = (*groups[group], name)
+    return groups
+
+
+RARE: Mapping[str, tuple[str, ...]] = _rare()
+"""The fields under *More settings*, by group."""
 NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
 OPEN: tuple[str, ...] = ("encoder",)
@@ -54,7 +81,7 @@ def _options(field: str) -> tuple[str, ...]:
 
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "encoder": tuple(name + suffix for name in ENCODERS for suffix in ("", BILSTM_SUFFIX)),
+    "encoder": (*(name + end for name in ENCODERS for end in ("", BILSTM_SUFFIX)), *WORD_ENCODERS),
     "paradigm": PARADIGMS,
     "prior": tuple(PRIORS),
     "alignment": tuple(ALIGNMENTS),
@@ -68,19 +95,25 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The fields of which values are picked, and what they are picked from. Of the others they are typed."""
 
 
+_CONDITIONAL = {condition.field: condition.default for condition in CONDITIONS}
+
+
 def _start(field: str) -> str | tuple[str, ...]:
     default: Any = RunConfig.model_fields[attribute_name(field)].default
+    if field in OPTIONS and field in _CONDITIONAL:
+        trainings = OPTIONS["encoder_training"]
+        kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
+        defaults = {_CONDITIONAL[field](dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
+        default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
     text = "" if default is None else option_of(default)
     return text if field not in OPTIONS else (text,) if text else ()
 
 
 START: Mapping[str, str | tuple[str, ...]] = {
-    **{field: _start(field) for field in (*LISTED, "learn")},
+    **{field: _start(field) for field in (*LISTED, *WHOLE)},
     # Quick and telling on any machine: heads over frozen features, three seeds.
     "encoder_training": ("frozen",),
     "seed": "1-3",
-    "prior": (next(iter(PRIORS)),),
-    "alignment": (next(iter(ALIGNMENTS)),),
 }
 """By field, what a fresh form holds: what is picked, or the text that is typed."""
 
@@ -126,9 +159,7 @@ def plan(draft: Draft) -> Plan:
             values_of(name, draft.lists[name])
         except ConfigError as error:
             problems[name] = said(error)
-    base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks}
-    if learn := draft.lists.get("learn"):
-        base["learn"] = learn
+    base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks, **whole_of(draft)}
     configs: list[RunConfig] = []
     # Without the fields that are wrong, until nothing else is.
     while not configs and not {"corpus", "tasks"} & problems.keys():
@@ -153,8 +184,32 @@ def said(error: ConfigError) -> str:
 
 def applicable(lists: Mapping[str, str | tuple[str, ...]]) -> frozenset[str]:
     """The fields that at least one of the runs has. What is not chosen yet counts as in a fresh form."""
-    kinds = itertools.product(*(lists.get(name) or START[name] for name in CONTEXT_FIELDS))
-    return frozenset[str]().union(*(applicable_fields(*kind) for kind in kinds))
+    return frozenset[str]().union(*(applicable_fields(*kind) for kind in _kinds(lists)))
+
+
+def _kinds(lists: Mapping[str, str | tuple[str, ...]]) -> Iterable[tuple[str, ...]]:
+    """Every combination of what decides which fields a run has, in the order of CONTEXT_FIELDS."""
+    return itertools.product(*(lists.get(name) or START[name] for name in CONTEXT_FIELDS))
+
+
+def automatic(lists: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[Any, ...]]:
+    """By field that only some runs have: the values that these runs take where the form names none."""
+    values: dict[str, dict[Any, None]] = {}
+    for kind in _kinds(lists):
+        has = applicable_fields(*kind)
+        context = {name: value for name, value in zip(CONTEXT_FIELDS, kind, strict=True) if name in has}
+        defaults = {name: RunConfig.model_fields[name].default for name in CONTEXT_FIELDS}
+        for name, value in fill(context, defaults).items():
+            if name not in CONTEXT_FIELDS and value is not None:
+                values.setdefault(public_name(name), {})[value] = None
+    return {name: tuple(given) for name, given in values.items()}
+
+
+def whole_of(draft: Draft) -> dict[str, str | tuple[str, ...]]:
+    """The value of each field in WHOLE that has one and that a run of this form has."""
+    used = applicable(draft.lists)
+    given = {name: draft.lists[name] for name in WHOLE if name in used and name in draft.lists}
+    return {name: value for name, value in given.items() if value}
 
 
 def lists_of(draft: Draft) -> dict[str, list[Any]]:
@@ -188,23 +243,19 @@ def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
 def _missing(draft: Draft) -> dict[str, str]:
     """By field, that nothing is chosen or typed where a value is needed."""
     missing = {}
+    used = applicable(draft.lists)
     if not draft.corpus:
         missing["corpus"] = "Corpus: upload files, or name a folder."
     elif not draft.tasks and "corpus" not in draft.problems:
         missing["tasks"] = "Tasks: choose one or more."
     for name in NEEDED:
         given = draft.lists.get(name, "")
-        if (given.strip() if isinstance(given, str) else given) or (
-            name in _ONLY_MRN and "mrn" not in draft.lists.get("paradigm", ())
-        ):
+        if name not in used or (given.strip() if isinstance(given, str) else given):
             continue
         missing[name] = (
             f"{field_label(name)}: {'choose one or more' if name in OPTIONS else 'write a number'}."
         )
     return missing
-
-
-_CONDITIONAL = {condition.field for condition in CONDITIONS}
 
 
 def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
@@ -214,7 +265,7 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
     """
     first = configs[0]
     by_size = sorted(configs, key=lambda config: -len(config.tasks))
-    lists = {name: _listed(configs, name) for name in (*LISTED, "learn")}
+    lists = {name: _listed(configs, name) for name in (*LISTED, *WHOLE)}
     # The form holds one file of a mapping.
     files = [name for name in lists["alignment"] if ":" in name]
     lists["alignment"] = tuple(name for name in lists["alignment"] if name not in files[1:])
@@ -234,16 +285,26 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
 
 
 def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
-    """A field's values in these runs, as the form has them."""
-    values = _explicit(configs, name)
-    if name == "learn":
-        return tuple(values[0]) if values else ()
+    """A field's values in these runs, as the form has them; where none has the field, as in a fresh form."""
+    having = [config for config in configs if name in _fields_of(config)]
+    if not having:
+        return START[name]
+    values = _explicit(having, name)
+    if not values:
+        return START[name]
+    if name in WHOLE:
+        whole = tuple(map(option_of, values[0]))
+        return whole if name in OPTIONS else ", ".join(whole)
     if name == "seed":
         return seeds_typed(values)
     if name not in OPTIONS:
         return ", ".join(map(option_of, sorted(values)))
     places = {option: place for place, option in enumerate(OPTIONS[name])}
     return tuple(sorted(map(option_of, values), key=lambda option: places.get(option, len(places))))
+
+
+def _fields_of(config: RunConfig) -> frozenset[str]:
+    return applicable_fields(config.paradigm, config.encoder, config.encoder_training, config.prior)
 
 
 def _explicit(configs: Sequence[RunConfig], name: str) -> tuple[Any, ...]:
@@ -281,7 +342,8 @@ def query_of(draft: Draft) -> dict[str, str]:
     """The parameters that a link needs for this form."""
     given: dict[str, str | tuple[str, ...]] = {"corpus": draft.corpus, "tasks": draft.tasks}
     given["columns"] = draft.columns or ""
-    given |= {name: value for name, value in draft.lists.items() if name in _ALWAYS or value != START[name]}
+    always = applicable(draft.lists) & {*_ALWAYS}
+    given |= {name: value for name, value in draft.lists.items() if name in always or value != START[name]}
     given |= {name: str(getattr(draft, name) or "") for name in EXECUTION}
     texts = {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items()}
     return {name: text for name, text in texts.items() if text}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,20 +16,40 @@ from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
-from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, base_name, has_bilstm
+from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS, base_name
 from core.wording import number
 from dashboard.launch.address import MAPPING_KEPT, filled_from, key_of, tasks_key
 from dashboard.launch.data import ChosenData, choose_data, show_data, task_colours
-from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, START, Draft, applicable, said
+from dashboard.launch.draft import (
+    EXECUTION,
+    OPTIONS,
+    RARE,
+    START,
+    Draft,
+    applicable,
+    automatic,
+    option_of,
+    said,
+)
 from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
 from dashboard.shared.newcomers import what_is_this
 from dashboard.text import escape
 from dashboard.theme import PARADIGM_NAMES
 
-_UNSET = {"batch_tokens": "none", "dev_sentences": "a tenth"}
-_SEVERAL = "(one or more)"
-_NO_UNIT = ("share", "choice", "name", "number", "yes or no", "factor", "device", "task, label, feature")
+_UNSET = {
+    "batch_tokens": "none",
+    "dev_sentences": "a tenth",
+    "clip_norm": "none",
+    "patience": "none",
+    "task_weights": "1 for each task",
+    "task_order": "as the tasks stand",
+}
+_SEVERAL = " (one or more)"
+_NO_UNIT = (
+    *("share", "choice", "name", "names", "number", "yes or no", "factor", "factors", "norm", "layers"),
+    *("device", "task, label, feature", "name or file"),
+)
 
 
 def start_fields() -> None:
@@ -44,14 +65,18 @@ def field_label(field: str) -> str:
 
 
 def picks(
-    field: str, label: str | None = None, *, names: Mapping[str, str] = MappingProxyType({})
+    field: str,
+    label: str | None = None,
+    *,
+    names: Mapping[str, str] = MappingProxyType({}),
+    several: str = _SEVERAL,
 ) -> tuple[str, ...]:
     """The values picked among a field's options, in the order of these, whatever was clicked first.
 
     `names` says how options are written where not as they are.
     """
     picked = st.pills(
-        f"{label or field_label(field)} {_SEVERAL}",
+        f"{label or field_label(field)}{several}",
         OPTIONS[field],
         selection_mode="multi",
         format_func=lambda option: names.get(option, option),
@@ -128,17 +153,19 @@ def form() -> tuple[Draft, _Slots]:
         tasks = _tasks(data, colour)
     lists = _encoder(slots, right)
     left, right = st.columns(2)
-    with _field(slots, "encoder_training", left):
-        lists["encoder_training"] = picks("encoder_training")
-        captions({name: _TRAINING_WORDS[name] for name in lists["encoder_training"]})
-    with _field(slots, "paradigm", right):
+    has_training = "encoder_training" in applicable(lists)
+    if has_training:
+        with _field(slots, "encoder_training", left):
+            lists["encoder_training"] = picks("encoder_training")
+            captions({name: _TRAINING_WORDS[name] for name in lists["encoder_training"]})
+    with _field(slots, "paradigm", right if has_training else left):
         lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
             paradigms()
     if "mrn" in lists["paradigm"]:
         known = {task.name: task.labels for task in data.summary.tasks} if data.summary else {}
         labels = {task: known[task] for task in tasks if task in known}
-        lists |= _prior(slots, lists["encoder_training"], labels, problems)
+        lists |= _prior(slots, lists, labels, problems)
     lists |= _budget(slots)
     rare, execution = _rare(slots, lists)
     draft = Draft(
@@ -165,7 +192,7 @@ def _tasks(data: ChosenData, colour: Mapping[str, str]) -> tuple[str, ...]:
         return ()
     return tuple(
         st.pills(
-            f"Tasks {_SEVERAL}",
+            f"Tasks{_SEVERAL}",
             data.tasks,
             selection_mode="multi",
             format_func=lambda task: f':color[●]{{foreground="{colour[task]}"}} {escape(task)}',
@@ -178,7 +205,7 @@ def _tasks(data: ChosenData, colour: Mapping[str, str]) -> tuple[str, ...]:
 def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
     with _field(slots, "encoder", place):
         encoders = st.multiselect(
-            f"{field_label('encoder')} {_SEVERAL}",
+            f"{field_label('encoder')}{_SEVERAL}",
             OPTIONS["encoder"],
             accept_new_options=True,
             placeholder="Choose, or type a Hub id or a folder",
@@ -187,9 +214,10 @@ def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
             key=key_of("encoder"),
             persist_state="session",
         )
+        known = {name: spec.description for name, spec in ENCODERS.items()} | WORD_ENCODERS
         names = dict.fromkeys(base_name(encoder) for encoder in encoders)
-        words = {name: ENCODERS[name].description for name in names if name in ENCODERS}
-        if any(has_bilstm(encoder) for encoder in encoders):
+        words = {name: known[name] for name in names if name in known}
+        if any(encoder.endswith(BILSTM_SUFFIX) for encoder in encoders):
             words[BILSTM_SUFFIX] = "A BiLSTM between the encoder and the heads."
         captions(words)
     return {"encoder": tuple(encoders)}
@@ -197,7 +225,7 @@ def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
 
 def _prior(
     slots: _Slots,
-    trainings: Sequence[str],
+    lists: _Lists,
     labels: Mapping[str, Sequence[str]],
     problems: dict[str, str],
 ) -> _Lists:
@@ -208,10 +236,11 @@ def _prior(
             priors = picks("prior")
             captions({name: PRIORS[name] for name in priors})
         with _field(slots, "lambda", right):
+            strengths = automatic({**lists, "prior": priors})["lambda"]
             lambdas = typed(
                 "lambda",
                 "λ, strength of the prior",
-                placeholder=_automatic_strength(trainings, priors),
+                placeholder=", ".join(["automatic", *map(number, strengths)]),
                 words="One number, or a list such as 0.01, 0.1.",
             )
             what_is_this("strength", label="What does λ do?")
@@ -266,18 +295,6 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
     return f"mapping:{kept}"
 
 
-def _automatic_strength(trainings: Sequence[str], priors: Sequence[str]) -> str:
-    """What an empty λ stands for: the λ that these runs take where the form names none."""
-    strengths = {
-        RunConfig.build(
-            corpus="demo", tasks=("pos", "ner"), paradigm="mrn", encoder_training=training, prior=prior
-        ).lambda_: None
-        for training in trainings
-        for prior in priors
-    }
-    return ", ".join(["automatic", *map(number, strengths)])
-
-
 def _budget(slots: _Slots) -> _Lists:
     words = {
         "seed": "Such as 1, 2, 3 or 1-5. A run for each.",
@@ -303,17 +320,26 @@ _EXECUTION_WORDS = {
 
 def _rare(slots: _Slots, lists: _Lists) -> tuple[_Lists, dict[str, int]]:
     """The other fields that at least one of the runs has; how runs wait and come back."""
-    used = applicable(lists)
+    used, defaults = applicable(lists), automatic(lists)
     values: _Lists = {}
     numbers = {}
     more = st.expander("More settings", icon=":material/tune:", key="launch_more", on_change="rerun")
     with more:
         st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
-        grid = st.grid(3, min_column_width=180)
-        for field in RARE:
-            if field in used:
+        for group, fields in RARE.items():
+            if not (shown := [field for field in fields if field in used]):
+                continue
+            st.markdown(f"**{group}**")
+            grid = st.grid(3, min_column_width=180)
+            for field in shown:
+                default = ", ".join(map(_default_text, defaults.get(field, ())))
                 with grid.cell(), _field(slots, field):
-                    values[field] = picks(field) if field in OPTIONS else typed(field)
+                    if field not in OPTIONS:
+                        values[field] = typed(field, placeholder=default or "automatic")
+                        continue
+                    values[field] = picks(field, several="")
+                    if default and not values[field]:
+                        st.caption(f"Nothing picked: {escape(default)}")
         for name, (least, most) in EXECUTION.items():
             st.session_state.setdefault(key_of(name), 0)
             label, words = _EXECUTION_WORDS[name]
@@ -324,6 +350,10 @@ def _rare(slots: _Slots, lists: _Lists) -> tuple[_Lists, dict[str, int]]:
     if not more.open:  # what is wrong in it is said below it
         slots.update((field, st.empty()) for field in values)
     return values, numbers
+
+
+def _default_text(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else option_of(value)
 
 
 def anchor(field: str) -> str:

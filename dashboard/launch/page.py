@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.launch.address import fill, open_link, use_own_data, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form
 from dashboard.launch.plan import launch_plan
-from dashboard.launch.presets import FINE_TUNE, SCARCE, TABLES, TRY_IT
+from dashboard.launch.presets import QUESTIONS, TABLES, TRY_IT
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button
 from dashboard.shared.queue import held_banner
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"
+_OWN = "CoNLL columns or CoNLL-U. Nothing leaves this machine."
 
 
 def preset_cards() -> None:
-    """Five cards of one height: three answer a question, one fills in the form, one opens it for own data."""
-    *presets, tables, own_data = st.columns(5, gap="small")
-    for column, preset in zip(presets, (TRY_IT, SCARCE, FINE_TUNE), strict=True):
-        with _card(column, preset.title, preset.words):
+    """Cards of one height that answer a question each; below them what fills in the form."""
+    for column, preset in zip(st.columns(len(QUESTIONS), gap="small"), QUESTIONS, strict=True):
+        with column.container(border=True, height="stretch", gap="xxsmall"):
+            st.markdown(f"**{preset.title}**")
+            st.caption(preset.words)
+            st.space("stretch")
             launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
-    words = "Tables 1 to 3 of the MSc dissertation on MRN. Fills in the form."
-    with (
-        _card(tables, "Reproduce Chang (2022)", words),
-        st.container(horizontal=True, gap="xsmall"),
-    ):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("Fill in the form from Chang (2022):", width="content")
         for table in TABLES:
             key = f"fill_{table.title}"
             st.button(
                 table.title, help=table.words, on_click=fill, args=(table.form,), key=key, type="tertiary"
             )
-    words = "CoNLL columns or CoNLL-U. Nothing leaves this machine."
-    with _card(own_data, "Use your own data", words):
-        st.button("Use my data", icon=":material/upload_file:", on_click=use_own_data)
-
-
-def _card(column: DeltaGenerator, headline: str, words: str) -> DeltaGenerator:
-    card = column.container(border=True, height="stretch", gap="xxsmall")
-    card.markdown(f"**{headline}**")
-    card.caption(words)
-    card.space("stretch")
-    return card
+        st.button("Use my data", icon=":material/upload_file:", help=_OWN, on_click=use_own_data)
 
 
 title(

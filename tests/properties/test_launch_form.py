@@ -16,7 +16,7 @@ from core.config.sweep import expand
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.placed import placed
-from core.registry import ENCODERS, PRIORS
+from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan, query_of
 from jobs.cli import app
@@ -30,7 +30,7 @@ _FACTORS = st.floats(1e-6, 1e6)
 _COUNTS = st.integers(1, 1000)
 _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "encoder": st.sampled_from(
-        [name + end for name in ENCODERS for end in ("", "+bilstm")] + ["own/encoder"]
+        [name + end for name in ENCODERS for end in ("", "+bilstm")] + ["own/encoder", *WORD_ENCODERS]
     ),
     "encoder_training": st.sampled_from(["full", "frozen"]),
     "paradigm": st.sampled_from(["stl", "mtl", "mrn"]),
@@ -50,6 +50,18 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "lr_heads": _RATES,
     "lr_bilstm": _RATES,
     "bilstm_hidden": _COUNTS,
+    "lstm_layers": st.integers(1, 8),
+    "vectors": st.sampled_from(["glove", "/some where/vectors.txt.gz"]),
+    "vectors_training": st.sampled_from(["tuned", "fixed"]),
+    "capitals": st.booleans(),
+    "characters": st.sampled_from(["none", "cnn"]),
+    "input_dropout": st.floats(0, 1, exclude_max=True),
+    "head": st.sampled_from(["linear", "crf", "crf_legal"]),
+    "optimiser": st.sampled_from(["adamw", "adam", "sgd", "adadelta"]),
+    "lr_schedule": st.sampled_from(["linear", "constant"]),
+    "clip_norm": _FACTORS,
+    "draw_tasks": st.sampled_from(["together", "uniform", "by_size"]),
+    "patience": _COUNTS,
     "dropout": st.floats(0, 1, exclude_max=True),
     "head_init": st.sampled_from(["zeros", "default"]),
     "weight_decay": st.floats(0, 10),
@@ -80,6 +92,11 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         base["columns"] = draw(st.none() | st.just(("tokens", "pos", "chunk", "ner")))
     if "mrn" in lists["paradigm"]:
         base["learn"] = draw(st.none() | st.sets(st.sampled_from(LEARNABLE), min_size=1).map(tuple))
+    if {"mtl", "mrn"} & {*lists["paradigm"]}:
+        weights = st.lists(_FACTORS, min_size=len(base["tasks"]), max_size=len(base["tasks"])).map(tuple)
+        base["task_weights"] = draw(st.none() | weights)
+        if "lstm-d" in lists["encoder"]:
+            base["task_order"] = draw(st.none() | st.permutations(base["tasks"]).map(tuple))
     try:
         return tuple(expand(base, lists))
     except ConfigError:
