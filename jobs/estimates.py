@@ -18,7 +18,7 @@ from core.corpora import summarise
 from core.errors import MRNLabError
 from core.paths import checkpoint_dir, home
 from core.records import TOTAL
-from core.registry import ENCODERS, base_name
+from core.registry import ENCODERS, base_name, reads_words
 from core.store import MetricKey, Run, RunState, Store
 from jobs.engines.local import gpu_count, slot_count, taken_slots
 
@@ -33,6 +33,11 @@ _ROUGH_FULL_OTHER_S = 0.2
 # Heads over a frozen encoder's features, with a BiLSTM among them or without.
 _ROUGH_HEADS_S = 0.0003
 _ROUGH_BILSTM_S = 0.0013
+# Seconds for one training word of an encoder over words: for itself, for its characters, and for each weight
+# of its LSTMs (measured at 90 thousand to 7 million weights, batches of 10 and 16).
+_ROUGH_WORD_S, _ROUGH_CHARACTERS_S, _ROUGH_WEIGHT_S = 3e-5, 7e-5, 1.25e-10
+_WORD_FEATURES, _CAPITALS, _CHARACTER_FEATURES = 100, 8, 128
+_WITH_TASK_GATES = ("sc-lstm",)
 _ROUGH_GPU_FACTOR = 0.05
 _ROUGH_START_S = 1.5
 _LIBRARIES_S = 9.0  # a worker's first run also imports torch and Transformers
@@ -43,6 +48,8 @@ _KNOWN_RANGE = (0.7, 1.5)
 # Megabytes of a fine-tuned encoder's checkpoint, where no run has left one yet; of bare heads it is nothing.
 _ROUGH_MB = {"minilm": 90.0}
 _ROUGH_OTHER_MB = 500.0
+# Different words of a text of n words: so many times the square root of n (CoNLL-2003: 23,600 of 204,000).
+_FORMS = 52.0
 _BYTES_PER_WORD_AND_FEATURE = 4 * 1.4  # float32, subwords per word
 _OTHER_FEATURES = 768
 
@@ -97,9 +104,18 @@ class _Rate:
     per_word: float
 
 
-def _kind(config: RunConfig) -> tuple[str, str, int, str]:
+_Data = tuple[str, tuple[str, ...] | None, tuple[str, ...], bool]
+
+
+def _model(config: RunConfig) -> tuple[object, ...]:
+    """What decides how many weights a run trains."""
+    sizes = config.bilstm_hidden, config.lstm_layers, config.characters
+    return config.encoder, config.encoder_training, *sizes
+
+
+def _kind(config: RunConfig) -> tuple[object, ...]:
     """What decides a run's pace per word."""
-    return config.encoder, config.encoder_training, config.batch_size, config.paradigm
+    return *_model(config), config.batch_size, config.paradigm, config.head, config.draw_tasks
 
 
 def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
@@ -112,13 +128,11 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
     past = _past_runs(store)
     kinds = dict.fromkeys(map(_kind, configs))
     rates = {kind: _rate(store, [run for run in past if _kind(run.config) == kind]) for kind in kinds}
-    data = {(config.corpus, config.columns, config.tasks): 0.0 for config in configs}
-    words = {key: _words(*key) for key in data}
+    words = {data: _words(*data) for data in dict.fromkeys(map(_data, configs))}
     first = 0.0 if taken_slots(store.url) else _LIBRARIES_S  # a worker that is there has loaded them
     runs = []
     for config in configs:
-        rate, seen = rates[_kind(config)], words[config.corpus, config.columns, config.tasks]
-        seen *= config.fraction
+        rate, seen = rates[_kind(config)], words[_data(config)] * config.fraction
         seconds = (
             _rough_seconds(config, seen / _WORDS_PER_SENTENCE)
             if rate is None
@@ -190,10 +204,17 @@ def _work_done(run: Run) -> float:
     if not sentences or not run.total_steps:
         return 0.0
     per_sentence = sum(task["train_tokens"] for task in tasks) / sentences
-    return float(run.total_steps * run.config.batch_size * per_sentence)
+    # Training with patience may have ended early.
+    steps = run.step if run.config.patience else run.total_steps
+    return float(steps * run.config.batch_size * per_sentence)
 
 
 def _rough_seconds(config: RunConfig, sentences: float) -> float:
+    if reads_words(config.encoder):
+        per_word = _ROUGH_WORD_S + _ROUGH_WEIGHT_S * _lstm_weights(config)
+        per_word += _ROUGH_CHARACTERS_S if config.characters == "cnn" else 0.0
+        per_word *= _ROUGH_GPU_FACTOR if gpu_count() and config.device != "cpu" else 1.0
+        return _ROUGH_START_S + per_word * _WORDS_PER_SENTENCE * sentences * config.epochs
     full = _ROUGH_FULL_S.get(base_name(config.encoder), _ROUGH_FULL_OTHER_S)
     if gpu_count() and config.device != "cpu":
         full *= _ROUGH_GPU_FACTOR
@@ -204,13 +225,30 @@ def _rough_seconds(config: RunConfig, sentences: float) -> float:
     return _ROUGH_START_S + full / 6 * sentences + rest * sentences * config.epochs
 
 
-def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str]) -> float:
-    """How many words a run of these tasks trains on: those of the sentences annotated for one of them."""
+def _lstm_weights(config: RunConfig) -> float:
+    """About how many weights the LSTMs of an encoder over words have, both directions together."""
+    hidden, tasks = config.bilstm_hidden or 0, len(config.tasks)
+    layers = config.lstm_layers or tasks  # without a number of its own, one for each task
+    inputs = _WORD_FEATURES + _CAPITALS + (_CHARACTER_FEATURES if config.characters == "cnn" else 0)
+    weights = 8 * hidden * (inputs + hidden + (layers - 1) * 3 * hidden)
+    if config.encoder in _WITH_TASK_GATES:
+        weights += tasks * 2 * hidden * (hidden + (inputs if layers == 1 else 2 * hidden))
+    return float(weights)
+
+
+def _data(config: RunConfig) -> _Data:
+    return config.corpus, config.columns, config.tasks, config.draw_tasks != "together"
+
+
+def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str], drawn: bool) -> float:
+    """How many words a run of these tasks trains on: those of the sentences annotated for one of them; where
+    the task of each step is `drawn`, those of every task.
+    """
     summary = summarise(corpus, columns)
     annotated = sum(
         sum(counts.get("train", {}).values()) for task, counts in summary.counts.items() if task in tasks
     )
-    words = min(summary.splits["train"].tokens, annotated)
+    words = annotated if drawn else min(summary.splits["train"].tokens, annotated)
     return words if "dev" in summary.splits else 0.9 * words
 
 
@@ -255,9 +293,9 @@ def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
 
     Raises MRNLabError where a corpus cannot be read.
     """
-    trainings = [(config.encoder, config.encoder_training) for config in configs]
-    sizes = {training: _checkpoint_bytes(store, *training) for training in set(trainings)}
-    needed = sum(sizes[training] for training in trainings)
+    models = {_model(config): config for config in configs}
+    sizes = {model: _checkpoint_bytes(store, config) for model, config in models.items()}
+    needed = sum(sizes[_model(config)] for config in configs)
     # The features of a frozen encoder are kept once for each corpus.
     frozen = {
         (config.corpus, config.columns, base_name(config.encoder)): config.fraction
@@ -271,11 +309,16 @@ def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
     return Disk(needed, float(shutil.disk_usage(home()).free))
 
 
-def _checkpoint_bytes(store: Store, encoder: str, training: str) -> float:
+def _checkpoint_bytes(store: Store, config: RunConfig) -> float:
     """The size of the checkpoint of the newest such run, else a guess."""
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False):
-        if (run.config.encoder, run.config.encoder_training) == (encoder, training) and run.checkpoint:
+        if _model(run.config) == _model(config) and run.checkpoint:
             size = sum(path.stat().st_size for path in checkpoint_dir(run.id).rglob("*") if path.is_file())
             if size:  # else it was removed by hand
                 return float(size)
-    return 0.0 if training == "frozen" else 1e6 * _ROUGH_MB.get(base_name(encoder), _ROUGH_OTHER_MB)
+    if reads_words(config.encoder):
+        forms = _FORMS * _words(*_data(config)) ** 0.5
+        return 4 * (_lstm_weights(config) + _WORD_FEATURES * forms)
+    if config.encoder_training == "frozen":
+        return 0.0
+    return 1e6 * _ROUGH_MB.get(base_name(config.encoder), _ROUGH_OTHER_MB)

@@ -27,12 +27,13 @@ def preset_cards() -> None:
             st.space("stretch")
             launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("Fill in the form from Chang (2022):", width="content")
-        for table in TABLES:
-            key = f"fill_{table.title}"
-            st.button(
-                table.title, help=table.words, on_click=fill, args=(table.form,), key=key, type="tertiary"
-            )
+        for paper, tables in TABLES.items():
+            st.caption(f"{paper}:", width="content")
+            for table in tables:
+                key = f"fill_{table.title}"
+                st.button(
+                    table.title, help=table.words, on_click=fill, args=(table.form,), key=key, type="tertiary"
+                )
         st.button("Use my data", icon=":material/upload_file:", help=_OWN, on_click=use_own_data)
 
 

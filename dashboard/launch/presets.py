@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.config import PRESETS, RunConfig
+from core.registry import WORD_ENCODERS
 from dashboard.launch.draft import OPTIONS, Draft, option_of
 
 _SEEDS = range(1, 6)
@@ -122,18 +123,20 @@ QUESTIONS: tuple[LaunchPreset, ...] = (TRY_IT, SCARCE, FINE_TUNE, NO_TRANSFORMER
 _ENCODERS = ("bert-base-cased", "bert-base-cased+bilstm", "roberta-base")
 
 
-def _table(corpus: str, tasks: tuple[str, ...], **lists: str | tuple[str, ...]) -> Draft:
-    """A form with all of the dissertation's settings and five seeds; `lists` say what is otherwise."""
+def _table(
+    corpus: str, tasks: tuple[str, ...], preset: str = "dissertation", **lists: str | tuple[str, ...]
+) -> Draft:
+    """A form with all settings of a preset and five seeds; `lists` say what is otherwise."""
     shared = {
         name: (option_of(value),) if name in OPTIONS else option_of(value)
-        for name, value in PRESETS["dissertation"].items()
+        for name, value in PRESETS[preset].items()
     }
     return Draft(
-        corpus, tasks=tasks, lists={**shared, "seed": "1-5", "paradigm": ("stl", "mtl", "mrn"), **lists}
+        corpus, tasks=tasks, lists={"paradigm": ("stl", "mtl", "mrn"), **shared, "seed": "1-5", **lists}
     )
 
 
-TABLES: tuple[FormPreset, ...] = (
+_CHANG: tuple[FormPreset, ...] = (
     FormPreset(
         "Table 1",
         "CoNLL-2003: NER, chunking and POS; BERT, BERT-BiLSTM and RoBERTa; 5 seeds",
@@ -160,3 +163,14 @@ TABLES: tuple[FormPreset, ...] = (
         ),
     ),
 )
+
+_LU: tuple[FormPreset, ...] = (
+    FormPreset(
+        "SC-LSTM",
+        "CoNLL-2003: NER, chunking and POS; LSTM-s, LSTM-d and SC-LSTM with the settings of Table 3; 5 seeds",
+        _table("conll2003", ("pos", "chunk", "ner"), "sc-lstm", encoder=tuple(WORD_ENCODERS)),
+    ),
+)
+
+TABLES: Mapping[str, tuple[FormPreset, ...]] = {"Chang (2022)": _CHANG, "Lu et al. (2019)": _LU}
+"""By paper, the forms with its settings."""

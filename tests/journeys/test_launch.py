@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from core.store import RunState, Store
 from tests.journeys.browser import picture
-from tests.journeys.conftest import Laboratory
+from tests.journeys.conftest import Laboratory, copied_laboratory
+from tests.pages.filled_store import Filled
 
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
@@ -94,3 +97,38 @@ def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_pa
     # Streamlit draws tables on a canvas; what stands in them is asserted in tests/pages.
     expect(page.get_by_text("training never shows (B-PLANET)").first).to_be_visible()
     picture(page, "launch-upload")
+
+
+def test_a_run_over_words_is_launched_with_the_mouse(
+    page: Page, filled_home: tuple[Path, Filled], tmp_path: Path
+) -> None:
+    with copied_laboratory(filled_home, tmp_path) as lab:
+        with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
+            store.pause_queue()  # the run is to be seen queued
+        page.goto(lab.link("launch", seed="1", paradigm="mtl"))
+        main = page.get_by_test_id("stMain")
+        training = main.get_by_text("Training (one or more)")
+        expect(training).to_be_visible()
+        main.get_by_role("combobox", name="Encoder (one or more)").click()
+        page.get_by_role("option", name="sc-lstm").click()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Remove minilm").click()
+        expect(main.get_by_text("the top layer has a shared cell")).to_be_visible()
+        expect(training).to_be_hidden()
+        main.get_by_text("More settings").click()
+        expect(page.get_by_role("textbox", name="Word vectors")).to_have_attribute("placeholder", "glove")
+        expect(page.get_by_role("textbox", name="LSTM layers")).to_be_visible()
+        main.get_by_role("button", name="crf", exact=True).click()
+        main.get_by_role("button", name="linear", exact=True).first.click()
+        picture(page, "launch-words")
+        page.get_by_role("button", name="Launch 1 run").click()
+        expect(main.get_by_text("1 run queued.")).to_be_visible()
+        main.get_by_role("link", name="Runs").click()
+        expect(page.get_by_text("sc-lstm").first).to_be_visible()
+        with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
+            newest = store.runs(limit=1)[0]
+        assert (newest.state, newest.config.encoder, newest.config.head) == (
+            RunState.QUEUED,
+            "sc-lstm",
+            "crf",
+        )

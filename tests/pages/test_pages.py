@@ -105,11 +105,11 @@ def test_launch_says_all_that_is_wrong_and_leads_to_each_field(open_page: Open) 
 
 
 def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
-    app = open_page("launch", encoder="bert-base-cased,bert-base-cased+bilstm,roberta-base")
+    app = open_page("launch", encoder="bert-base-cased,bert-base-cased+bilstm,roberta-base,sc-lstm")
     assert words(app).count("The encoder 'bert-base-cased' is not on this machine") == 2
     assert app.button(key="launch").disabled
     next(one for one in app.button if one.label == "Use minilm instead").click().run()
-    assert app.multiselect(key="launch_encoder").value == ["minilm", "minilm+bilstm"]
+    assert app.multiselect(key="launch_encoder").value == ["minilm", "minilm+bilstm", "sc-lstm"]
     assert not app.button(key="launch").disabled
 
 

@@ -1,0 +1,153 @@
+"""Launch: the fields of encoders over words and of training regimes, from CONDITIONS alone."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.config import PRESETS, RunConfig, applicable_fields
+from core.registry import WORD_ENCODERS
+from core.store import Store
+from dashboard.launch.draft import RARE, START, WHOLE, Draft, automatic, option_of, plan
+from dashboard.launch.presets import FINE_TUNE, NO_TRANSFORMER
+from tests.pages.conftest import Open, words
+
+_DEMO: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}
+_RARE = {field for fields in RARE.values() for field in fields}
+
+
+def _shown(app: AppTest) -> set[str]:
+    """The fields that the form asks for."""
+    widgets = (*app.text_input, *app.get("button_group"), *app.multiselect)
+    keys = {str(widget.key) for widget in widgets}
+    return {field for field in START if f"launch_{field}" in keys}
+
+
+@pytest.mark.parametrize("encoder", [*WORD_ENCODERS, "minilm", "minilm+bilstm"])
+def test_the_form_asks_for_what_the_runs_have(open_page: Open, encoder: str) -> None:
+    app = open_page("launch", encoder=encoder, encoder_training="full", paradigm="mtl")
+    assert _shown(app) == applicable_fields("mtl", encoder, "full") & START.keys()
+    assert ("encoder_training" in _shown(app)) == (encoder not in WORD_ENCODERS)
+
+
+def test_fields_appear_and_vanish_with_the_encoder(open_page: Open) -> None:
+    app = open_page("launch", paradigm="mtl", seed="1")
+    assert not {"vectors", "task_order", "lstm_layers"} & _shown(app)
+    app.multiselect(key="launch_encoder").set_value(["lstm-d"]).run()
+    assert {"vectors", "capitals", "task_order"} <= _shown(app)
+    assert not {"lstm_layers", "encoder_training"} & _shown(app)
+    assert app.pills(key="launch_characters").value == ["cnn"]
+    assert app.text_input(key="launch_lr_encoder").placeholder == "0.002"
+    # Frozen features were chosen for MiniLM: they stay so beside an encoder that is always trained.
+    app.multiselect(key="launch_encoder").set_value(["minilm", "sc-lstm"]).run()
+    app.pills(key="launch_encoder_training").set_value(["frozen"]).run()
+    app.button(key="launch").click().run()
+    assert not app.exception
+    runs = {run.config.encoder: run.config.encoder_training for run in Store.open().runs()}
+    assert runs == {"minilm": "frozen", "sc-lstm": "full"}
+
+
+def test_what_is_wrong_is_said_at_its_field(open_page: Open, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_text("the 0.1 0.2\nof 0.3\n")
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    for vectors, sentence in (
+        ("/nowhere.txt", "Word vectors: '/nowhere.txt' is neither glove nor a file or folder."),
+        (str(bad), f"Word vectors: {bad}, line 2: has 1 number, not 2."),
+        (str(empty), f"Word vectors: {empty} has no vectors; each line is a word and its numbers."),
+    ):
+        app = open_page("launch", encoder="sc-lstm", paradigm="mtl", vectors=vectors)
+        assert words(app).replace("\\", "").count(sentence) == 2
+        assert "[Go to field](#problem-vectors)" in words(app)
+        assert app.button(key="launch").disabled
+    app = open_page("launch", encoder="lstm-d", paradigm="mtl", task_order="pos,ner", task_weights="1,2")
+    for field, sentence in (
+        ("task_order", "Task order: name each of pos, chunk, ner once, not pos, ner."),
+        ("task_weights", "Weights of tasks: name a weight above 0 for each of the 3 tasks."),
+    ):
+        assert words(app).replace("\\", "").count(sentence) == 2
+        assert f"[Go to field](#problem-{field})" in words(app)
+        app.text_input(key=f"launch_{field}").set_value("").run()
+    assert not app.button(key="launch").disabled
+
+
+def test_a_list_that_is_one_value_makes_one_run(open_page: Open) -> None:
+    link = {"encoder": "lstm-d", "paradigm": "stl,mtl", "seed": "1", "tasks": "pos,chunk,ner"}
+    lists = {"task_order": "ner, pos, chunk", "task_weights": "3, 1, 1", "head": "linear,crf"}
+    app = open_page("launch", **link, **lists)
+    assert "This makes 8 runs" in words(app)  # heads × (STL's three tasks + MTL)
+    line = app.code[0].value.replace("\\\n", " ")
+    assert {"task_order=ner,pos,chunk", "task_weights=3,1,1", "head=linear,crf"} <= set(shlex.split(line))
+    app.button(key="launch").click().run()
+    assert not app.exception
+    configs = [run.config for run in Store.open().runs()]
+    assert {(config.paradigm, config.task_order, config.task_weights) for config in configs} == {
+        ("stl", None, None),
+        ("mtl", ("ner", "pos", "chunk"), (3.0, 1.0, 1.0)),
+    }
+
+
+def test_what_an_empty_field_stands_for() -> None:
+    lists = {"encoder": ("sc-lstm", "minilm"), "encoder_training": ("full",), "paradigm": ("mrn",)}
+    defaults = automatic(lists)
+    assert defaults["lr_encoder"] == (2e-3, 2e-4)
+    assert defaults["bilstm_hidden"] == (256,)
+    assert "task_order" not in defaults
+    # What is picked in a fresh form is what runs have that pick nothing.
+    for encoder in (*WORD_ENCODERS, "minilm"):
+        picked = {**START, **lists, "encoder": (encoder,), "seed": "1"}
+        unpicked = picked | dict.fromkeys(("characters", "capitals", "vectors_training", "update_timing"), ())
+        plans = [plan(Draft(**_DEMO, lists=given)).configs for given in (picked, unpicked)]
+        assert plans[0] == plans[1] != ()
+
+
+def test_every_rare_field_stands_in_one_group() -> None:
+    assert set(RARE) == {"Data", "Model", "MRN", "Training", "Scores and machine"}
+    assert sum(map(len, RARE.values())) == len(_RARE)
+    assert set(WHOLE) < _RARE
+    assert {"vectors", "characters", "lstm_layers", "task_order", "head"} <= set(RARE["Model"])
+    assert {"optimiser", "clip_norm", "draw_tasks", "task_weights", "patience"} <= set(RARE["Training"])
+
+
+def test_the_form_of_the_published_sc_lstm(open_page: Open) -> None:
+    app = open_page("launch")
+    app.button(key="fill_SC-LSTM").click().run()
+    assert not app.exception
+    assert app.multiselect(key="launch_encoder").value == list(WORD_ENCODERS)
+    preset = PRESETS["sc-lstm"]
+    for field in ("bilstm_hidden", "clip_norm", "lr_encoder", "dropout"):
+        assert app.text_input(key=f"launch_{field}").value == option_of(preset[field])
+    for field in ("characters", "optimiser", "draw_tasks", "paradigm"):
+        assert app.pills(key=f"launch_{field}").value == [preset[field]]
+
+
+def test_the_card_without_a_transformer_uses_the_runs_of_fine_tuning() -> None:
+    configs = NO_TRANSFORMER.configs
+    assert set(FINE_TUNE.configs) < set(configs)
+    assert {config.encoder for config in configs} == {"bilstm", "sc-lstm", "minilm"}
+    shared = {(config.corpus, config.tasks, config.fraction, config.paradigm) for config in configs}
+    assert shared == {("demo", ("pos", "chunk", "ner"), 1.0, "mtl")}
+    seeds: dict[str, set[int]] = {}
+    for config in configs:
+        seeds.setdefault(config.configuration_id, set()).add(config.seed)
+    assert list(seeds.values()) == [{1, 2, 3}] * 4
+
+
+def test_a_clone_of_a_run_over_words(open_page: Open) -> None:
+    config = RunConfig.build(
+        **_DEMO, encoder="lstm-d", paradigm="mtl", task_order="ner,pos,chunk", head="crf"
+    )
+    (run,) = Store.open().add_runs([config])
+    app = open_page("launch", clone=str(run))
+    assert app.text_input(key="launch_task_order").value == "ner, pos, chunk"
+    assert app.pills(key="launch_head").value == ["crf"]
+    assert "This makes 1 run, none of them new" in words(app)
+    # Back to a transformer, the form is ready: what such a run lacked is as in a fresh form.
+    app.multiselect(key="launch_encoder").set_value(["minilm"]).run()
+    assert app.pills(key="launch_encoder_training").value == ["frozen"]
+    assert not app.button(key="launch").disabled
