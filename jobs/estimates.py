@@ -7,6 +7,7 @@ a worker also loads the libraries.
 
 from __future__ import annotations
 
+import math
 import shutil
 import socket
 import statistics
@@ -110,7 +111,7 @@ _Data = tuple[str, tuple[str, ...] | None, tuple[str, ...], bool]
 def _model(config: RunConfig) -> tuple[object, ...]:
     """What decides how many weights a run trains."""
     sizes = config.bilstm_hidden, config.lstm_layers, config.characters
-    return config.encoder, config.encoder_training, *sizes
+    return config.encoder, config.encoder_training, config.context_encoder, *sizes
 
 
 def _kind(config: RunConfig) -> tuple[object, ...]:
@@ -210,14 +211,14 @@ def _work_done(run: Run) -> float:
 
 
 def _rough_seconds(config: RunConfig, sentences: float) -> float:
+    on_gpu = _ROUGH_GPU_FACTOR if gpu_count() and config.device != "cpu" else 1.0
+    full = on_gpu * _ROUGH_FULL_S.get(config.transformer or "", _ROUGH_FULL_OTHER_S)
     if reads_words(config.encoder):
         per_word = _ROUGH_WORD_S + _ROUGH_WEIGHT_S * _lstm_weights(config)
         per_word += _ROUGH_CHARACTERS_S if config.characters == "cnn" else 0.0
-        per_word *= _ROUGH_GPU_FACTOR if gpu_count() and config.device != "cpu" else 1.0
-        return _ROUGH_START_S + per_word * _WORDS_PER_SENTENCE * sentences * config.epochs
-    full = _ROUGH_FULL_S.get(base_name(config.encoder), _ROUGH_FULL_OTHER_S)
-    if gpu_count() and config.device != "cpu":
-        full *= _ROUGH_GPU_FACTOR
+        once = full / 6 if config.context_encoder else 0.0
+        each_epoch = on_gpu * per_word * _WORDS_PER_SENTENCE
+        return _ROUGH_START_S + sentences * (once + each_epoch * config.epochs)
     if config.encoder_training == "full":
         return _ROUGH_START_S + full * sentences * config.epochs
     # One forward pass of each sentence, then the rest alone.
@@ -230,10 +231,15 @@ def _lstm_weights(config: RunConfig) -> float:
     hidden, tasks = config.bilstm_hidden or 0, len(config.tasks)
     layers = config.lstm_layers or tasks  # without a number of its own, one for each task
     inputs = _WORD_FEATURES + _CAPITALS + (_CHARACTER_FEATURES if config.characters == "cnn" else 0)
+    inputs += _features(config.context_encoder) if config.context_encoder else 0
     weights = 8 * hidden * (inputs + hidden + (layers - 1) * 3 * hidden)
     if config.encoder in _WITH_TASK_GATES:
         weights += tasks * 2 * hidden * (hidden + (inputs if layers == 1 else 2 * hidden))
     return float(weights)
+
+
+def _features(encoder: str) -> int:
+    return ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
 
 
 def _data(config: RunConfig) -> _Data:
@@ -303,7 +309,7 @@ def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
         if config.encoder_training == "frozen"
     }
     for (corpus, columns, encoder), fraction in frozen.items():
-        features = ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
+        features = _features(encoder)
         words = fraction * summarise(corpus, columns).splits["train"].tokens
         needed += _BYTES_PER_WORD_AND_FEATURE * features * words
     return Disk(needed, float(shutil.disk_usage(home()).free))
@@ -317,7 +323,7 @@ def _checkpoint_bytes(store: Store, config: RunConfig) -> float:
             if size:  # else it was removed by hand
                 return float(size)
     if reads_words(config.encoder):
-        forms = _FORMS * _words(*_data(config)) ** 0.5
+        forms = _FORMS * math.sqrt(_words(*_data(config)))
         return 4 * (_lstm_weights(config) + _WORD_FEATURES * forms)
     if config.encoder_training == "frozen":
         return 0.0

@@ -60,7 +60,7 @@ def _reads_words(values: Mapping[str, Any]) -> bool:
 
 
 def _shares(values: Mapping[str, Any]) -> bool:
-    return values["paradigm"] != "stl"
+    return bool(values["paradigm"] != "stl")
 
 
 def _stacks(values: Mapping[str, Any]) -> bool:

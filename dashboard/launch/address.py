@@ -182,7 +182,7 @@ def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig]
     absolute = {
         (name, getattr(run, name)): getattr(whole, name)
         for run, whole in zip(runs, queued, strict=True)
-        for name in ("corpus", "encoder", "alignment", "vectors")
+        for name in ("corpus", "encoder", "alignment", "vectors", "context_encoder")
     }
     options = [("--corpus", absolute["corpus", draft.corpus]), ("--tasks", ",".join(draft.tasks))]
     if draft.columns is not None:

@@ -40,6 +40,7 @@ from dashboard.theme import PARADIGM_NAMES
 _UNSET = {
     "batch_tokens": "none",
     "dev_sentences": "a tenth",
+    "context_encoder": "none",
     "clip_norm": "none",
     "patience": "none",
     "task_weights": "1 for each task",

@@ -55,6 +55,7 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "vectors_training": st.sampled_from(["tuned", "fixed"]),
     "capitals": st.booleans(),
     "characters": st.sampled_from(["none", "cnn"]),
+    "context_encoder": st.sampled_from(["minilm", "own/encoder"]),
     "input_dropout": st.floats(0, 1, exclude_max=True),
     "head": st.sampled_from(["linear", "crf", "crf_legal"]),
     "optimiser": st.sampled_from(["adamw", "adam", "sgd", "adadelta"]),

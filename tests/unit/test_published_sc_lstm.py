@@ -30,6 +30,7 @@ PUBLISHED: list[tuple[str, Any, str]] = [
     ("vectors_training", "tuned", "4.2, fine-tuned during training"),
     ("capitals", True, "4.2, eight features"),
     ("characters", "none", "4.2, the comparison is without them"),
+    ("context_encoder", None, "4.2, the comparison is without contextual embeddings"),
     ("bilstm_hidden", 300, "Table 3, the best of the grid"),
     ("lstm_layers", 3, "Table 3, the best of the grid"),
     ("input_dropout", 0.5, "Table 2"),
