@@ -177,7 +177,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
     overview of families and settings, a table per task where settings differ in tasks, then the settings one
     by one.
     """
-    known = [result for result in results if any(outcome.scores for outcome in result.outcomes)]
+    known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
     if known:
         yield "## The answer"
         yield from (f"- {result.setting.title}: {answer(result)}" for result in known)
@@ -241,25 +241,24 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
 
 
 def _paper_table(view: TableView) -> _Table:
-    """The rows that the paper quotes, then ours beside the published figures."""
+    """The rows that the paper quotes, then ours; beside the published figures, where these are compared."""
     headers = ["model", "chosen"]
     for task in view.tasks:
-        headers += [task, f"{task} published", *["verdict"] * view.paper.is_compared]
+        headers += [task, *[f"{task} published", "verdict"] * view.paper.is_compared]
     rows = []
     for quoted in view.paper.reported:
         row = [f"{quoted.model} [{quoted.source}]", ""]
         for task in view.tasks:
-            known = task in quoted.scores
-            row += [_NONE, f"{quoted.scores[task]:.2f} (reported)" if known else _NONE]
-            row += [""] * view.paper.is_compared
+            figure = f"{quoted.scores[task]:.2f} (reported)" if task in quoted.scores else _NONE
+            row += [_NONE, figure, ""] if view.paper.is_compared else [figure]
         rows.append(row)
     for model, outcome in view.rows.items():
         row = [model, outcome.chosen]
         for task in view.tasks:
-            figure = outcome.published.get(task)
-            published = _NONE if figure is None else f"{figure.mean:.2f} ± {figure.sd:.2f}"
-            row += [_scores(outcome.scores.get(task)), published]
-            row += [outcome.verdict(task)] * view.paper.is_compared
+            cell = outcome.published.get(task)
+            published = _NONE if cell is None else f"{cell.mean:.2f} ± {cell.sd:.2f}"
+            row += [_scores(outcome.scores.get(task))]
+            row += [published, outcome.verdict(task)] * view.paper.is_compared
         rows.append(row)
     return headers, rows
 
