@@ -48,15 +48,16 @@ def short_name(config: RunConfig) -> str:
     return f"{name} {config.tasks[0]}" if config.paradigm == "stl" else name
 
 
-def run_name(run: Run) -> str:
-    """`12 · MRN λ 0.01 · demo · seed 3`."""
-    return f"{run.id} · {short_name(run.config)} · {corpus_name(run.config)} · seed {run.config.seed}"
+def run_name(run: Run, *, with_encoder: bool = False) -> str:
+    """`12 · MRN λ 0.01 · demo · seed 3`; with its encoder `12 · MRN λ 0.01 · minilm · demo · seed 3`."""
+    encoder = f" · {field_text('encoder', run.config.encoder)}" if with_encoder else ""
+    config = run.config
+    return f"{run.id} · {short_name(config)}{encoder} · {corpus_name(config)} · seed {config.seed}"
 
 
-def encoder_title(encoder: str, training: str) -> str:
+def encoder_title(name: str, training: str) -> str:
     """`minilm, frozen`; `roberta-base, fine-tuned`; what reads words is always trained: `sc-lstm`."""
-    name = PurePath(encoder).name or encoder
-    if reads_words(encoder):
+    if reads_words(name):
         return name
     return f"{name}, {'frozen' if training == 'frozen' else 'fine-tuned'}"
 
@@ -74,7 +75,7 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
         value = "yes" if value else "no"
     elif isinstance(value, float):
         value = number(value)
-    elif field in _PATHS:
+    elif field in _PATHS and (PurePath(str(value)).is_absolute() or "encoder" not in field):
         value = "/".join(PurePath(str(value)).parts[-parts:]) or value
     return str(value) if field in _PLAIN else f"{_SHORT.get(field, field.replace('_', ' '))} {value}"
 
@@ -135,7 +136,8 @@ def settings_text(config: RunConfig) -> str:
         for field, value in values
         if value is not None and field not in named and not _is_default(config, field)
     ]
-    return " · ".join([encoder_title(config.encoder, config.encoder_training), *parts])
+    encoder = field_text("encoder", config.encoder)
+    return " · ".join([encoder_title(encoder, config.encoder_training), *parts])
 
 
 def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",)) -> tuple[str, ...]:

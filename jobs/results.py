@@ -14,7 +14,7 @@ from core.evaluation.statistics import MeanSD, PairedDifference, paired_differen
 from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.wording import which_runs
-from jobs.naming import corpus_name, differing, encoder_title, field_text
+from jobs.naming import corpus_name, differing, encoder_title, field_text, field_texts
 
 UNKNOWN = Conditions()
 """What is known of a run that has not begun, or was trained before conditions were stored."""
@@ -323,11 +323,12 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
         blocks.setdefault((family(row.config.encoder), row.config.encoder_training), []).append(row)
     bases = list(dict.fromkeys(_base(encoder) for encoder, _ in blocks))
     order = sorted(blocks, key=lambda block: (bases.index(_base(block[0])), block[0] != _base(block[0])))
+    encoders = [{row.config.encoder for row in blocks[block]} for block in order]
+    names = [block[0] if len(of) > 1 else min(of) for block, of in zip(order, encoders, strict=True)]
     named = []
-    for block in order:
+    for block, of, text in zip(order, encoders, field_texts("encoder", names), strict=True):
+        title = text if len(of) > 1 else encoder_title(text, block[1])
         of_block = sorted(blocks[block], key=_place)
-        encoders = {row.config.encoder for row in of_block}
-        title = encoder_title(min(encoders), block[1]) if len(encoders) == 1 else block[0]
         labels = [
             f"{label} · {resolved[row.key]}" if row.key in resolved else label
             for label, row in zip(differing([row.config for row in of_block]), of_block, strict=True)
@@ -336,7 +337,7 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
         for row, label in zip(of_block, labels, strict=True):
             own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
             # Where a block has several encoders its labels name them.
-            name = own_label if len(order) == 1 or len(encoders) > 1 else f"{own_label} · {title}"
+            name = own_label if len(order) == 1 or len(of) > 1 else f"{own_label} · {title}"
             named.append(replace(row, name=name, label=own_label, block=title))
     return named
 

@@ -111,8 +111,12 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
                     st.markdown(_VERDICTS.format(counted=plural(len(corrections(table, b)), "difference")))
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
+            steps = sharing(table, b)
+            for step in steps:
+                if step.asks_transformer:
+                    _transformer(step)
         with right:
-            _sharing(table, table.row(a), b)
+            _what_sharing_did(table, [step for step in steps if not step.asks_transformer], table.row(a))
     return a, b
 
 
@@ -152,20 +156,11 @@ def _difference_lines(shown: Sequence[Difference]) -> None:
         st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
 
 
-def _sharing(table: ResultTable, asked: ResultRow, baseline: str) -> None:
-    """In sentences for the encoder that is asked for, in the chart for all; then the transformer's gain."""
-    steps = sharing(table, baseline)
-    shared = [step for step in steps if not step.asks_transformer]
-    if not shared:
-        st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
-    else:
-        _what_sharing_did(table, shared, asked)
-    for step in steps:
-        if step.asks_transformer:
-            _transformer(step)
-
-
 def _what_sharing_did(table: ResultTable, steps: Sequence[Step], asked: ResultRow) -> None:
+    """In sentences for the encoder that is asked for, in the chart for all."""
+    if not steps:
+        st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
+        return
     st.markdown("**What sharing did**")
     with st.container(gap="xsmall"):
         for step in steps:

@@ -25,13 +25,13 @@ from core.evaluation.statistics import (
     holm,
     verdict,
 )
-from core.registry import ONE_STACK
+from core.registry import ONE_STACK, reads_words
 from core.studies import Sample, Study, analysis
 from core.studies.analysis import MEAN, RARE, Result
 from core.studies.answer import points
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
-from jobs.naming import confounds, encoder_title
+from jobs.naming import confounds
 from jobs.results import ResultCell, ResultRow, ResultTable, difference
 from jobs.sheets import Block, Entry, Sheet
 
@@ -384,7 +384,8 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
     def name(step: Step) -> str:
         if not several or step.other_encoder:
             return step.title
-        return f"{step.title} · {encoder_title(step.a.config.encoder, step.a.config.encoder_training)}"
+        encoder = step.a.config.encoder
+        return f"{step.title} · {encoder if reads_words(encoder) else step.a.block}"
 
     return _forest({name(step): step.deltas for step in steps}, tasks, "what stands after the minus")
 

@@ -319,6 +319,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         notes.append(f"{' and '.join(columns[2:])}: of the seeds that have succeeded.")
     if early := _early(view.legend):
         notes.append(early)
+        if view.reading.seeds != "lines" and any(len(group.seeds) > 1 for group in view.legend):
+            notes.append("From where a seed has ended, a mean is of the others.")
     if len(rows) > len(RAMP):
         notes.append(f"Colours repeat after {len(RAMP)} configurations.")
     st.caption(" ".join(notes))

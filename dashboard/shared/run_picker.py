@@ -64,10 +64,11 @@ def pick_runs(
         current = list(instead(list(known.values())))
     if st.session_state.get(key) != current:
         st.session_state[key] = current
+    several = len({run.config.encoder for run in known.values()}) > 1
     picked: list[int] = st.multiselect(
         label,
         options=list(dict.fromkeys([*current, *list(known)[:_MOST_OFFERED]])),
-        format_func=lambda run_id: run_name(known[run_id]),
+        format_func=lambda run_id: run_name(known[run_id], with_encoder=several),
         key=key,
         placeholder="Choose runs",
         on_change=lambda: choose(st.session_state[key]),

@@ -431,6 +431,8 @@ class TestWordEncoders:
         assert [row.name for row in table.rows][-2:] == ["MRN λ 0.01 · bilstm", "MTL · minilm, frozen"]
         alone = over(("bilstm", "mtl", MTL), ("bilstm", "stl", STL))
         assert set(alone.blocks) == {"bilstm"}
+        folders = over(("/a/one/bert", "mtl", MTL), ("/a/two/bert", "mtl", MTL))
+        assert set(folders.blocks) == {"one/bert, fine-tuned", "two/bert, fine-tuned"}
 
     def test_what_sharing_did_is_asked_of_each_against_stl_and_one_stack(self) -> None:
         table = over(
