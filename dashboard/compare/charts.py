@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,7 +106,7 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:
 
 _LEGEND = 30
 # Longer names are set on two lines.
-_LONG = 32
+_LONG = 22
 
 
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
@@ -142,12 +143,12 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
 
 def wrapped(title: str) -> str:
     """A configuration's name; a long one on two lines of similar length."""
-    parts = title.split(" · ")
-    if len(title) <= _LONG or len(parts) < 2:
+    breaks = [found.start() for found in re.finditer(" [·−] ", title)]
+    if len(title) <= _LONG or not breaks:
         return plotly_text(title)
-    halves = [(" · ".join(parts[:place]), " · ".join(parts[place:])) for place in range(1, len(parts))]
-    first, second = min(halves, key=lambda pair: abs(len(pair[0]) - len(pair[1])))
-    return f"{plotly_text(first)}<br>{plotly_text(second)}"
+    middle = min(breaks, key=lambda place: abs(2 * place + 3 - len(title)))
+    second = title[middle:].removeprefix(" · ").strip()
+    return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
 
 
 def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:

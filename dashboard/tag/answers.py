@@ -15,6 +15,7 @@ from dashboard.tag.views import (
     Answer,
     Marked,
     System,
+    about_confidence,
     blocks,
     disagreement,
     kinds_in_words,
@@ -31,11 +32,8 @@ def show_answers(
         st.caption(_summary(sentences, answers, seconds), width="content")
         confidence = st.toggle("Show confidence", key="confidence", bind="query-params")
     sentence(blocks(sentences, answers, resources.task_order()), key="tagged", confidence=confidence)
-    if any(run.config.head != "linear" for system in chosen_systems for run in system.runs):
-        st.caption(
-            "With a CRF the confidence is marginal: the probability of the label over all sequences. Labels "
-            "are those of the best sequence, so another label of a word may be likelier."
-        )
+    if note := about_confidence(chosen_systems):
+        st.caption(note)
     has_gold = any(given.labels for given in sentences)
     parts = [
         "The fainter a line, the less confident the run. Point at a label, or reach it with Tab and the "

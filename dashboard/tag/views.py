@@ -214,6 +214,16 @@ def _outline(
             cells[place] = cell
 
 
+def about_confidence(chosen_systems: Sequence[System]) -> str:
+    """What the confidence of runs with a CRF is; empty where there are none."""
+    if all(run.config.head == "linear" for system in chosen_systems for run in system.runs):
+        return ""
+    return (
+        "With a CRF the confidence is marginal: the probability of the label over all sequences. Labels are "
+        "those of the best sequence, so another label of a word may be likelier."
+    )
+
+
 # Mistakes against gold labels
 
 

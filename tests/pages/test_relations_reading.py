@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from core.mrn.relations import correlation, effective_rank
+from core.registry import feature_parts
 from dashboard.relations.reading import (
     read_difference,
     read_features,
     read_labels,
+    read_parts,
     read_rank,
     read_size,
     read_tasks,
@@ -115,6 +117,14 @@ def test_features_are_read_by_their_effective_rank() -> None:
     assert several.endswith("**4 of 4 directions** (effective rank, 4 to 4 over 2 seeds).")
     assert "nearly independent" in several
     assert "highly redundant" in read_features(names, values[None], [0.9])
+
+
+def test_features_of_an_lstm_are_told_by_their_origin() -> None:
+    assert read_parts(feature_parts("bilstm"), 10) == (
+        "Features by their origin: 0 to 4 read forwards; 5 to 9 read backwards."
+    )
+    assert read_parts(feature_parts("sc-lstm"), 8).count(";") == 3
+    assert read_parts(feature_parts("minilm"), 384) == ""
 
 
 def test_runs_side_by_side_are_read_by_their_largest_difference() -> None:

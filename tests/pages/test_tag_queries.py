@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from core.tagging import TaggedSentence, WordTag
 from dashboard.tag.models import tagged_file
 from dashboard.tag.views import (
     Answer,
+    about_confidence,
     checked,
     disagreement,
     first_choice,
@@ -80,6 +82,13 @@ def test_why_a_run_cannot_be_asked() -> None:
     # What is said of other states stands in test_states.
     assert "not finished" in why_not(run(1, RunState.QUEUED))
     assert "no checkpoint" in why_not(run(1))
+
+
+def test_the_confidence_of_a_crf_is_explained() -> None:
+    plain = run(1)
+    crf = replace(plain, id=2, config=plain.config.with_(head="crf_legal"))
+    assert about_confidence(systems([plain])) == ""
+    assert "marginal" in about_confidence(systems([plain, crf]))
 
 
 def test_a_run_of_several_tasks_is_asked_first() -> None:
