@@ -24,6 +24,11 @@ class Tagger(Protocol):
     @property
     def labels(self) -> Mapping[str, Sequence[str]]: ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of its answers should know, a sentence each."""
+        ...
+
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
         """Every task's labels for every word of every sentence, however long."""
         ...

@@ -126,7 +126,8 @@ class LinearChain(nn.Module):
         """Whether the scores are known to be small enough."""
         if not _readable(logits):
             return False
-        logit, *moves = (float(np.abs(part.detach().numpy()).max()) for part in (logits, *self.parameters()))
+        parts = (part.detach().float().numpy() for part in (logits, *self.parameters()))
+        logit, *moves = (float(np.abs(part).max()) for part in parts)
         return logit + max(moves) <= _SCALED_UP_TO
 
     def _as_legal(self, labels: Tensor, first: Tensor) -> Tensor:

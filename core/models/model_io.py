@@ -32,6 +32,7 @@ from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, join_rows, whole_vocabulary
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
 from core.models.encoders.transformer import Transformer, load_transformer
+from core.models.encoders.word_inputs import WordInputs
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger, chains
 from core.models.word_model import ContextReader, load_context, load_word_encoder, save_inventory
@@ -57,6 +58,12 @@ class SavedTagger:
         self.config, self.model, self.tokenizer, self.context = config, model, tokenizer, context
         self.schemes: Mapping[str, str] = {task["name"]: task["scheme"] for task in tasks}
         self.labels: Mapping[str, Sequence[str]] = {task["name"]: task["labels"] for task in tasks}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its answers should know, a sentence each."""
+        inputs = [part for part in self.model.modules() if isinstance(part, WordInputs)]
+        return tuple(part.note for part in inputs if part.note is not None)
 
     @torch.inference_mode()
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:

@@ -7,7 +7,10 @@ Dedication and License 1.0).
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,25 +54,29 @@ def vectors_path(name: str) -> Path:
     """
     if name in _PACKAGED:
         return _PACKAGED[name]
-    path = Path(name).expanduser()
+    # Functions of os.path raise nothing, whatever a name holds.
+    path = Path(os.path.expanduser(name))
     if not may_read(path):
         raise ConfigError(
             "vectors",
-            f"{FIELD}: '{shortened(name)}' lies outside of the folders that this laboratory reads; "
+            f"{FIELD}: '{shortened(name, 200)}' lies outside of the folders that this laboratory reads; "
             "MRNLAB_DATA_ROOTS names them.",
         )
-    if path.is_dir():
-        files = [file for file in sorted(path.iterdir()) if file.name.endswith(_ENDINGS)]
+    if os.path.isdir(path):
+        with _reading(path):
+            files = [file for file in sorted(path.iterdir()) if file.name.endswith(_ENDINGS)]
         if len(files) != 1:
             raise ConfigError(
                 "vectors",
-                f"{FIELD}: the folder {path} has {len(files)} files that end in {', '.join(_ENDINGS)}; name "
-                "one file.",
+                f"{FIELD}: the folder {path} has {plural(len(files), 'file')} that can hold word vectors "
+                f"({', '.join(_ENDINGS)}); name one file.",
             )
         return files[0]
-    if not path.is_file():
+    if not os.path.isfile(path):
         known = ", ".join(_PACKAGED)
-        raise ConfigError("vectors", f"{FIELD}: '{shortened(name)}' is neither {known} nor a file or folder.")
+        raise ConfigError(
+            "vectors", f"{FIELD}: '{shortened(name, 200)}' is neither {known} nor a file or folder."
+        )
     return path
 
 
@@ -81,20 +88,18 @@ def check_vectors(name: str) -> None:
     path = vectors_path(name)
     if name in _PACKAGED:
         return
-    numbers = b""
     for number, _, numbers in islice(_entries(path), _CHECKED_LINES):
         _values(numbers, numbers.count(b" ") + 1, path, number)
-    if not numbers:
-        raise _none(path)
 
 
 def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
     """The vectors of the needed words, in the order of the file; of a word that stands there twice, the
-    first.
+    first. The memory it takes is that of these words, however large the file is.
 
-    Reads the text formats of GloVe (a word and its numbers on each line) and of word2vec (the same below a
-    line of two numbers), gzip too. Raises ConfigError with file and line for a line of another dimension, a
-    value that is not a finite number, and an empty file.
+    Reads the text formats of GloVe (a word and its numbers on each line, apart by spaces or tabs) and of
+    word2vec (the same below a line with the numbers of words and of dimensions), gzip too. Raises ConfigError
+    with file and line for a line of another dimension, a value of a needed word that is not a finite number,
+    an empty file, and one with fewer or more words than its first line says.
     """
     path = vectors_path(name)
     entries = _packaged(path) if name in _PACKAGED else _entries(path)
@@ -104,8 +109,6 @@ def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
         dimension = dimension or numbers.count(b" ") + 1
         if word not in found and is_needed(word):
             found[word] = _values(numbers, dimension, path, number)
-    if not dimension:
-        raise _none(path)
     vectors = np.stack(list(found.values())) if found else np.zeros((0, dimension), dtype=np.float32)
     return WordVectors(tuple(found), vectors)
 
@@ -118,10 +121,12 @@ def _packaged(path: Path) -> tuple[tuple[int, str, bytes], ...]:
 
 def _entries(path: Path) -> Iterator[tuple[int, str, bytes]]:
     """Line number, word and numbers of each line, all of one dimension. Raises as `read_vectors`."""
-    dimension = 0
+    words = dimension = 0
+    announced = None
     with _opened(path) as file:
         for number, line in _lines(file, path):
-            if number == 1 and _is_header(line):
+            if number == 1 and (header := _header(line)):
+                announced, dimension = header
                 continue
             blanks = line.count(b" ")
             dimension = dimension or blanks
@@ -133,7 +138,12 @@ def _entries(path: Path) -> Iterator[tuple[int, str, bytes]]:
             if blanks > dimension:
                 word = _spaced(line, dimension, path, number)
                 numbers = line[len(word) + 1 :]
+            words += 1
             yield number, word.decode("utf-8", "replace"), numbers
+    if not words:
+        raise ConfigError("vectors", f"{FIELD}: {path} has no vectors; each line is a word and its numbers.")
+    if announced not in (None, words):
+        raise _problem(path, 1, f"says that there are {announced:,} vectors, but the file has {words:,}")
 
 
 def lookup(form: str, known: Mapping[str, int]) -> int | None:
@@ -145,34 +155,43 @@ def lookup(form: str, known: Mapping[str, int]) -> int | None:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked where it is gzip. Raises ConfigError where it cannot be read."""
+    with _reading(path), path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if is_packed:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield unpacked  # type: ignore[misc] # a GzipFile reads bytes as any binary file
+        else:
+            yield file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raises ConfigError where the disk, or what was packed, cannot be read."""
     try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            if is_packed:
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    yield unpacked  # type: ignore[misc] # a GzipFile reads bytes as any binary file
-            else:
-                yield file
-    except (OSError, EOFError) as error:
-        raise ConfigError("vectors", f"{FIELD}: {path} cannot be read: {error}.") from error
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise ConfigError("vectors", f"{FIELD}: {path} cannot be read: {reason}.") from error
 
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines that hold anything, without line ends; never more than one in memory."""
+    """The numbered lines that hold anything, without line ends, tabs as spaces; one in memory at a time."""
     number = 0
     while line := file.readline(_LONGEST_LINE):
         number += 1
         if len(line) == _LONGEST_LINE:
             raise _problem(path, number, "is longer than any vector; this is not a file of word vectors")
-        if stripped := line.rstrip(b" \r\n"):
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if stripped := line.replace(b"\t", b" ").rstrip(b" \r\n"):
             yield number, stripped
 
 
-def _is_header(line: bytes) -> bool:
-    """Whether the first line is word2vec's: how many words, and of what dimension."""
+def _header(line: bytes) -> tuple[int, int] | None:
+    """How many words, and of what dimension, where the first line is that of word2vec."""
     fields = line.split()
-    return len(fields) == 2 and all(field.isdigit() for field in fields)
+    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and b"".join(fields).isdigit() else None
 
 
 def _spaced(line: bytes, dimension: int, path: Path, number: int) -> bytes:
@@ -195,10 +214,6 @@ def _values(text: bytes, dimension: int, path: Path, number: int) -> NDArray[np.
     if not np.isfinite(values).all():
         raise _problem(path, number, "holds a number that is not finite")
     return values
-
-
-def _none(path: Path) -> ConfigError:
-    return ConfigError("vectors", f"{FIELD}: {path} has no vectors; each line is a word and its numbers.")
 
 
 def _problem(path: Path, number: int, what: str) -> ConfigError:

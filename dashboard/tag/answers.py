@@ -21,6 +21,7 @@ from dashboard.tag.views import (
     kinds_in_words,
     marked,
 )
+from dashboard.text import escape
 from jobs.results import SCORE_NAMES
 
 
@@ -44,6 +45,8 @@ def show_answers(
     elif len(answers) > 1:
         parts.append("Outlined: differs from the first model; dashed where a span is missing.")
     st.caption(" ".join(parts))
+    for note in dict.fromkeys(note for answer in answers for note in answer.notes):
+        st.caption(escape(note))
     if has_gold:
         _scores(marked(answers, sentences, chosen_systems[0].runs[0].config.pos_score))
 

@@ -115,6 +115,7 @@ def _answers(checkpoints: tuple[tuple[str, ...], ...], sentences: Words) -> tupl
                 },
                 sentences=tuple(joined(parts) for parts in zip(*system_tagged, strict=True)),
                 labels={task: labels for tagger in system_taggers for task, labels in tagger.labels.items()},
+                notes=tuple(note for tagger in system_taggers for note in tagger.notes),
             )
         )
     return merged, seconds

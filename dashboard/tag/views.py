@@ -62,6 +62,7 @@ class Answer:
     schemes: Mapping[str, str]
     sentences: tuple[TaggedSentence, ...]
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def has_model(run: Run) -> bool:

@@ -72,7 +72,10 @@ def _sentence(run: Run, text: str, json_: bool) -> None:
     from core.tagging import load_tagger
 
     assert run.checkpoint is not None
-    (tagged,) = load_tagger(own_checkpoint(run.checkpoint)).tag([split_words(text)])
+    tagger = load_tagger(own_checkpoint(run.checkpoint))
+    (tagged,) = tagger.tag([split_words(text)])
+    for note in tagger.notes:
+        say(note)
     tasks = list(tagged.tags)
     if json_:
         tags = {task: _word_tags(tagged.tags[task]) for task in tasks}
@@ -107,6 +110,8 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     parts = tag_in_parts([tagger], [sentence.tokens for sentence in given.sentences])
     if json_:
         tagged = [answer for part in parts for answer in part]
+        for note in tagger.notes:
+            say(note)
         sentences = [
             {
                 "tokens": answer.tokens,
@@ -127,5 +132,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
         hand_out(conll_text(given_part, part, gold=given.gold, confidence=confidence))
         done += len(part)
         kept += part if given.gold else []
+    for note in tagger.notes:
+        say(note)
     for score in given_scores(given.sentences[: len(kept)], kept, tagger.schemes, run.config.pos_score):
         say(f"{score.task}: {score.score_name} {100 * score.score:.2f}% on {score.tokens:,} words.")

@@ -125,6 +125,7 @@ class Capitals:
 
     schemes: Mapping[str, str] = {"case": "plain"}
     labels: Mapping[str, Sequence[str]] = {"case": ("X", "y")}
+    notes: Sequence[str] = ()
 
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
         answers = []

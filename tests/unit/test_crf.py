@@ -151,25 +151,27 @@ def test_without_transitions_each_word_is_labelled_for_itself() -> None:
 @pytest.mark.parametrize("transition", [0.0, 30.0, 1e4])
 @pytest.mark.parametrize("logit", [1.0, 60.0, 1e4])
 @pytest.mark.parametrize("legal", [False, True], ids=["free", "legal"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 def test_large_scores(legal: bool, logit: float, transition: float, dtype: torch.dtype) -> None:
-    """Scores are whole numbers, the same in float32, and their signs are random: many paths nearly tie."""
+    """Scores are whole numbers, the same in `dtype`, and their signs are random: many paths nearly tie."""
     generator = torch.Generator().manual_seed(1)
-    logits = logit * torch.randint(-1, 2, (WORDS, 4), generator=generator).double()
+    largest = torch.tensor([logit, transition]).to(dtype).double()
+    logits = largest[0] * torch.randint(-1, 2, (WORDS, 4), generator=generator)
     model = chain(legal=legal)
     for parameter in model.parameters():
-        parameter.data = transition * torch.randint(-1, 2, parameter.shape, generator=generator).double()
+        parameter.data = largest[1] * torch.randint(-1, 2, parameter.shape, generator=generator)
     for ignored in ("none", "some"):
         numbers = gold(model, logits, ignored)
-        truth = true_loss(model, logits, numbers).to(dtype)
+        truth = true_loss(model, logits, numbers).to(torch.promote_types(dtype, torch.float32))
         given = logits.to(dtype).requires_grad_()
         loss = model.to(dtype).loss(given, numbers, LENGTHS)
         torch.testing.assert_close(loss, truth)
         (gradient,) = torch.autograd.grad(loss, given)
         assert gradient.isfinite().all()
         model.double()
-    marginals = model.to(dtype).marginals(logits.to(dtype), LENGTHS)
-    torch.testing.assert_close(marginals.sum(dim=1), torch.ones(WORDS, dtype=dtype))
+    marginals = model.to(dtype).marginals(logits.to(dtype), LENGTHS).double()
+    tolerance = max(1e-6, 2 * torch.finfo(dtype).eps)
+    torch.testing.assert_close(marginals.sum(dim=1), torch.ones(WORDS).double(), rtol=tolerance, atol=0)
 
 
 @pytest.mark.parametrize("legal", [False, True], ids=["free", "legal"])
@@ -210,6 +212,15 @@ def test_decoded_paths_and_marginals_are_legal() -> None:
         if length:
             assert model.marginals(logits, LENGTHS)[end - length, 2] == 0
     assert 2 in decoded
+
+
+def test_labels_without_o_have_legal_paths() -> None:
+    model = LinearChain(("B-X", "I-X"), "iob2", legal=True)
+    logits = torch.tensor([[0.0, 50.0]]).repeat(WORDS, 1)
+    decoded = model.decode(logits, LENGTHS)
+    ends = LENGTHS.cumsum(0)
+    assert decoded.tolist() == [int(word not in ends - LENGTHS) for word in range(WORDS)]
+    assert model.loss(logits, decoded, LENGTHS).isfinite()
 
 
 @pytest.mark.parametrize(

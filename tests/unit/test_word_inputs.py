@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import threading
+import tracemalloc
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +18,15 @@ from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.words import WordTokenizer
 from core.errors import ConfigError
-from core.models.encoders.word_inputs import CAPITALS, WordInputs, capitals, inventory_of
-from core.models.word_vectors import WordVectors, read_vectors
+from core.models.encoders import word_inputs
+from core.models.encoders.word_inputs import (
+    CAPITALS,
+    CHARACTER_FILTERS,
+    WordInputs,
+    capitals,
+    inventory_of,
+)
+from core.models.word_vectors import WordVectors, check_vectors, read_vectors
 
 VECTORS = WordVectors(("the", "Bank", "bank", "of"), np.arange(12, dtype=np.float32).reshape(4, 3))
 
@@ -44,6 +55,34 @@ class TestFiles:
         assert read.vectors.tolist() == [[0.5, -1.0], [pytest.approx(1e-3), 2.0]]
         assert read_vectors(str(tmp_path), {"of"}.__contains__).words == ("of",)
 
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"the 1 2\r\nof 3 4\r\n", b"the\t1\t2\nof\t3\t4", b"the\t1 2\nof 3 4 \n", b"the 1 2\n\nof 3 4\n",
+            b"\xef\xbb\xbf2 2\nthe 1 2\nof 3 4", b"2 0\nthe 1 2\nof 3 4",
+        ],
+    )  # fmt: skip
+    def test_line_ends_blanks_and_marks_do_not_matter(self, tmp_path: Path, content: bytes) -> None:
+        read = read_vectors(file(tmp_path, content), every)
+        assert read.words == ("the", "of")
+        assert read.vectors.tolist() == [[1, 2], [3, 4]]
+
+    def test_a_single_vector_is_a_file(self, tmp_path: Path) -> None:
+        assert read_vectors(file(tmp_path, "the 1 2"), every).vectors.tolist() == [[1, 2]]
+
+    def test_only_the_words_that_are_needed_take_memory(self, tmp_path: Path) -> None:
+        """Of 30 MB unpacked, 100 words."""
+        line = " ".join(["0.12345"] * 100)
+        content = "".join(f"word{number} {line}\n" for number in range(37_000)).encode()
+        path = file(tmp_path, gzip.compress(content, 1), "vectors.txt.gz")
+        needed = {f"word{number}" for number in range(0, 37_000, 370)}
+        tracemalloc.start()
+        read = read_vectors(path, needed.__contains__)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(read.words) == 100
+        assert len(content) > 29_000_000 > 50 * peak
+
     def test_a_word_may_hold_spaces(self, tmp_path: Path) -> None:
         assert read_vectors(file(tmp_path, "a 1 2\n. . . 3 4\n"), every).words == ("a", ". . .")
 
@@ -57,7 +96,16 @@ class TestFiles:
             ("a\n", "line 1: has 0 numbers, not at least 1"),
             ("", "has no vectors"),
             ("2 3\n", "has no vectors"),
-            (b"\x1f\x8bnot gzip", "cannot be read"),
+            ("2 3\nb 1 2 3\n", "line 1: says that there are 2 vectors, but the file has 1"),
+            ("1 3\nb 1 2 3\nc 1 2 3\n", "line 1: says that there are 1 vectors, but the file has 2"),
+            ("1 3\nb 1 2\n", "line 2: has 2 numbers, not 3"),
+            ("1 2\nb 1 2 3\n", "line 2: has 3 numbers, not 2"),
+            ("a 1  2\n", "line 1: holds something that is not a number"),
+            ("a 1e999 2\n", "line 1: holds a number that is not finite"),
+            (b"\x00" * (1 << 20), "line 1: is longer than any vector"),
+            (b"\x1f\x8bnot gzip", "cannot be read: Unknown compression method"),
+            (gzip.compress(b"a 1 2\n" * 999)[:-9], "cannot be read: Compressed file ended"),
+            (gzip.compress(b"a 1 2\n" * 999)[:20] + b"\xff" * 99, "cannot be read: Error -3"),
         ],
     )
     def test_a_bad_file_is_named_with_its_line(self, tmp_path: Path, content: str | bytes, says: str) -> None:
@@ -69,8 +117,21 @@ class TestFiles:
     def test_a_name_must_be_that_of_one_file(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="neither glove nor a file or folder"):
             read_vectors("globe", every)
-        with pytest.raises(ConfigError, match="has 0 files"):
+        with pytest.raises(ConfigError, match="has 0 files that can hold word vectors"):
             read_vectors(str(tmp_path), every)
+        first, _ = file(tmp_path, "the 1 2"), file(tmp_path, "the 1 2", "more.vec.gz")
+        with pytest.raises(ConfigError, match="has 2 files that can hold word vectors"):
+            check_vectors(str(tmp_path))
+        check_vectors(first)
+
+    @pytest.mark.parametrize("name", ["\0", "a" * 5000, "~nobody-is-called-so/x.txt", "/dev/zero", "."])
+    def test_names_that_no_file_has_are_refused(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ConfigError) as error:
+            check_vectors(name)
+        assert error.value.field == "vectors"
 
     def test_glove_comes_with_the_installation(self) -> None:
         read = read_vectors("glove", {"london", "the"}.__contains__)
@@ -144,8 +205,65 @@ class TestInputs:
         states = inputs.words(batch_of(tokenizer, [["Rhine", "the", "Meuse"]]))
         assert states[0, :3].tolist() == [8, 8, 8]
         assert torch.equal(states[2, :3], inputs.trained[0])
+        assert inputs.note is None
+
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            (None, "' is neither glove nor a file or folder."),
+            ("scheldt 1 2\n", "gone.txt now has 2 dimensions, not 3."),
+            ("scheldt 1 2 x\n", "gone.txt, line 1: holds something that is not a number."),
+        ],
+    )
+    def test_new_words_are_unknown_where_the_vectors_are_gone(
+        self, tmp_path: Path, content: str | None, says: str
+    ) -> None:
+        inputs, tokenizer = inputs_for(["the"])
+        inputs.eval()
         inputs.source = str(tmp_path / "gone.txt")
-        inputs.words(batch_of(tokenizer, [["Scheldt"]]))
+        if content is not None:
+            file(tmp_path, content, "gone.txt")
+        inputs.words(batch_of(tokenizer, [["the"]]))
+        assert inputs.note is None, "words with a vector need no file"
+        states = inputs.words(batch_of(tokenizer, [["Scheldt"]]))
+        assert torch.equal(states[0, :3], inputs.trained[0])
+        assert str(inputs.note).startswith("Words that are not in this run's corpus count as unknown.")
+        assert str(inputs.note).endswith(says)
+
+    def test_several_threads_may_bring_new_words(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        both = threading.Barrier(2)
+
+        def slowly(form: str) -> int:
+            with suppress(threading.BrokenBarrierError):
+                both.wait(0.05)  # until two threads are here, which must not be
+            return capitals(form)
+
+        monkeypatch.setattr(word_inputs, "capitals", slowly)
+        inputs, tokenizer = inputs_for(["the"], characters=True)
+        inputs.eval()
+        batches = [batch_of(tokenizer, [[word, "the"]]) for word in ("Rhine", "EU", "7", "meuse")]
+        with ThreadPoolExecutor(2) as threads:
+            read = list(threads.map(inputs.words, batches))
+        assert both.broken
+        patterns = [int(states[0, 3 : 3 + len(CAPITALS)].argmax()) for states in read]
+        assert [CAPITALS[pattern] for pattern in patterns] == ["initial", "upper", "number", "lower"]
+
+    def test_long_words_and_characters_that_training_lacks_are_read(self) -> None:
+        inputs, tokenizer = inputs_for(["of", "x" * 500], ["bank", "日本"], characters=True)
+        states = inputs.eval().words(batch_of(tokenizer, [["x" * 500], ["x" * 64], ["日本", "bank"], ["of"]]))
+        assert states.isfinite().all()
+        assert torch.equal(states[0, -CHARACTER_FILTERS:], states[1, -CHARACTER_FILTERS:])
+        nothing, tokenizer = inputs_for([], ["bank"], characters=True)
+        assert nothing.inventory.characters == ()
+        assert nothing.eval().words(batch_of(tokenizer, [["bank", "?"]])).isfinite().all()
+
+    def test_gradients_are_finite_whatever_is_padded(self) -> None:
+        inputs, tokenizer = inputs_for(["of", "the"], characters=True)
+        states = inputs.train()(batch_of(tokenizer, [["of"], ["the", "of", "the"]]))
+        states.sum().backward()
+        for parameter in inputs.parameters():
+            assert parameter.grad is not None
+            assert parameter.grad.isfinite().all()
 
 
 def test_forms_have_the_same_numbers_whatever_their_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -9,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.corpora.types import Corpus
+from core.corpora.types import Corpus, Sentence
 from core.encoding.batches import Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.words import WordTokenizer, words_read
@@ -31,7 +33,7 @@ from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train
 from jobs.submit import check
-from tests.toys import config, corpus, sentences
+from tests.toys import WORDS, config, corpus, sentences
 
 SMALL: dict[str, Any] = {"bilstm_hidden": 8, "epochs": 12, "lr_encoder": 2e-2, "lr_bilstm": 2e-2}
 
@@ -155,12 +157,49 @@ def test_a_training_without_better_epochs_ends(tmp_path: Path) -> None:
     assert any("No better epoch for 2 epochs" in note.message for note in of(events, Note))
 
 
+@pytest.mark.parametrize("training", ["fixed", "tuned"])
+def test_fixed_vectors_stay_as_they_are(training: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.vec"
+    path.write_text("".join(f"{word.lower()} 0.25 {place}\n" for place, word in enumerate(WORDS[:-1])))
+    made: dict[str, Any] = {
+        "vectors": str(path),
+        "vectors_training": training,
+        "optimiser": "sgd",
+        "weight_decay": 0.1,
+    }
+    _, checkpoint = run(tmp_path, encoder="bilstm", paradigm="mtl", epochs=2, **made)
+    kept = load_file(checkpoint / "weights.safetensors")["encoder.below.trained"]
+    words = json.loads((checkpoint / "words.json").read_text())["trained"]
+    start = torch.tensor([[0.25, [word.lower() for word in WORDS].index(word)] for word in words])
+    assert torch.equal(kept[1:], start) == (training == "fixed")
+
+
+def test_words_without_capitals_or_vectors_are_learned_from_their_characters(tmp_path: Path) -> None:
+    path = tmp_path / "others.vec"
+    path.write_text("elsewhere 1 2\n")
+    lowered = [
+        [Sentence(tuple(map(str.lower, sentence.tokens)), sentence.labels) for sentence in part]
+        for part in (corpus().train, corpus().test)
+    ]
+    made: dict[str, Any] = {"encoder": "bilstm", "paradigm": "mtl", "vectors": str(path)}
+    events, _ = run(tmp_path, data=corpus(*lowered), **made)
+    assert all(score.score > 0.8 for score in of(events, SplitResult)[-1].scores)
+    (note,) = [note for note in of(events, RunFacts)[0].notes if "vector" in note]
+    assert "has vectors of 0.0% of the training words" in note
+
+
 def test_own_vectors_give_their_dimension(tmp_path: Path) -> None:
     path = tmp_path / "mine.vec"
     path.write_text("2 4\nlamb 1 0 0 0\neu 0 1 0 0\n", encoding="utf-8")
     events, checkpoint = run(tmp_path, encoder="bilstm", paradigm="mtl", vectors=str(path), epochs=1)
     path.unlink()
-    assert load_tagger(checkpoint).tag([["EU", "lamb"]])
+    tagger = load_tagger(checkpoint)
+    assert tagger.tag([["EU", "lamb"]])
+    assert not tagger.notes
+    assert tagger.tag([["Utrecht"]])
+    (note,) = tagger.notes
+    assert note.startswith("Words that are not in this run's corpus count as unknown. vectors: ")
+    assert note.endswith(" is neither glove nor a file or folder.")
     assert any("2 4" not in note and "mine.vec" in note for note in of(events, RunFacts)[0].notes)
 
 
@@ -171,6 +210,8 @@ def test_own_vectors_give_their_dimension(tmp_path: Path) -> None:
         ({"task_order": "pos"}, "task_order", "only lstm-d"),
         ({"encoder": "lstm-d", "task_order": "pos"}, "task_order", "name each of pos, ner once, not pos"),
         ({"encoder": "lstm-d", "task_order": "pos,pos"}, "task_order", "listed twice"),
+        ({"encoder": "lstm-d", "task_order": "pos,chunk"}, "task_order", "once, not pos, chunk"),
+        ({"encoder": "lstm-d", "task_order": "pos,ner,chunk"}, "task_order", "once, not pos, ner, chunk"),
         ({"encoder": "lstm-d", "lstm_layers": 2}, "lstm_layers", "a layer for each task"),
         ({"encoder": "minilm", "vectors": "glove"}, "vectors", "only an encoder that reads words"),
         ({"task_weights": "1"}, "task_weights", "a weight above 0 for each of the 2 tasks"),

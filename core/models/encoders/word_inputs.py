@@ -5,7 +5,6 @@ A batch's ids number word forms (core.encoding.words); everything here is a func
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 from core.encoding.words import WordTokenizer
-from core.errors import ConfigError
+from core.errors import FIELD, ConfigError
 from core.models.encoders import at_words
 from core.models.word_vectors import WordVectors, lookup, read_vectors
 
@@ -108,13 +107,15 @@ class WordInputs(nn.Module):
         """Where vectors of words that the inventory lacks are looked up; None while training, which lacks
         none.
         """
+        self.note: str | None = None
+        """Why they cannot be looked up there."""
 
     @torch.no_grad()
-    def start_from(self, vectors: WordVectors, seed_scale: float = _UNIFORM) -> None:
+    def start_from(self, vectors: WordVectors) -> None:
         """Take over these vectors; that of unknown words starts within ± 0.1."""
         number = {word: place for place, word in enumerate(vectors.words)}
         values = torch.from_numpy(vectors.vectors)
-        self.trained[0].uniform_(-seed_scale, seed_scale)
+        self.trained[0].uniform_(-_UNIFORM, _UNIFORM)
         self.trained[1:] = values[[number[word] for word in self.inventory.trained]]
         self.fixed.copy_(values[[number[word] for word in self.inventory.fixed]])
 
@@ -172,8 +173,9 @@ class WordInputs(nn.Module):
                 self._learn(new)
 
     def _learn(self, new: Sequence[str]) -> None:
-        if self.source is not None:
-            self._find_vectors(self.source, [form for form in new if lookup(form, self._places) is None])
+        unknown = [form for form in new if form and lookup(form, self._places) is None]
+        if unknown and self.source is not None:
+            self._find_vectors(self.source, unknown)
         places = [lookup(form, self._places) or 0 for form in new]
         self._place_of_form = np.append(self._place_of_form, places).astype(np.int64)
         self._pattern_of_form = np.append(self._pattern_of_form, [*map(capitals, new)]).astype(np.int64)
@@ -182,15 +184,24 @@ class WordInputs(nn.Module):
         ]
 
     def _find_vectors(self, source: str, forms: Sequence[str]) -> None:
-        """Add the vectors that `source` has for these forms to the fixed ones."""
-        needed = {*forms, *map(str.lower, forms)}
-        with contextlib.suppress(ConfigError):  # the file is gone: these words are unknown
+        """Add the vectors that `source` has for these forms to the fixed ones. Where it cannot be read any
+        more, they stay unknown, and so do all that follow.
+        """
+        needed = {*forms, *map(str.lower, forms)} - self._places.keys()
+        try:
             more = read_vectors(source, needed.__contains__)
-            if more.dimension != self.trained.shape[1]:
-                return  # another file by that name: these words are unknown
-            after = len(self.trained) + len(self.fixed)
-            self._places |= {word: place for place, word in enumerate(more.words, after)}
-            self.fixed = torch.cat([self.fixed, torch.from_numpy(more.vectors)])
+            if more.dimension != self.fixed.shape[1]:
+                dimension = self.fixed.shape[1]
+                raise ConfigError(
+                    "vectors", f"{FIELD}: {source} now has {more.dimension} dimensions, not {dimension}."
+                )
+        except ConfigError as error:
+            self.source = None
+            self.note = f"Words that are not in this run's corpus count as unknown. {error}"
+            return
+        after = len(self.trained) + len(self.fixed)
+        self.fixed = torch.cat([self.fixed, torch.from_numpy(more.vectors)])
+        self._places |= {word: place for place, word in enumerate(more.words, after)}
 
 
 def inventory_of(
