@@ -159,6 +159,8 @@ def form() -> tuple[Draft, _Slots]:
         with _field(slots, "encoder_training", left):
             lists["encoder_training"] = picks("encoder_training")
             captions({name: _TRAINING_WORDS[name] for name in lists["encoder_training"]})
+            if trained := [name for name in lists["encoder"] if name in WORD_ENCODERS]:
+                st.caption(f"Always trained: {', '.join(trained)}.")
     with _field(slots, "paradigm", right if has_training else left):
         lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):

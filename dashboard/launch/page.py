@@ -28,7 +28,7 @@ def preset_cards() -> None:
             launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for paper, tables in TABLES.items():
-            st.caption(f"{paper}:", width="content")
+            st.caption(f"Reproduce {paper}:", width="content")
             for table in tables:
                 key = f"fill_{table.title}"
                 st.button(

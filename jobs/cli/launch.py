@@ -100,7 +100,10 @@ def launch(
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="FIELD=VALUE,...", help="Any other field of a run; may be given again."
+            "--set",
+            metavar="FIELD=VALUE,...",
+            help="Any other field of a run, as head=linear,crf; may be given again. Of learn, task_order and "
+            "task_weights a list is one value: task_weights=3,1,1.",
         ),
     ] = None,
     preset: Annotated[

@@ -62,6 +62,47 @@ class TestLaunch:
         printed = {field: run["config"][field] for field in published}
         assert printed == published | {"learn": list(published["learn"])}
 
+    def test_encoders_over_words_and_lists_that_are_one_value(self, lab: Laboratory, corpus: Path) -> None:
+        settings = ["--set", "head=linear,crf", "--set", "task_weights=3,1", "--set", "task_order=toy,ner"]
+        lab.answer(
+            *launch_arguments(
+                corpus, "--encoder", "lstm-d", "--paradigm", "stl,mtl", "--seeds", "1", *settings
+            )
+        )
+        configs = [run.config for run in lab.store.runs()]
+        assert sorted((config.paradigm, config.head) for config in configs) == [
+            ("mtl", "crf"), ("mtl", "linear"), *[("stl", "crf")] * 2, *[("stl", "linear")] * 2,
+        ]  # fmt: skip
+        assert {
+            (config.task_weights, config.task_order) for config in configs if config.paradigm == "mtl"
+        } == {((3.0, 1.0), ("toy", "ner"))}
+        assert {config.task_weights for config in configs if config.paradigm == "stl"} == {None}
+
+    def test_the_sc_lstm_preset_and_its_rivals(self, lab: Laboratory, corpus: Path) -> None:
+        lab.answer(*launch_arguments(corpus, "--preset", "sc-lstm", "--encoder", "bilstm,sc-lstm"))
+        stacks, shared = sorted((run.config for run in lab.store.runs()), key=lambda config: config.encoder)
+        assert (stacks.encoder, stacks.lstm_layers, stacks.paradigm) == ("bilstm", 3, "mtl")
+        assert shared == stacks.with_(encoder="sc-lstm")
+
+    @pytest.mark.parametrize(
+        ("encoder", "setting", "sentence"),
+        [
+            ("lstm-d", "task_order=ner", "task_order: name each of ner, toy once, not ner."),
+            ("sc-lstm", "task_weights=3", "task_weights: name a weight above 0 for each of the 2 tasks."),
+            ("sc-lstm", "vectors=/nowhere.txt", "vectors: '/nowhere.txt' is neither glove nor a file"),
+            ("sc-lstm", "encoder_training=frozen", "encoder_training must be full here"),
+            ("minilm", "vectors=glove", "vectors must be left unset here: only an encoder that reads words"),
+        ],
+    )
+    def test_what_such_a_run_cannot_have(
+        self, lab: Laboratory, corpus: Path, encoder: str, setting: str, sentence: str
+    ) -> None:
+        arguments = launch_arguments(corpus, "--encoder", encoder, "--paradigm", "mtl", "--set", setting)
+        result = lab.call(*arguments)
+        assert result.exit_code != 0
+        assert sentence in " ".join(result.stderr.split())
+        assert lab.store.runs() == []
+
     def test_a_mapping_beside_another_alignment(self, lab: Laboratory, corpus: Path) -> None:
         file = corpus / "labels.csv"
         file.write_text("task,label,general\nner,B-ORG,thing\ntoy,X,thing\nsrl,A0,thing\n")
