@@ -211,37 +211,28 @@ def _timed_step(run: TrainingRun, batch: Batch) -> tuple[float, float]:
 def measure(args: Namespace) -> dict[str, float | None]:
     """Print all figures as they come; return the last line's."""
     values: dict[str, Any] = {"corpus": args.data, "batch_size": 16, "device": "cpu"}
-    if Path(args.data).is_dir():
-        values["columns"] = COLUMNS
     if args.quick:
         values |= {"corpus": "demo", "fraction": 0.02, "batch_size": 4}
+    elif Path(args.data).is_dir():
+        values["columns"] = COLUMNS
     build = partial(RunConfig.build, **values)
     print_json({"torch": torch.__version__, "threads": torch.get_num_threads(), "load": os.getloadavg()[0]})
-    hidden = 8 if args.quick else 256
+    hidden, steps = (8, TURN) if args.quick else (256, TURN * -(-args.steps // TURN))
     ner = build(tasks="ner", paradigm="stl", encoder="bilstm", bilstm_hidden=hidden, head="crf", dropout=0.5)
-    words = beside_flair(make_job(ner, 5 if args.quick else args.steps, quick=args.quick), args.flair)
+    words = beside_flair(make_job(ner, steps, quick=args.quick), args.flair)
     print_json(words)
     rows = list(product((1, 3), (200, 300), ("together", "uniform")))
+    if args.quick:
+        rows = [(1, 8, "together"), (3, 8, "uniform")]
     with laboratory():  # encoded text is cached there
-        ratios = sc_over_s(
-            partial(build, tasks="pos,chunk,ner"),
-            [(1, 8, "together"), (3, 8, "uniform")] if args.quick else rows,
-            quick=args.quick,
-        )
+        ratios = sc_over_s(partial(build, tasks="pos,chunk,ner"), rows, quick=args.quick)
     worst = max(ratios, key=ratios.__getitem__)
     print_json(
         {"worst_sc_over_s": ratios[worst], "layers": worst[0], "hidden": worst[1], "draw_tasks": worst[2]}
     )
+    with_characters = [over["median"] for name, over in words["over"].items() if FLAIR[name]["characters"]]
     return {
-        # Whichever of flair's ways with characters is quicker.
-        "over_flair": min(
-            (
-                words["over"][name]["median"]
-                for name in FLAIR
-                if name in words["over"] and FLAIR[name]["characters"]
-            ),
-            default=None,
-        ),
+        "over_flair": min(with_characters, default=None),  # over the quicker of them
         "sc_over_s": ratios.get(PAPER, ratios[worst]),
         "words_per_s": words["ways"]["ours"]["words_per_s"],
     }
