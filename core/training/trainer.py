@@ -81,6 +81,13 @@ def train(
     best_on_dev: Predicted | None = None
 
     for epoch in range(len(at.history) + 1, config.epochs + 1):
+        # Before an epoch and not after one, so that a run that was stopped here ends when it is resumed.
+        if config.patience is not None and epoch - 1 - (chosen(at.history) or 0) >= config.patience:
+            sink(Note(f"No better epoch for {plural(config.patience, 'epoch')}: the training ends.", at.step))
+            if at.step not in snapshots:
+                prior.update(heads.weight)
+                _send_relations(run, sink, at.step, log.seconds)
+            break
         model.train()
         for batch in run.epoch(skip=at.step % per_epoch):
             if (stop := should_stop()) or checkpoint.due:
@@ -95,10 +102,8 @@ def train(
             if at.step in updates:
                 log.flush()
                 prior.update(heads.weight)  # (24) to (26)
-            if at.step in snapshots and (relations := prior.relations()) is not None:
-                sink(Snapshot(at.step, at.step / per_epoch, relations))
-                objective = prior.objective(heads.weight)
-                sink(relation_metrics(at.step, at.step / per_epoch, log.seconds, relations, objective))
+            if at.step in snapshots:
+                _send_relations(run, sink, at.step, log.seconds)
         log.flush()
         metrics, predicted = DevMetrics(epoch, math.nan, math.nan), None
         if dev is not None:
@@ -110,9 +115,6 @@ def train(
         if chosen(at.history) == epoch:
             states.save_best(at)
             best_on_dev = predicted
-        elif config.patience is not None and epoch - (chosen(at.history) or 0) >= config.patience:
-            sink(Note(f"No better epoch for {plural(config.patience, 'epoch')}: the training ends.", at.step))
-            break
 
     if checkpoint.due:
         states.save(at, log)
@@ -151,6 +153,16 @@ def train_step(run: TrainingRun, batch: Batch) -> Measured:
         torch.nn.utils.clip_grad_norm_(run.model.parameters(), run.config.clip_norm)
     run.optimiser.step()
     return losses, counts, penalty, total
+
+
+def _send_relations(run: TrainingRun, sink: Sink, step: int, seconds: float) -> None:
+    """Send what MRN has learned until now, if the run is one, and figures of it."""
+    if (relations := run.prior.relations()) is None:
+        return
+    epoch = step / run.facts.steps_per_epoch
+    sink(Snapshot(step, epoch, relations))
+    objective = run.prior.objective(run.model.heads.weight)
+    sink(relation_metrics(step, epoch, seconds, relations, objective))
 
 
 def _evaluate(

@@ -199,6 +199,16 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     assert len(list(states.iterdir())) <= 4
 
 
+def test_a_run_that_patience_ends_is_ended_by_it_when_resumed(encoder: str, tmp_path: Path) -> None:
+    config = toy(encoder, paradigm="mrn", epochs=9, patience=1, lr_encoder=1e-12, lr_heads=1e-12)
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    assert (whole.attempt().steps, whole.attempt().best_epoch) == (10, 1)
+    pieces = Laboratory(config, tmp_path / "pieces", corpus(), every=5)
+    ended, _ = pieces.until_done(cut_at(Saved))
+    assert ended.steps == 10
+    assert_same(pieces, whole)
+
+
 def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
     """Also in the middle of an epoch, and long before a state is due."""
     config = toy(encoder, dropout=0.3)

@@ -153,8 +153,9 @@ def test_the_words_without_a_vector_are_said(tmp_path: Path) -> None:
 
 
 def test_a_training_without_better_epochs_ends(tmp_path: Path) -> None:
-    events, _ = run(tmp_path, encoder="bilstm", paradigm="mtl", epochs=40, patience=2)
-    assert any("No better epoch for 2 epochs" in note.message for note in of(events, Note))
+    events, _ = run(tmp_path, encoder="bilstm", paradigm="mrn", epochs=40, patience=2, snapshots=3)
+    (note,) = [note for note in of(events, Note) if "No better epoch for 2 epochs" in note.message]
+    assert of(events, Snapshot)[-1].step == note.step
 
 
 @pytest.mark.parametrize("training", ["fixed", "tuned"])
