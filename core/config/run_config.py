@@ -181,13 +181,13 @@ class RunConfig(BaseModel):
     max_length: int = _field(256, "subwords", ge=8, le=8192)
     """Longest piece the encoder sees at once; longer sentences are read in overlapping windows."""
     lr_encoder: float | None = _field(None, "per step", gt=0, le=1)
-    """Learning rate of the encoder, falling linearly to zero (unset: the encoder's own)."""
+    """Learning rate of the encoder (unset: the encoder's own)."""
     lr_heads: float | None = _field(None, "per step", gt=0, le=1)
-    """Learning rate of the task heads, falling linearly to zero (unset: ten times the encoder's, or 0.02 over
-    a frozen encoder).
+    """Learning rate of the task heads (unset: ten times the encoder's, that of the encoder where it reads
+    word vectors, or 0.02 over a frozen encoder).
     """
     lr_bilstm: float | None = _field(None, "per step", gt=0, le=1)
-    """Learning rate of the BiLSTM, falling linearly to zero."""
+    """Learning rate of the BiLSTM."""
     bilstm_hidden: int | None = _field(None, "features", ge=1, le=4096)
     """Size of the BiLSTM in each direction."""
     lstm_layers: int | None = _field(None, "layers", ge=1, le=8)

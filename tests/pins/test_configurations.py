@@ -41,6 +41,13 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "dropout": _MTL | {"dropout": 0.3, "dropout_on": "logits", "weight_decay": 0.0},
     "scores": _MTL | {"pos_score": "seqeval_f1"},
     "device": _MTL | {"device": "cuda:1", "precision": "bf16"},
+    "words": _MTL | {"encoder": "bilstm", "lstm_layers": 2, "head": "crf", "context_encoder": "minilm"},
+    "words in order": _MTL
+    | {"encoder": "lstm-d", "task_order": "ner,pos", "vectors": "mine.vec", "vectors_training": "fixed"},
+    "words in gates": _MRN
+    | {"encoder": "sc-lstm", "capitals": False, "characters": "none", "input_dropout": 0.2},
+    "drawn": _MTL | {"draw_tasks": "uniform", "task_weights": (1, 3), "optimiser": "adadelta"},
+    "patient": _MTL | {"patience": 3, "lr_schedule": "constant", "clip_norm": 5.0},
     "dissertation": _MRN
     | {
         name: value

@@ -97,7 +97,6 @@ def test_states_and_gradients_are_those_of_each_sentence_alone(kind: str, length
     states = encoder(given).flatten(-3, -2)[..., given.real, :]
     (states * towards).sum().backward()
     torch.testing.assert_close(states, expected, rtol=0, atol=1e-10)
-    assert encoder.per_task == (kind != "LSTM-s")
     assert encoder.features == states.shape[-1]
     found = gradients(encoder)
     assert found.keys() == right.keys()

@@ -225,8 +225,6 @@ def test_scatter_and_gather_are_each_other_s_adjoint(size: int) -> None:
 class Table(nn.Module):
     """States (B, L, D) that are trained, for any batch of the right size."""
 
-    per_task = False
-
     def __init__(self, *shape: int) -> None:
         super().__init__()
         self.features = shape[-1]

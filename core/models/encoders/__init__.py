@@ -13,12 +13,11 @@ class Encoder(Protocol):
     """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.
 
     `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that
-    need not compute the others does not. Where `per_task` is true each of T tasks has states of its own:
+    need not compute the others does not. An encoder that has states of its own for each of T tasks gives
     (T, B, L, D) and (T, n, D), or (1, …) where `batch.task` is the only one whose states are needed.
     """
 
     features: int
-    per_task: bool
 
     def __call__(self, batch: Batch) -> Tensor: ...
 

@@ -16,8 +16,6 @@ _WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 class BiLSTM(nn.Module):
     """Reads the states of `below` in both directions; `hidden` features each, so D = 2 · hidden."""
 
-    per_task = False
-
     def __init__(self, below: Encoder, hidden: int) -> None:
         super().__init__()
         self.below = below

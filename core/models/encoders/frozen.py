@@ -25,7 +25,6 @@ class FrozenFeatures(nn.Module):
     """Looks up the states of a split's subwords in its table (S, D), which is another for each split."""
 
     table: Tensor
-    per_task = False
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -120,8 +119,6 @@ class CachedTransformer(nn.Module):
     """A transformer that keeps the states of its last batches: a sentence shown with the labels of eight runs
     over one frozen encoder is encoded once. For inference on the CPU; several threads may call it.
     """
-
-    per_task = False
 
     def __init__(self, transformer: Transformer) -> None:
         super().__init__()

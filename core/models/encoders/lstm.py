@@ -25,8 +25,6 @@ class StackedBiLSTM(nn.Module):
     The states that enter a layer, those of `below` too, are dropped with probability `dropout`.
     """
 
-    per_task = False
-
     def __init__(self, below: Encoder, hidden: int, layers: int, dropout: float) -> None:
         super().__init__()
         self.below = below
@@ -61,8 +59,6 @@ class LayeredBiLSTM(StackedBiLSTM):
     task, with fewer the first tasks share the lowest: the last task reads the last layer always. Raises
     ValueError where `order` is no order of tasks 0 … T-1.
     """
-
-    per_task = True
 
     def __init__(
         self, below: Encoder, hidden: int, layers: int, dropout: float, order: Sequence[int]
@@ -99,8 +95,6 @@ class SCLSTM(StackedBiLSTM):
     of both. Lower layers pass on h. A gate learns from its task alone; the shared cell learns from all tasks,
     through h_t and through c_t.
     """
-
-    per_task = True
 
     def __init__(self, below: Encoder, hidden: int, layers: int, dropout: float, tasks: int) -> None:
         super().__init__(below, hidden, layers, dropout)

@@ -44,8 +44,6 @@ class Transformer(nn.Module):
     operations.
     """
 
-    per_task = False
-
     def __init__(self, inner: Any, *, half: bool) -> None:
         super().__init__()
         self.inner = inner

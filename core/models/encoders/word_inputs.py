@@ -67,7 +67,6 @@ class WordInputs(nn.Module):
     shows stay as they are: without a gradient an optimiser would only decay them.
     """
 
-    per_task = False
     fixed: Tensor
 
     def __init__(
