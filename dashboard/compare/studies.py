@@ -74,9 +74,8 @@ def _results(complete: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         default = list(STUDIES).index(complete[0]) if complete else 0
         name = st.selectbox(
-            "Results of", list(STUDIES), index=default, key="study", bind="query-params",
-            format_func=str.capitalize, width=240,
-        )  # fmt: skip
+            "Results of", list(STUDIES), index=default, key="study", bind="query-params", width=240
+        )
         encoder, training = _encoder(str(name))
         study, results = resources.study_results(
             Version(str(name), encoder=encoder, encoder_training=training)

@@ -97,7 +97,7 @@ def page(monkeypatch: pytest.MonkeyPatch, open_page: Open) -> Open:
     monkeypatch.setitem(STUDIES, "toy", toy(TUNED))
 
     def open_(**query: Any) -> AppTest:
-        return open_page("compare", what="Studies", study="Toy", **query)
+        return open_page("compare", what="Studies", study="toy", **query)
 
     return open_
 
@@ -245,7 +245,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
         for run in layout.arms["mtl"][0].of([1, 2]):
             store.set_facts(finished(store, run, sweep_name(layout), lambda *_: 0.9140), facts)
-    app = open_page("compare", what="Studies", study="Dissertation")
+    app = open_page("compare", what="Studies", study="dissertation")
     table = plain_table(app)
     assert list(table.index)[:3] == [":gray[BiLSTM-CRF]", ":gray[BERT]", "BERT (STL)"]
     assert table.loc[":gray[BiLSTM-CRF]", "ner, published"] == ":gray[90.10]"
