@@ -77,7 +77,7 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
         value = number(value)
     elif field in _PATHS and (PurePath(str(value)).is_absolute() or "encoder" not in field):
         value = "/".join(PurePath(str(value)).parts[-parts:]) or value
-    return str(value) if field in _PLAIN else f"{_SHORT.get(field, field.replace('_', ' '))} {value}"
+    return str(value) if field in _PLAIN else f"{_words(field)} {value}"
 
 
 def field_texts(field: str, values: Sequence[Any]) -> list[str]:
@@ -87,7 +87,12 @@ def field_texts(field: str, values: Sequence[Any]) -> list[str]:
         texts = ["" if value is None else field_text(field, value, parts) for value in values]
         if len(set(texts)) == different:
             return texts
-    return ["" if value is None else str(value) for value in values]
+    words = "" if field in (*_FIRST, *_PATHS, "lambda") else f"{_words(field)} "
+    return ["" if value is None else f"{words}{value}" for value in values]
+
+
+def _words(field: str) -> str:
+    return _SHORT.get(field, field.replace("_", " "))
 
 
 def differing(configs: Sequence[RunConfig]) -> list[str]:
@@ -115,9 +120,12 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
             differs = len({config.tasks for config in configs if config.paradigm != "stl"}) > 1
         else:
             of_field = zip(configs, all_values, strict=True)
-            differs = (
-                len({repr(values[field]) for config, values in of_field if has_field(config, field)}) > 1
-            )
+            different = {
+                repr(values.get(field))
+                for config, values in of_field
+                if field == "columns" or has_field(config, field)
+            }
+            differs = len(different) > 1
         if differs:
             texts = field_texts(field, [values.get(field) for values in all_values])
             for place, config in enumerate(configs):
