@@ -115,7 +115,7 @@ def _without_transformer() -> tuple[RunConfig, ...]:
 
 NO_TRANSFORMER = LaunchPreset(
     "Do I need a transformer at all?",
-    "BiLSTM and SC-LSTM over word vectors, MiniLM frozen and fine-tuned. 12 runs, 3 seeds, about 3 min.",
+    "BiLSTM and SC-LSTM over word vectors, MiniLM frozen and fine-tuned. 12 runs, 3 seeds, about 4 min.",
     _without_transformer(),
 )
 
