@@ -16,7 +16,7 @@ from core.store.life import Life
 from core.store.migrations import upgrade
 from core.store.queue import Queue
 from core.store.schema import metadata
-from core.store.transfer import Transfer
+from core.store.exchange import Exchange
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class StoreHealth:
     problems: tuple[str, ...]
 
 
-class Store(Queue, Life, Transfer):
+class Store(Queue, Life, Exchange):
     """Runs, their lives, curves, scores, predictions, relations and history, in one SQL database.
 
-    Its methods stand in `runs`, `queue`, `life`, `metrics`, `results` and `transfer`, classes that know only
-    `Database`, not each other; `Transfer` alone uses the first three. Safe to share among threads, and among
+    Its methods stand in `runs`, `queue`, `life`, `metrics`, `results` and `exchange`, classes that know only
+    `Database`, not each other; `Exchange` alone uses the first three. Safe to share among threads, and among
     processes that each open their own. Methods raise StoreError where the database cannot be reached, read or
     written.
     """

@@ -127,7 +127,7 @@ def export(
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Write a finished run as a folder that stands alone: weights for Transformers, tables, a model card."""
-    from jobs.transfer import export_run
+    from jobs.exchange import export_run
 
     chosen = comma_list(tasks)
     with opened_store(ctx) as store:
@@ -158,7 +158,7 @@ def import_(
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Take an exported run into this laboratory, with all that it recorded and its model."""
-    from jobs.transfer import import_run
+    from jobs.exchange import import_run
 
     with opened_store(ctx) as store:
         made = import_run(store, folder, again=again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from core.store import Store
-from tests.contracts.test_transfer import finished
+from tests.contracts.test_exchange import finished
 from tests.pages.conftest import Open, words
 
 

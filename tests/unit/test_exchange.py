@@ -24,8 +24,8 @@ from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
-from jobs.transfer import Exported, export_run, import_run
-from tests.contracts.test_transfer import assert_same
+from jobs.exchange import Exported, export_run, import_run
+from tests.contracts.test_exchange import assert_same
 from tests.making import OWNER, claimed
 from tests.trained import toy_config, train_runs
 

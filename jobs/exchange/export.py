@@ -20,10 +20,10 @@ from core.models.word_vectors import GLOVE
 from core.paths import given_path, own_checkpoint
 from core.registry import ENCODERS, reads_words
 from core.store import Run, RunState, Store
-from core.store.transfer import RunRecord
+from core.store.exchange import RunRecord
 from core.wording import duration, first_of, percent
 from jobs.naming import corpus_name, description_lines, short_name
-from jobs.transfer.format import CHECKPOINT, FORMAT, RunFile, write_tables
+from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 

@@ -28,7 +28,7 @@ from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredS
 from core.store.results import Labels
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
-from core.store.transfer import RunRecord
+from core.store.exchange import RunRecord
 
 FORMAT = 1
 CHECKPOINT = "checkpoint"

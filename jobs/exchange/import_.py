@@ -21,8 +21,8 @@ from core.errors import ConfigError, MRNLabError
 from core.paths import checkpoint_dir, given_path
 from core.registry import ENCODERS
 from core.store import Store, normal_keyword
-from core.store.transfer import RunRecord
-from jobs.transfer.format import CHECKPOINT, MOST_BYTES, RunFile, read_export
+from core.store.exchange import RunRecord
+from jobs.exchange.format import CHECKPOINT, MOST_BYTES, RunFile, read_export
 
 IMPORTED = "imported"
 """The keyword of runs that came from elsewhere."""

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from core.errors import RunNotFound
 from core.store import RunState, Store
 from core.store.snapshot_codec import check, encode
-from core.store.transfer import RunRecord
+from core.store.exchange import RunRecord
 from tests.making import (
     OWNER,
     claimed,

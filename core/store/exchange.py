@@ -36,7 +36,7 @@ class RunRecord:
     snapshots: Sequence[Mapping[str, Any]]
 
 
-class Transfer(Runs, Metrics, Results):
+class Exchange(Runs, Metrics, Results):
     """Runs that leave a store and come into one."""
 
     def record(self, run_id: int) -> RunRecord:
