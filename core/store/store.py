@@ -12,11 +12,11 @@ from sqlalchemy import func, select, text
 from core.errors import StoreError
 from core.paths import database_url, home
 from core.store import engine
+from core.store.exchange import Exchange
 from core.store.life import Life
 from core.store.migrations import upgrade
 from core.store.queue import Queue
 from core.store.schema import metadata
-from core.store.exchange import Exchange
 
 
 @dataclass(frozen=True)

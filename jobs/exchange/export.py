@@ -22,8 +22,8 @@ from core.registry import ENCODERS, reads_words
 from core.store import Run, RunState, Store
 from core.store.exchange import RunRecord
 from core.wording import duration, first_of, percent
-from jobs.naming import corpus_name, description_lines, short_name
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
+from jobs.naming import corpus_name, description_lines, short_name
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 

@@ -25,10 +25,10 @@ from core.config import RunConfig
 from core.errors import ConfigError
 from core.records import TOTAL, RunFacts
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
+from core.store.exchange import RunRecord
 from core.store.results import Labels
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
-from core.store.exchange import RunRecord
 
 FORMAT = 1
 CHECKPOINT = "checkpoint"

@@ -16,8 +16,8 @@ from sqlalchemy.exc import IntegrityError
 
 from core.errors import RunNotFound
 from core.store import RunState, Store
-from core.store.snapshot_codec import check, encode
 from core.store.exchange import RunRecord
+from core.store.snapshot_codec import check, encode
 from tests.making import (
     OWNER,
     claimed,
