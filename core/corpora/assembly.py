@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
+from core.corpora.readers import FEATURE
 from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
@@ -134,7 +135,8 @@ def text_hash(corpus: Corpus) -> str:
     """16 hexadecimal digits of SHA-256 over all words, labels and parts of a corpus, split by split.
 
     It is the same for the same text, wherever its files lie and however they are written. Words, columns,
-    sentences and splits are separated by control characters, which text does not hold.
+    sentences and splits are separated by control characters, which text does not hold. Tasks that CoNLL-U
+    files did not offer once are left out: runs of that time know the text by its hash.
     """
     digest = hashlib.sha256()
     for split in SPLITS:
@@ -142,6 +144,7 @@ def text_hash(corpus: Corpus) -> str:
         for sentence in corpus.split(split):
             columns = [sentence.part, "\x1f".join(sentence.tokens)]
             for task, labels in sorted(sentence.labels.items()):
-                columns += (task, "\x1f".join(labels))
+                if task != "deprel" and not task.startswith(FEATURE):
+                    columns += (task, "\x1f".join(labels))
             digest.update("\x1e".join(("", *columns)).encode(errors="surrogatepass"))
     return digest.hexdigest()[:16]

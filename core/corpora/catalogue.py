@@ -166,7 +166,7 @@ class CorpusSpec:
 
     tasks        the names of its tasks
     columns      the columns of its files; None for a corpus that is joined from others
-    repository   where the Hub has it; None for one that comes with MRN Lab, or is joined
+    repository   where the Hub has it; None for one that is joined, comes with MRN Lab or is a folder
     tag_lists    by task, the labels that the corpus declares
     parts        of a joined corpus: by corpus, each task and its name there
     """
@@ -180,9 +180,14 @@ class CorpusSpec:
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
+    def needs_folder(self) -> bool:
+        """Whether it is read from a folder under MRNLAB_DATA alone."""
+        return not self.parts and self.repository is None and not (_DATA / self.name).is_dir()
+
+    @property
     def hub_folders(self) -> tuple[str, ...]:
         """The folders under MRNLAB_DATA that it is read from; those missing come from the Hub."""
-        if self.repository is not None:
+        if self.repository is not None or self.needs_folder:
             return (self.name,)
         return tuple(folder for part in self.parts for folder in CATALOGUE[part].hub_folders)
 
@@ -190,11 +195,16 @@ class CorpusSpec:
         """The whole corpus. Raises CorpusError where it cannot be read."""
         if self.parts:
             return join(self.name, [CATALOGUE[part].read() for part in self.parts], self.parts)
-        if self.repository is None:
-            return read_folder(_DATA / self.name, self.columns, self.name)
         for folder in local_folders(self.name):
             return read_folder(folder, self.columns, self.name, self.tag_lists)
-        return read_hub(self.name, self.repository)
+        if self.repository is not None:
+            return read_hub(self.name, self.repository)
+        if self.needs_folder:
+            raise CorpusError(
+                f"{self.name} is not on this machine; set MRNLAB_DATA to a folder that holds a folder "
+                f"'{self.name}' with its files."
+            )
+        return read_folder(_DATA / self.name, self.columns, self.name)
 
 
 CATALOGUE: dict[str, CorpusSpec] = {
@@ -250,6 +260,12 @@ CATALOGUE: dict[str, CorpusSpec] = {
             tasks=("pos-2003", "pos-2000"),
             parts={"conll2003": {"pos-2003": "pos"}, "conll2000": {"pos-2000": "pos"}},
         ),
+        CorpusSpec(
+            "streusle",
+            "English web reviews of STREUSLE: POS, multiword expressions and supersenses.",
+            tasks=("upos", "xpos", "mwe", "supersense"),
+            columns=("tokens", "upos", "xpos", "mwe", "supersense"),
+        ),
     )
 }
 
@@ -285,6 +301,11 @@ def local_folders(name: str) -> list[Path]:
     if data is None:
         return []
     return [data / part for part in CATALOGUE[name].hub_folders if (data / part).is_dir()]
+
+
+def offered() -> list[str]:
+    """The corpora that can be had: all but those that need a folder which is not here."""
+    return [name for name, spec in CATALOGUE.items() if not spec.needs_folder or is_local(name)]
 
 
 def is_local(name: str) -> bool:

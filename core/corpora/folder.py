@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.readers import IGNORED, ONLY_TASKS, TOKENS, Source, Table, named, read_conllu, read_table
+from core.corpora.readers import FEATURE, IGNORED, TOKENS, Source, Table, named, read_conllu, read_table
 from core.corpora.schemes import notation
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
@@ -169,10 +169,13 @@ def read_folder(
             raise CorpusError(
                 f"{folder} holds CoNLL-U files, whose columns are fixed; leave out the column names."
             )
+        features: list[str] | None = None
         for split, file in files.items():
-            splits[split], left_out = read_conllu(file)
+            splits[split], left_out = read_conllu(file, features)
             notes += left_out
-        notes.append(ONLY_TASKS)
+            if features is None:  # of training, which comes first
+                tasks = dict.fromkeys(task for sentence in splits[split] for task in sentence.labels)
+                features = [task for task in tasks if task.startswith(FEATURE)]
     else:
         if columns is not None:
             check_names(columns)

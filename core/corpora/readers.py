@@ -4,18 +4,19 @@ CoNLL columns: a word a line, its labels in columns beside it, an empty line aft
 apart by tabs or by spaces; the first line that holds a word decides for the whole file. Where they stand
 apart by spaces, a line of spaces is an empty line; where by tabs, it is a mistake and is refused.
 
-CoNLL-U (https://universaldependencies.org/format.html): FORM becomes the words, UPOS and XPOS the tasks.
-Multiword ranges (1-2) and empty nodes (1.1) are not words and are left out; so are comments. `_` says that a
-word has no label: a sentence of nothing else is not annotated for the task, and in a sentence with other
-labels `_` is a label like them.
+CoNLL-U (https://universaldependencies.org/format.html): FORM becomes the words; UPOS, XPOS and DEPREL are
+tasks, and so is each feature of FEATS (`feats:Number`). Multiword ranges (1-2) and empty nodes (1.1) are not
+words and are left out; so are comments. `_` says that a word has no label: a sentence with nothing else in
+the column is not annotated for its tasks, and in a sentence with other labels `_` is a label like them.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from sys import intern
 
@@ -220,33 +221,40 @@ def _problem(line: str, fields: Sequence[str], width: int, expectation: str, sep
     return None if all(fields) else f"column {fields.index('') + 1} is empty."
 
 
-CONLLU_TASKS = {"upos": 3, "xpos": 4}
-"""The tasks by name, with the number of their column, counted from 0."""
+CONLLU_TASKS = {"upos": 3, "xpos": 4, "deprel": 7}
+"""The tasks that are a whole column, with its number, counted from 0."""
 
-OTHER_COLUMNS = ("lemma", "feats", "head", "deprel", "deps", "misc")
-"""The columns that are no tasks yet."""
+FEATURE = "feats:"
+"""What the names of the tasks begin with that are a feature of FEATS."""
+
+OTHER_COLUMNS = ("lemma", "feats", "head", "deps", "misc")
+"""The columns that are no tasks themselves."""
 
 ONLY_TASKS = (
-    f"CoNLL-U offers the tasks {' and '.join(CONLLU_TASKS)} alone, not yet {', '.join(OTHER_COLUMNS)}. "
-    "To learn such a column, write the words and it as CoNLL columns (.conll)."
+    f"The tasks of CoNLL-U are {', '.join(CONLLU_TASKS)} and each feature, as {FEATURE}Number. To learn "
+    "another column, write the words and it as CoNLL columns (.conll)."
 )
 
 CONLLU_WIDTH = 10
+_FEATS = 5
 _NO_LABEL = "_"
 _NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
-def read_conllu(source: Source) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
+def read_conllu(
+    source: Source, features: Sequence[str] | None = None
+) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
     """The sentences of a CoNLL-U file, and notes on what was left out.
 
-    Raises CorpusError with file, line and what was expected.
+    `features` are the tasks to make of FEATS; None: all that the file has. Raises CorpusError with file, line
+    and what was expected.
     """
-    sentences: list[Sentence] = []
+    sentences: list[list[list[str]]] = []
     rows: list[list[str]] = []
     left_out = 0
     for number, line in enumerate([*read_lines(source), ""], start=1):
         if not line and rows:
-            sentences.append(_sentence(rows))
+            sentences.append(rows)
             rows = []
         if not line or line.startswith("#"):
             continue
@@ -267,12 +275,35 @@ def read_conllu(source: Source) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
     rows_left_out = plural(left_out, "row")
     notes = (f"{source.name}: {rows_left_out} of multiword ranges and empty nodes left out.",)
-    return tuple(sentences), notes if left_out else ()
+    values = {row[_FEATS]: _features(row[_FEATS]) for rows in sentences for row in rows}
+    if features is None:
+        features = sorted({task for labels in values.values() for task in labels})
+    return tuple(_sentence(rows, values, features) for rows in sentences), notes if left_out else ()
 
 
-def _sentence(rows: list[list[str]]) -> Sentence:
-    labels = {task: tuple(intern(row[place]) for row in rows) for task, place in CONLLU_TASKS.items()}
-    return Sentence(
-        tuple(row[1] for row in rows),
-        {task: column for task, column in labels.items() if set(column) != {_NO_LABEL}},
-    )
+def _features(text: str) -> dict[str, str]:
+    """The label of each task that a word's FEATS, `Number=Sing|Person=3`, give it."""
+    pairs = [feature.partition("=") for feature in text.split("|") if "=" in feature]
+    return {intern(FEATURE + name): intern(value) for name, _, value in pairs}
+
+
+def _sentence(
+    rows: Sequence[Sequence[str]], values: Mapping[str, Mapping[str, str]], features: Sequence[str]
+) -> Sentence:
+    columns = {task: tuple(intern(row[place]) for row in rows) for task, place in CONLLU_TASKS.items()}
+    labels = {task: column for task, column in columns.items() if set(column) != {_NO_LABEL}}
+    of_words = [values[row[_FEATS]] for row in rows]
+    if any(of_words):
+        without = _unlabelled(len(rows))
+        has = set().union(*of_words)
+        labels |= {
+            task: tuple(word.get(task, _NO_LABEL) for word in of_words) if task in has else without
+            for task in features
+        }
+    return Sentence(tuple(row[1] for row in rows), labels)
+
+
+@cache
+def _unlabelled(words: int) -> tuple[str, ...]:
+    """The column of a feature that no word of a sentence has: one for all sentences of that length."""
+    return (_NO_LABEL,) * words

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
-from core.corpora.catalogue import is_local
+from core.corpora.catalogue import is_local, offered
 from core.corpora.derived import KINDS
 from core.corpora.loading import recipe_of
 from core.corpora.types import Sentence, Split
@@ -58,7 +58,7 @@ class ChosenData:
 def choose_data() -> ChosenData:
     """The widgets of the data question."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Corpus", [*CATALOGUE, OWN], key=key_of("corpus"), persist_state="session")
+        name = st.selectbox("Corpus", [*offered(), OWN], key=key_of("corpus"), persist_state="session")
         st.button(
             "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
         )

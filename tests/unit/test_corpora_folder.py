@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.config import RunConfig
 from core.corpora import detect_columns, load, prepare, save_upload, summarise
+from core.corpora.assembly import text_hash
 from core.corpora.folder import split_of
 from core.corpora.loading import read
-from core.corpora.readers import ONLY_TASKS
+from core.corpora.types import Sentence
 from core.corpora.uploads import delete_upload, uploads
 from core.errors import CorpusError
 from core.paths import upload_dir
 
 ROWS = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\nGerman JJ B-NP B-MISC\nlamb NN I-NP O\n. . O O\n"
 CONLLU = "1\ta\t_\tDET\tDT\t_\t2\t_\t_\t_\n2\tb\t_\tNOUN\tNN\t_\t0\t_\t_\t_\n\n"
+
+
+def _conllu(*words: str) -> str:
+    """A sentence; each word `form feats deprel`."""
+    rows = [word.split() for word in words]
+    return (
+        "".join(
+            f"{number}\t{form}\t_\tX\tY\t{feats}\t0\t{relation}\t_\t_\n"
+            for number, (form, feats, relation) in enumerate(rows, start=1)
+        )
+        + "\n"
+    )
+
+
+FEATS = _conllu("a _ det", "b Number=Sing nsubj:pass", "c Person=3 root") + _conllu("d _ root")
+FEATS_OF_TEST = _conllu("e Mood=Ind root")
 BOTH = {"train.conll": ROWS, "test.conll": ROWS}
 
 
@@ -53,14 +71,33 @@ class TestFolder:
         assert ([task.name for task in guessed.tasks], guessed.dev) == (["pos", "chunk", "ner"], ())
         assert guessed.notes == ("Columns were named by what is in them: tokens, pos, chunk, ner.",)
 
-    def test_conllu_offers_two_tasks_and_says_so(self, tmp_path: Path) -> None:
-        place = folder(tmp_path, "ud", {"train.conllu": CONLLU, "test.conllu": CONLLU})
-        assert ONLY_TASKS in load(place).notes
-        assert [task.name for task in load(place).tasks] == ["upos", "xpos"]
+    def test_columns_and_features_of_conllu_are_tasks(self, tmp_path: Path) -> None:
+        place = folder(tmp_path, "ud", {"train.conllu": FEATS, "test.conllu": FEATS + FEATS_OF_TEST})
+        corpus = load(place)
+        names = ["upos", "xpos", "deprel", "feats:Number", "feats:Person"]
+        assert [task.name for task in corpus.tasks] == names
+        assert corpus.train[0].labels["feats:Number"] == ("_", "Sing", "_")
+        assert corpus.train[0].labels["feats:Person"] == ("_", "_", "3")
+        assert corpus.train[0].labels["deprel"] == ("det", "nsubj:pass", "root")
+        # A sentence without any feature is not annotated for them; one without this feature is.
+        assert not [name for name in corpus.train[1].labels if name.startswith("feats:")]
+        assert corpus.test[2].labels["feats:Number"] == ("_",)
         assert detect_columns(place) is None
-        config = RunConfig.build(corpus=place, tasks=("deprel",), paradigm="stl")
-        with pytest.raises(CorpusError, match=r"no task 'deprel'.*CoNLL columns"):
+        config = RunConfig.build(corpus=place, tasks=("lemma",), paradigm="stl")
+        with pytest.raises(CorpusError, match=r"no task 'lemma'.*CoNLL columns"):
             prepare(config)
+
+    def test_the_hash_of_conllu_text_leaves_its_newer_tasks_out(self, tmp_path: Path) -> None:
+        place = folder(tmp_path, "ud", {"train.conllu": FEATS, "test.conllu": FEATS})
+        corpus = load(place)
+
+        def before(sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
+            return tuple(
+                replace(s, labels={task: s.labels[task] for task in ("upos", "xpos")}) for s in sentences
+            )
+
+        then = replace(corpus, train=before(corpus.train), test=before(corpus.test))
+        assert corpus.text_hash == text_hash(then) != text_hash(replace(then, train=then.train[1:]))
 
     def test_names_are_of_the_catalogue_then_folders_here_then_of_mrnlab_data(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.corpora import CATALOGUE, load, loading
-from core.corpora.catalogue import from_dataset, is_local
+from core.corpora.catalogue import from_dataset, is_local, offered
 from core.errors import CorpusError
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
@@ -87,17 +87,20 @@ def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.Monk
 def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remote = ["conll2003", "conll2000", "both-pos"]
+    remote = ["conll2003", "conll2000", "both-pos", "streusle"]
     assert [name for name in CATALOGUE if not is_local(name)] == remote
     assert [name for name, spec in CATALOGUE.items() if spec.hub_folders] == remote
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
-    for name, columns, missing in (("conll2003", 4, ["conll2000", "both-pos"]), ("conll2000", 3, [])):
+    for name, columns, missing in (("conll2003", 4, [*remote[1:]]), ("conll2000", 3, ["streusle"])):
         (tmp_path / name).mkdir()
         rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
         for split in ("train", "test"):
             (tmp_path / name / f"{split}.conll").write_text(rows)
         assert [task.name for task in load(name).tasks] == ["pos", "chunk", "ner"][: columns - 1]
         assert [name for name in CATALOGUE if not is_local(name)] == missing
+    assert "streusle" not in offered()
+    with pytest.raises(CorpusError, match="'streusle' with its files"):
+        load("streusle")
     both = load("both-pos")
     assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
     assert [(set(sentence.labels), sentence.part) for sentence in both.train] == [

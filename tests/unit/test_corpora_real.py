@@ -67,7 +67,9 @@ def test_both_pos() -> None:
 
 def test_ud_lines() -> None:
     corpus = load("ud-lines")
-    assert [(task.name, len(task.labels)) for task in corpus.tasks] == [("upos", 17), ("xpos", 143)]
+    labels = {task.name: len(task.labels) for task in corpus.tasks}
+    assert (labels["upos"], labels["xpos"], labels["deprel"], len(labels)) == (17, 143, 46, 19)
+    assert set(corpus.task("feats:Number").labels) == {"_", "Sing", "Plur"}
     assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (3457, 1118, 1121)
     assert "train.conllu: 690 rows of multiword ranges and empty nodes left out." in corpus.notes
     assert choose(corpus_overlaps("ud-lines", None, ("upos", "xpos")))[0] == "cooccurrence"

@@ -62,6 +62,13 @@ class TestApart:
             assert size(words[:-1]) < budget <= size(words)
 
     def test_a_joined_base_keeps_its_sentences(self) -> None:
+        dealt_to_two = made("apart:demo?tasks=pos,ner", "ner,pos")
+        assert {task for sentence in dealt_to_two.train for task in sentence.labels} == {"pos", "ner"}
+        assert len(dealt_to_two.train) == len(made("demo", "pos,ner").train)
+        with pytest.raises(CorpusError, match="no task 'chunk'; its tasks are"):
+            made("apart:demo?tasks=pos,ner", "pos,chunk")
+        with pytest.raises(CorpusError, match="The base has no task 'deprel'"):
+            made("apart:demo?tasks=pos,deprel", "pos")
         whole, some = (made(f"apart:demo-both-pos{end}", "pos-a,pos-b") for end in ("", "?tokens=200"))
         assert len(on(whole, "pos-a")) == len(on(whole, "pos-b")) == 600
         assert set(on(some, "pos-a")) < set(on(whole, "pos-a"))
@@ -177,7 +184,7 @@ class TestFolders:
         ("joined:demo+", "'joined:demo+' names no corpus to derive from"),
         ("apart:nowhere", "There is no corpus 'nowhere'"),
         ("demo?tokens=3", "without a kind has no option 'tokens'; it has dev, test, train."),
-        ("apart:demo?train=3", "kind apart has no option 'train'; it has dev, test, tokens."),
+        ("apart:demo?train=3", "kind apart has no option 'train'; it has dev, test, tokens, tasks."),
         ("demo?", "has no option ''"),
         ("demo?dev=1&dev=2", "dev is given twice"),
         ("demo?dev=0", "dev must be a whole number from 1 to 1,000,000,000, not '0'."),

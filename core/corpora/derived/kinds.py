@@ -17,7 +17,7 @@ _MOST = 1_000_000_000
 
 
 def option(default: Any = None, *, most: int = _MOST, choices: Sequence[str] = ()) -> Any:
-    """An option of a kind. Its type says how it is read: a number, a text, or numbers separated by commas.
+    """An option of a kind. Its type says how it is read: a number, a text, or several separated by commas.
 
     Whole numbers go from 1 to `most`, others from 0 to 1. `choices` are the accepted texts, where few are.
     """
@@ -80,6 +80,9 @@ class Kind:
 
 def _value(type_: str, text: str, most: int, choices: Sequence[str]) -> tuple[Any, str]:
     """The value of an option, None where the text is none; and what is expected."""
+    if type_ == "tuple[str, ...]":
+        names = tuple(part.strip() for part in text.split(","))
+        return names if all(names) else None, "names separated by commas"
     if type_ == "tuple[float, ...]":
         shares = [real_number(part) for part in text.split(",")]
         fits = all(share is not None and 0 <= share <= 1 for share in shares)
@@ -120,12 +123,22 @@ class Joined(Sampled):
 
 @dataclass(frozen=True)
 class Apart(Kind):
-    """Every task on training sentences of its own. `tokens`: training words of each task, or one number."""
+    """Every task on training sentences of its own.
+
+    tokens   training words of each task, or one number
+    tasks    the tasks that sentences are dealt to; all of the base where empty
+    """
 
     name = "apart"
     description = "Every task on training sentences of its own; dev and test as they are."
 
     tokens: tuple[int, ...] = option(())
+    tasks: tuple[str, ...] = option(())
+
+    def origins(self, base: Sequence[str]) -> Mapping[str, str]:
+        if unknown := [task for task in self.tasks if task not in base]:
+            raise CorpusError(f"The base has no task '{unknown[0]}'; its tasks are {', '.join(base)}.")
+        return super().origins(self.tasks or base)
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         """Each training sentence dealt to one task, each task's sentences cut off where it has words enough.
@@ -133,7 +146,7 @@ class Apart(Kind):
         A task's sentences are dealt before any budget is looked at. So its smaller budget is a prefix of its
         larger one, and its budget changes nothing for other tasks.
         """
-        names = [task.name for task in corpus.tasks]
+        names = list(self.origins([task.name for task in corpus.tasks]))
         if len(self.tokens) not in (0, 1, len(names)):
             raise CorpusError(
                 f"{corpus.name}: tokens must be one number, or one for each task ({', '.join(names)}), "
@@ -156,7 +169,9 @@ class Apart(Kind):
         note = (
             f"Each task has training sentences of its own, drawn with seed {seed}; words: {', '.join(sizes)}."
         )
-        return super().make(replace(corpus, train=tuple(train), notes=(*corpus.notes, note)), seed)
+        tasks = tuple(task for task in corpus.tasks if task.name in names)
+        corpus = replace(corpus, tasks=tasks, train=tuple(train), notes=(*corpus.notes, note))
+        return super().make(corpus, seed)
 
 
 def _dealt(corpus: Corpus, names: Sequence[str], seed: int) -> dict[str, list[Sentence]]:
@@ -169,6 +184,8 @@ def _dealt(corpus: Corpus, names: Sequence[str], seed: int) -> dict[str, list[Se
         turns: Counter[tuple[str, ...]] = Counter()
         for sentence in shuffled(sentences, stream(seed, "apart", part)):
             annotated = tuple(name for name in names if name in sentence.labels)
+            if not annotated:
+                continue
             task = annotated[turns[annotated] % len(annotated)]
             turns[annotated] += 1
             dealt[task].append(replace(sentence, labels={task: sentence.labels[task]}))

@@ -1,0 +1,102 @@
+"""Which task helps which: every pair of twelve real tasks trained together, less each task alone.
+
+Bingel and Søgaard (EACL 2017) train one small BiLSTM on each of ten tasks and on every pair of them. A model
+of two tasks does not tell main from auxiliary, so one run gives two ordered pairs. The parts `scarce` and
+`scarce-minilm` have 2,000 training words a task, `all words` all sentences of each corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from typing import Any
+
+from core.studies.study import Family, Setting, Study
+
+TASKS: dict[str, str] = {
+    "pos@conll2003": "POS, CoNLL-2003",
+    "chunk@conll2003": "chunks, CoNLL-2003",
+    "ner": "NER, CoNLL-2003",
+    "pos@conll2000": "POS, CoNLL-2000",
+    "chunk@conll2000": "chunks, CoNLL-2000",
+    "upos@ud-lines": "UPOS, LinES",
+    "deprel": "relations, LinES",
+    "feats:Number": "Number, LinES",
+    "feats:Tense": "Tense, LinES",
+    "feats:PronType": "PronType, LinES",
+    "mwe": "multiword expressions, STREUSLE",
+    "supersense": "supersenses, STREUSLE",
+}
+"""The tasks by name, with what the report calls them."""
+
+_BASES = "conll2003+conll2000+ud-lines+streusle"
+_SCARCE = f"apart:{_BASES}?tokens=2000&dev=100&test=500&tasks={','.join(TASKS)}"
+
+# Bingel and Søgaard: one BiLSTM of 100 over GloVe, one drawn task per step, batches of 32, Adadelta, the last
+# model. They train each task for 25,000 batches; 60 epochs of 2,000 words are 240 to 420.
+_TRAINING: dict[str, Any] = {
+    "batch_size": 32,
+    "bilstm_hidden": 100,
+    "draw_tasks": "uniform",
+    "lr_schedule": "constant",
+    "weight_decay": 0.0,
+    "label_inventory": "train",
+    "select_by": "last",
+}
+_SMALL: dict[str, Any] = _TRAINING | {
+    "encoder": "bilstm",
+    "characters": "none",
+    "lstm_layers": 1,
+    "optimiser": "adadelta",
+    **dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), 1.0),
+}
+_MINILM: dict[str, Any] = _TRAINING | {
+    "encoder": "minilm+bilstm",
+    "encoder_training": "frozen",
+    "optimiser": "adam",
+    "lr_bilstm": 5e-3,
+    "lr_heads": 5e-3,
+}
+_PARTS: dict[str, dict[str, Any]] = {
+    "scarce": _SMALL | {"corpus": _SCARCE, "epochs": 60},
+    "scarce-minilm": _MINILM | {"corpus": _SCARCE, "epochs": 25},
+    "all words": _SMALL | {"corpus": f"joined:{_BASES}?dev=100", "epochs": 10},
+}
+
+_FAMILIES = (
+    Family("stl", "STL", ({"paradigm": "stl"},)),
+    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+)
+
+
+def _setting(part: str, tasks: tuple[str, ...], families: tuple[str, ...], base: dict[str, Any]) -> Setting:
+    name = "-".join([part, *tasks]) if len(tasks) == 2 else f"{part}-joint"
+    return Setting(
+        re.sub(r"[^a-z0-9]+", "-", name.lower()),
+        " and ".join(TASKS.get(task, task) for task in tasks) if len(tasks) == 2 else "all tasks together",
+        part,
+        base | {"tasks": tasks},
+        tasks,
+        families,
+    )
+
+
+_DEMO = _SMALL | {"corpus": "apart:demo?tokens=500&dev=50&test=200", "epochs": 10, "bilstm_hidden": 32}
+
+STUDY = Study(
+    "transfer",
+    "Which task helps which",
+    "Which task gains by training beside which other, and what could have told?",
+    (
+        *(
+            _setting(part, pair, ("stl", "mtl"), base)
+            for part, base in _PARTS.items()
+            for pair in combinations(TASKS, 2)
+        ),
+        *(_setting("demo", pair, ("stl", "mtl"), _DEMO) for pair in combinations(("pos", "chunk", "ner"), 2)),
+    ),
+    _FAMILIES,
+    "stl",
+    search_seeds=(1,),
+    seeds=(1, 2, 3),
+)
