@@ -116,7 +116,8 @@ def _model(config: RunConfig) -> tuple[object, ...]:
 
 def _kind(config: RunConfig) -> tuple[object, ...]:
     """What decides a run's pace per word."""
-    return *_model(config), config.batch_size, config.paradigm, config.head, config.draw_tasks
+    training = config.paradigm, config.head, config.draw_tasks, config.affinity_every
+    return *_model(config), config.batch_size, *training
 
 
 def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:

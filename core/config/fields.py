@@ -138,6 +138,13 @@ CONDITIONS: tuple[Condition, ...] = (
         lambda _: 1,
     ),
     Condition("task_weights", _shares, "STL has one task; set the paradigm to mtl or mrn", lambda _: None),
+    Condition(
+        "affinity_every",
+        lambda values: _shares(values) and (not _is_frozen(values) or _has_bilstm(values)),
+        "it compares what tasks do to layers that they share and train; STL has one task, and a frozen "
+        "encoder without a BiLSTM trains no layer but the heads",
+        lambda _: None,
+    ),
 )
 
 
@@ -175,6 +182,7 @@ _LABELS = {
     "clip_norm": "Clip gradients at",
     "draw_tasks": "Tasks of a step",
     "task_weights": "Weights of tasks",
+    "affinity_every": "Measure affinity every",
 }
 
 

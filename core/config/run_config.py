@@ -65,6 +65,7 @@ LATER_FIELDS: Mapping[str, Any] = {
     "task_weights": None,
     "patience": None,
     "context_encoder": None,
+    "affinity_every": None,
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -236,6 +237,10 @@ class RunConfig(BaseModel):
     """
     task_weights: tuple[float, ...] | None = _field(None, "factors")
     """What each task's loss is multiplied by, in the order of the tasks (unset: 1)."""
+    affinity_every: int | None = _field(None, "steps", ge=1, le=100_000)
+    """Training steps between two measurements of how the tasks' gradients agree and whose step lowers whose
+    loss (unset: none). They change nothing in the training but its time.
+    """
     patience: int | None = _field(None, "epochs", ge=1, le=1000)
     """After how many epochs without a better one the training ends early (unset: it never does)."""
     select_by: Literal["score", "loss", "last"] = _field("score", "choice")

@@ -161,8 +161,7 @@ class Batches:
         """One epoch in random order, without its first `skip` batches."""
         by_part: list[list[NDArray[np.int64]]] = []
         for windows, borders in zip(self._parts, self._borders, strict=True):
-            order = windows[rng.permutation(len(windows))]
-            batches = self._of_size(order) if borders is None else self._of_tokens(order, borders)
+            batches = self._cut(windows, borders, rng)
             drawn = rng.permutation(len(batches))[: self._epoch_order.count(len(batches))]
             by_part.append([batches[index] for index in drawn])
         parts = self._order_of_parts([len(batches) for batches in by_part], rng)
@@ -170,6 +169,20 @@ class Batches:
         epoch = [(next(following[part]), part) for part in parts]
         tasks = self._epoch_order.tasks is not None
         yield from (self._batch(windows, part if tasks else None) for windows, part in epoch[skip:])
+
+    def one_of_each(self, rng: np.random.Generator) -> Iterator[Batch]:
+        """A batch of each task, where an epoch draws tasks, else of each corpus; epochs have such batches."""
+        for part, (windows, borders) in enumerate(zip(self._parts, self._borders, strict=True)):
+            batches = self._cut(windows, borders, rng)
+            drawn = batches[int(rng.integers(len(batches)))]
+            yield self._batch(drawn, None if self._epoch_order.tasks is None else part)
+
+    def _cut(
+        self, windows: NDArray[np.int64], borders: Sequence[int] | None, rng: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
+        """The batches of a part's windows in a random order."""
+        order = windows[rng.permutation(len(windows))]
+        return self._of_size(order) if borders is None else self._of_tokens(order, borders)
 
     def _order_of_parts(self, counts: Sequence[int], rng: np.random.Generator) -> list[int]:
         """Which part each batch of an epoch comes from: one after the other, or drawn."""

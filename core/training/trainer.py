@@ -22,10 +22,12 @@ from core.records import (
     Note,
     Sink,
     Snapshot,
+    StepMetrics,
     Usage,
     best_epoch,
     relation_metrics,
 )
+from core.training.affinity import measure_affinity
 from core.training.checkpoints import Resuming
 from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
@@ -95,9 +97,13 @@ def train(
             if stop:
                 return Outcome(True, chosen(at.history), at.step)
             with memory.step():
+                affinity = measure_affinity(run, batch, at.step + 1)
                 measured = train_step(run, batch)  # (21) to (23)
             at.step += 1
             log.add(at.step, at.step / per_epoch, run.heads_lr, measured)
+            if affinity:
+                log.flush()
+                sink(StepMetrics(at.step, at.step / per_epoch, log.seconds, affinity))
             run.schedule.step()
             if at.step in updates:
                 log.flush()

@@ -43,6 +43,7 @@ _UNSET = {
     "context_encoder": "none",
     "clip_norm": "none",
     "patience": "none",
+    "affinity_every": "never",
     "task_weights": "1 for each task",
     "task_order": "as the tasks stand",
 }

@@ -63,6 +63,7 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "clip_norm": _FACTORS,
     "draw_tasks": st.sampled_from(["together", "uniform", "by_size"]),
     "patience": _COUNTS,
+    "affinity_every": _COUNTS,
     "dropout": st.floats(0, 1, exclude_max=True),
     "head_init": st.sampled_from(["zeros", "default"]),
     "weight_decay": st.floats(0, 10),

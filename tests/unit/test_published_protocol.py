@@ -70,7 +70,10 @@ PUBLISHED: list[tuple[str, Any, str]] = [
     ("update_every", 10, "6.1; A.5 `update_frequency`"),
     ("update_timing", "epoch_start", "A.5 `if idx % update_frequency == 0`"),
 ]
-OF_NO_PAPER = {"corpus", "columns", "tasks", "paradigm", "seed", "device", "snapshots", "shrinkage"}
+OF_NO_PAPER = {
+    *("corpus", "columns", "tasks", "paradigm", "seed", "device", "snapshots", "shrinkage"),
+    "affinity_every",
+}
 NOT_BEFORE_TABLE_3 = {"fraction_draw", "corpus_order"}
 OF_WORD_ENCODERS = {
     *("vectors", "vectors_training", "capitals", "characters", "input_dropout", "lstm_layers", "task_order"),

@@ -51,6 +51,7 @@ PUBLISHED: list[tuple[str, Any, str]] = [
 OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "seed", "device", "truecase", "encoder_training", "max_length"),
     *("fraction_draw", "label_inventory", "corpus_order", "dropout_on", "patience", "select_by"),
+    "affinity_every",
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),

@@ -172,6 +172,12 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "words sc-lstm": {"encoder": "sc-lstm", "bilstm_hidden": 8, "paradigm": "mrn", "update_every": 2},
     "words context": {"encoder": "sc-lstm", "bilstm_hidden": 8, "head": "crf", "draw_tasks": "by_size"},
+    "measured": {"paradigm": "mrn", "affinity_every": 3, "dropout": 0.3},
+    "measured in turn": {"affinity_every": 2, "corpus_order": "in_turn", "dropout": 0.3},
+    "words measured": {
+        **{"encoder": "sc-lstm", "bilstm_hidden": 8, "draw_tasks": "uniform", "optimiser": "adadelta"},
+        "affinity_every": 4,
+    },
     "gpu": {"device": "cuda", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
 }
 

@@ -1,0 +1,199 @@
+"""Gradient cosine and lookahead affinity: equal to a loop by hand, and the training never notices them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from core.config import RunConfig
+from core.corpora.types import Corpus, Sentence, Task
+from core.encoding.batches import Batch
+from core.errors import ConfigError
+from core.records import StepMetrics
+from core.store import MetricKey, Store
+from core.training.affinity import compare, measure_affinity, shared_weights
+from core.training.setup import TrainingRun, part_of, set_up
+from core.training.trainer import train_step
+from core.transfer.affinity import affinities, affinity_curve, affinity_curves, cosine_curve
+from tests.making import config as stored_config
+from tests.toys import config, corpus, sentences
+from tests.unit.test_resuming import STEPS, Laboratory, toy
+
+_WORDS: dict[str, Any] = {"bilstm_hidden": 8, "lr_bilstm": 0.1, "lr_encoder": 0.2}
+
+
+def begun(steps: int, data: Corpus | None = None, **changes: Any) -> tuple[TrainingRun, Batch]:
+    """A training after so many steps, and its next batch."""
+    described: dict[str, Any] = {"paradigm": "mtl"} | changes
+    run = set_up(config(**described), data or corpus())
+    run.model.train()
+    epoch = run.epoch(0)
+    for _ in range(steps):
+        train_step(run, next(epoch))
+    return run, next(epoch)
+
+
+def by_hand(run: TrainingRun, batches: list[Batch]) -> tuple[np.ndarray, np.ndarray]:
+    """Each pair by itself, with an optimiser's steps and a state to go back to: cosine and Z."""
+    model, count = run.model, len(run.facts.tasks)
+    rates = {group["name"]: group["lr"] for group in run.optimiser.param_groups}
+    shared = {
+        name: weight
+        for name, weight in model.named_parameters()
+        if weight.requires_grad and part_of(name) != "heads" and ".gate_" not in name
+    }
+    sgd = torch.optim.SGD([{"params": [shared[name]], "lr": rates[part_of(name)]} for name in shared], lr=0)
+
+    def loss(task: int) -> torch.Tensor:
+        batch = batches[task if len(batches) > 1 else 0]
+        sums, counts = model.losses(model(batch), batch)
+        return sums[task] / counts[task]
+
+    def gradient(task: int) -> torch.Tensor:
+        model.zero_grad()
+        torch.autograd.backward(loss(task))
+        return torch.cat(
+            [(w.new_zeros(w.shape) if w.grad is None else w.grad).flatten().double() for w in shared.values()]
+        )
+
+    cosine, affinity = np.empty((count, count)), np.empty((count, count))
+    for i in range(count):
+        for j in range(count):
+            state = {name: value.clone() for name, value in model.state_dict().items()}
+            cosine[i, j] = torch.nn.functional.cosine_similarity(gradient(j), gradient(i), dim=0)
+            before = loss(j).item()
+            sgd.step()
+            affinity[j, i] = 1 - loss(j).item() / before
+            model.load_state_dict(state)
+    model.zero_grad()
+    return cosine, affinity
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"bilstm": True, "encoder_training": "frozen", "bilstm_hidden": 8},
+        _WORDS | {"encoder": "bilstm"},
+        _WORDS | {"encoder": "lstm-d", "task_order": "ner,pos", "draw_tasks": "uniform"},
+        _WORDS | {"encoder": "sc-lstm", "head": "crf", "draw_tasks": "by_size"},
+    ],
+    ids=["full", "frozen", "bilstm", "lstm-d", "sc-lstm"],
+)
+def test_equal_to_a_loop_by_hand(changes: dict[str, Any], encoder: str) -> None:
+    changes = {"encoder": encoder + "+bilstm" * changes.get("bilstm", False), "dropout": 0.3} | changes
+    changes.pop("bilstm", None)
+    run, batch = begun(4, **changes)
+    batches = [batch]
+    if batch.task is not None:
+        batches = list(run.splits["train"].batches.one_of_each(np.random.default_rng(0)))
+    run.model.eval()
+    measured = compare(run.model, shared_weights(run), batches)
+    for values, expected in zip(measured, by_hand(run, batches), strict=True):
+        np.testing.assert_allclose(values.numpy(), expected, atol=1e-6)
+        assert np.abs(expected - np.eye(2)).max() > 1e-3  # and not nothing
+
+
+def labelled(count: int, *, alike: tuple[str, ...]) -> list[Sentence]:
+    """The toy's POS as each of the tasks `alike`, and as `shuffled` the same labels on other words."""
+    made = []
+    rng = np.random.default_rng(0)
+    for sentence in sentences(count, 0, longest=20):
+        pos = sentence.labels["pos"]
+        shuffled = tuple(rng.permutation(pos).tolist())
+        made.append(Sentence(sentence.tokens, dict.fromkeys(alike, pos) | {"shuffled": shuffled}))
+    return made
+
+
+def test_a_twin_helps_more_than_a_task_with_shuffled_labels() -> None:
+    names = ("one", "twin", "shuffled")
+    made = tuple(labelled(40, alike=names[:2]))
+    tasks = tuple(Task(name, "plain", (".", "J", "N", "T", "V")) for name in names)
+    data = Corpus("toy", tasks, made, made, made)
+    few: dict[str, Any] = _WORDS | {"encoder": "bilstm", "batch_size": 4}
+    run, batch = begun(8, data, tasks=",".join(names), affinity_every=9, **few)
+    values = measure_affinity(run, batch, 9)
+    found = affinities(names, {curve: [value] for curve, value in values.items()})
+    assert found.cosine[0, 1] == pytest.approx(1, abs=1e-6)
+    assert found.affinity[0, 1] == pytest.approx(found.affinity[1, 0], abs=1e-6)
+    assert found.affinity[0, 1] > max(0, found.affinity[0, 2])
+    assert found.cosine[0, 2] < 0.9
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"paradigm": "mrn", "update_every": 2},
+        {"encoder": "bilstm", "draw_tasks": "uniform", "optimiser": "adadelta", **_WORDS},
+        {"corpus_order": "in_turn", "batching": "shuffled"},
+    ],
+    ids=["mrn", "drawn", "in turn"],
+)
+def test_the_training_is_bit_for_bit_that_of_a_run_without(
+    changes: dict[str, Any], encoder: str, tmp_path: Path
+) -> None:
+    """Resuming with measurements is a test of test_resuming.py."""
+    runs = {}
+    for every in (None, 2):
+        described: dict[str, Any] = {"encoder": encoder, "dropout": 0.3, "affinity_every": every} | changes
+        runs[every] = Laboratory(toy(**described), tmp_path / str(every), corpus())
+        runs[every].attempt()
+    plain, measured = (lab.record.numbers for lab in runs.values())
+    curves = set(affinity_curves(("pos", "ner")))
+    extra = {key: value for key, value in measured.items() if key[2] in curves}
+    assert {key: value for key, value in measured.items() if key not in extra} == plain
+    steps = STEPS * (2 if "draw_tasks" in changes else 1)
+    assert {step for _, step, _ in extra} == set(range(2, steps + 1, 2))
+    weights = [
+        {path.name: load_file(path) for path in (tmp_path / str(every)).rglob("*.safetensors")}
+        for every in runs
+    ]
+    assert weights[0].keys() == weights[1].keys() != set()
+    for name, named in weights[0].items():
+        assert named.keys() == weights[1][name].keys()
+        assert all(torch.equal(value, weights[1][name][key]) for key, value in named.items())
+
+
+def test_zero_gradients_and_tasks_without_labels_have_no_value(encoder: str) -> None:
+    run, batch = begun(0, encoder=encoder, affinity_every=1)
+    assert set(measure_affinity(run, batch, 1).values()) == {0.0}  # heads at zero: no gradient, no cosine
+    train_step(run, batch)
+    run.model.train()
+    half = sentences(20, 0, ("pos",)) + sentences(20, 1, ("ner",))
+    run, batch = begun(3, corpus(train=half), encoder=encoder, affinity_every=4, batch_size=1)
+    assert measure_affinity(run, batch, 4) == {}
+    assert measure_affinity(run, batch, 5) == {}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"paradigm": "stl", "tasks": "pos"}, {"encoder_training": "frozen"}], ids=["stl", "frozen"]
+)
+def test_refused_where_nothing_is_shared_and_trained(changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="must be left unset here: it compares what tasks do to layers"):
+        config("minilm", affinity_every=10, **{"paradigm": "mtl"} | changes)
+    frozen = config("minilm+bilstm", encoder_training="frozen", paradigm="mtl", affinity_every=10)
+    assert frozen.with_(encoder="minilm").affinity_every is None
+    assert RunConfig.from_json(frozen.to_json()) == frozen
+
+
+def test_matrices_of_a_stored_run(store: Store) -> None:
+    tasks = ("b", "a", "c")
+    (run,) = store.add_runs([stored_config()])
+    values = {
+        1: {affinity_curve("b", "a"): 0.25, cosine_curve("b", "a"): 0.5, affinity_curve("a", "c"): -0.5},
+        2: {affinity_curve("b", "a"): 0.75, cosine_curve("a", "b"): 0.0, affinity_curve("a", "b"): math.nan},
+    }
+    store.add_metrics(run, [StepMetrics(step, step, step, of_step) for step, of_step in values.items()])
+    keys = {(run, MetricKey(task, "train", name)): -1 for task, name in affinity_curves(tasks)}
+    curves = {(one.key.task, one.key.name): one.value for one in store.metrics_since(keys)}
+    means = affinities(tasks, curves)
+    nan = math.nan
+    np.testing.assert_array_equal(means.affinity, [[nan, 0.5, nan], [nan, nan, -0.5], [nan, nan, nan]])
+    np.testing.assert_array_equal(means.cosine, [[1, 0.25, nan], [0.25, 1, nan], [nan, nan, 1]])
+    np.testing.assert_array_equal(means.measurements, [[0, 2, 0], [0, 0, 1], [0, 0, 0]])
