@@ -1,0 +1,62 @@
+"""The gains of tasks from each other, as the runs of the store tell them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.config import RunConfig
+from core.store import Run, RunState, Store
+from core.transfer.gains import Gains, Pair, group_key, measured_gains
+from jobs.results import one_per_seed
+from jobs.submit import up_to_date
+
+
+@dataclass(frozen=True)
+class PairGroup:
+    """Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.
+
+    `config` is one of them. `alone` has the STL runs by task and seed, `beside` the MTL runs by their two
+    tasks, in the order of `gains.tasks`, and seed: ids of the store.
+    """
+
+    key: str
+    config: RunConfig
+    gains: Gains
+    alone: Mapping[str, Mapping[int, int]]
+    beside: Mapping[Pair, Mapping[int, int]]
+
+
+def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
+    """The groups with at least one gain, the one with most pairs first.
+
+    Runs on text that has changed since do not count; of a seed the newest that succeeded does.
+    """
+    by_key: dict[str, list[Run]] = {}
+    for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False):
+        if run.config_problem is None and (key := group_key(run.config)) is not None:
+            by_key.setdefault(key, []).append(run)
+    pairs = [runs for runs in by_key.values() if any(len(run.config.tasks) == 2 for run in runs)]
+    known = {run.id for run in up_to_date(store, [run for runs in pairs for run in runs], any_precision=True)}
+    groups = []
+    for key, runs in by_key.items():
+        counted = one_per_seed([run for run in runs if run.id in known])
+        scores: dict[int, dict[str, float]] = {run.id: {} for run in counted}
+        for score in store.scores(list(scores), "test", with_reports=False):
+            if math.isfinite(score.score):
+                scores[score.run_id][score.task] = score.score
+        gains = measured_gains([(run.config, scores[run.id]) for run in counted], order)
+        if not gains.pairs:
+            continue
+        place = {task: number for number, task in enumerate(gains.tasks)}
+        alone: dict[str, dict[int, int]] = {}
+        beside: dict[Pair, dict[int, int]] = {}
+        for run in counted:
+            if len(run.config.tasks) == 1:
+                alone.setdefault(run.config.tasks[0], {})[run.config.seed] = run.id
+            else:
+                first, second = sorted(run.config.tasks, key=place.__getitem__)
+                beside.setdefault((first, second), {})[run.config.seed] = run.id
+        groups.append(PairGroup(key, counted[0].config, gains, alone, beside))
+    return sorted(groups, key=lambda group: -len(group.gains.pairs))
