@@ -1,0 +1,206 @@
+"""Features of tasks and pairs against values computed by hand, and loss logs read from files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.corpora.types import Corpus, Sentence, Task
+from core.errors import CorpusError
+from core.transfer.features import (
+    CURVE_FEATURES,
+    FEATURES,
+    GRADIENTS,
+    LossCurve,
+    TaskFeatures,
+    curve_features,
+    data_features,
+    known_words,
+    label_ami,
+    pair_features,
+    pair_values,
+    read_loss_log,
+    task_features,
+)
+
+
+def _sentence(words: str, **labels: str) -> Sentence:
+    return Sentence(tuple(words.split()), {task: tuple(text.split()) for task, text in labels.items()})
+
+
+TRAIN = (
+    _sentence("a b a", x="P Q P", y="1 2 1"),
+    _sentence("c c", x="P P"),
+    _sentence("z z z z", y="1 1 1 2"),
+)
+CORPUS = Corpus(
+    "small",
+    (Task("x", "plain", ("P", "Q")), Task("y", "plain", ("1", "2"))),
+    TRAIN,
+    (),
+    (_sentence("a d", x="P Q"),),
+)
+
+
+def test_data_features_by_hand() -> None:
+    features = data_features(CORPUS, "x", {"a", "c"}.__contains__)
+    # Words of x: a 2, b 1, c 2; labels P 4, Q 1. Test: a 1, d 1.
+    train, test = np.array([0.4, 0.2, 0.4, 0]), np.array([0.5, 0, 0, 0.5])
+    middle = (train + test) / 2
+
+    def divergence(p: np.ndarray) -> float:
+        return float(sum(share * log(share / other) for share, other in zip(p, middle, strict=True) if share))
+
+    assert features == pytest.approx(
+        {
+            "size": 2,
+            "labels": 2,
+            "tokens_per_type": 5 / 3,
+            "oov_rate": 1 / 5,
+            "label_entropy": -(0.8 * log(0.8) + 0.2 * log(0.2)),
+            "frobenius_norm": sqrt(2**2 + 1 + 2**2),
+            "jsd": (divergence(train) + divergence(test)) / 2,
+        }
+    )
+
+
+def test_no_test_sentences_leave_no_divergence_and_no_training_ones_are_an_error() -> None:
+    features = task_features(CORPUS, "y", lambda _: True)
+    assert np.isnan(features.values["jsd"])
+    assert features.notes == (
+        "No test sentence is annotated for the task, so there is no JSD.",
+        "No loss curve.",
+    )
+    assert set(features.values) == set(FEATURES)
+    with pytest.raises(CorpusError, match="small: no training sentence is annotated for the task y"):
+        data_features(replace(CORPUS, train=TRAIN[1:2]), "y", lambda _: True)
+
+
+def test_divergence_is_0_for_equal_and_ln_2_for_disjoint_words() -> None:
+    equal = replace(CORPUS, test=(_sentence("c a b c a", x="P P P P P"),))
+    disjoint = replace(CORPUS, test=(_sentence("e f", x="P P"),))
+    assert data_features(equal, "x", bool)["jsd"] == pytest.approx(0, abs=1e-12)
+    assert data_features(disjoint, "x", bool)["jsd"] == pytest.approx(log(2))
+
+
+def test_words_are_known_to_the_packaged_vectors_in_lower_case_too() -> None:
+    corpus = replace(CORPUS, train=(_sentence("The Vinken xqzzy", x="P P P"),))
+    is_known = known_words("glove", corpus)
+    assert is_known("The")
+    assert not is_known("xqzzy")
+
+
+def test_label_ami_is_of_the_words_that_both_label() -> None:
+    # On "a b a" the labels of x and y are the same but for their names.
+    assert label_ami(CORPUS, "x", "y") == pytest.approx(1)
+    assert np.isnan(label_ami(replace(CORPUS, train=TRAIN[1:]), "x", "y"))
+
+
+def test_gradients_of_a_parabola() -> None:
+    steps = np.arange(1, 1001)
+    values = curve_features(steps, 1e-6 * (steps - 2000.0) ** 2).values
+    for name, share in GRADIENTS.items():  # 10 points in the window, made odd, keep a parabola's slope
+        assert values[name] == pytest.approx(2e-6 * (share * 1000 - 2000), rel=1e-9)
+
+
+def test_gradients_are_smoothed() -> None:
+    steps = np.arange(10, 25_001, 10)
+    noise = np.random.default_rng(0).normal(scale=0.05, size=len(steps))
+    values = curve_features(steps, 2 - 0.5 * np.log1p(0.01 * steps) + noise).values
+    # Central differences of single points would be off by 0.05 / (√2 · 10) = 3.5e-3; the slope is -5e-3 ·
+    # 0.04.
+    assert values["gradient_10"] == pytest.approx(-0.005 / 26, abs=4e-4)
+
+
+@pytest.mark.parametrize(("a", "c", "b"), [(-0.4, 0.02, 3.0), (0.3, 1.5, 1.0), (-1.0, 0.002, 2.5)])
+def test_log_curve_is_recovered_whatever_its_d(a: float, c: float, b: float) -> None:
+    steps = np.arange(10, 5001, 10, dtype=np.float64)
+    for d in (1.0, 7.0):
+        losses = a * np.log(d * c * steps + d) + b
+        values = curve_features(steps, losses + 1e-3 * np.random.default_rng(0).normal(size=500)).values
+        assert values["curve_a"] == pytest.approx(a, rel=0.01)
+        assert values["curve_c"] == pytest.approx(c, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("losses", "gradient", "note"),
+    [
+        (np.full(50, 0.7), 0.0, "The loss curve is constant, which determines no c."),
+        (2 - np.arange(1, 51) / 100, -0.01, "The loss curve is straight, which determines no c."),
+        (
+            np.log(np.arange(1, 51)),
+            None,
+            "The loss curve has bent before its first point, which determines no c.",
+        ),
+        (np.array([3.0, 2.0, 1.0]), np.nan, "The loss curve has 3 points; 10 are needed."),
+        (np.full(50, np.nan), np.nan, "The loss curve has 0 points; 10 are needed."),
+    ],
+)
+def test_curves_that_determine_nothing_are_nan_with_a_note(
+    losses: np.ndarray, gradient: float | None, note: str
+) -> None:
+    features = curve_features(np.arange(1, len(losses) + 1), losses)
+    assert features.notes[-1] == note
+    assert np.isnan([features.values["curve_a"], features.values["curve_c"]]).all()
+    if gradient is not None:
+        gradients = [features.values[name] for name in GRADIENTS]
+        assert gradients == pytest.approx([gradient] * 5, nan_ok=True, abs=1e-12)
+
+
+def test_losses_that_are_not_finite_are_left_out() -> None:
+    steps = np.arange(1, 101, dtype=np.float64)
+    losses = 3 - 0.4 * np.log1p(0.1 * steps)
+    losses[[3, 60]] = np.nan, np.inf
+    features = curve_features(steps, losses)
+    assert features.notes == ("2 losses not finite, left out.",)
+    assert features.values["curve_a"] == pytest.approx(-0.4)
+    with pytest.raises(ValueError, match="do not fit"):
+        curve_features(steps, losses[1:])
+    with pytest.raises(ValueError, match="increase"):
+        curve_features(steps[::-1], losses)
+
+
+def test_a_pair_has_42_features_and_no_ratio_to_zero() -> None:
+    main = TaskFeatures("m", dict.fromkeys(FEATURES, 3.0) | {"jsd": np.nan})
+    aux = TaskFeatures("a", dict.fromkeys(FEATURES, 2.0) | {"oov_rate": 0.0})
+    values = dict(zip(pair_features(), pair_values(main, aux), strict=True))
+    assert len(values) == 42
+    assert (values["main size"], values["aux size"], values["main/aux size"]) == (3, 2, 1.5)
+    assert np.isnan([values["main/aux oov_rate"], values["main/aux jsd"], values["main jsd"]]).all()
+    assert len(pair_values(main, aux, CURVE_FEATURES)) == 21
+
+
+def test_a_loss_log_has_a_curve_for_each_task(tmp_path: Path) -> None:
+    log_file = tmp_path / "loss_tr.log"
+    log_file.write_text(
+        "Iter 10, task mwe, loss 2.39\nIter 12, task chunk, big, loss nan\n\nIter 20, task mwe, loss 2.29\n"
+    )
+    curves = read_loss_log(log_file)
+    assert list(curves) == ["mwe", "chunk, big"]
+    assert isinstance(curves["mwe"], LossCurve)
+    np.testing.assert_array_equal([curves["mwe"].steps, curves["mwe"].losses], [[10, 20], [2.39, 2.29]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"Iter 10, task a, loss 2.4\nEpoch 2\n", "line 2: expected `Iter N, task T, loss L`, not 'Epoch 2'"),
+        (b"Iter 10, task a, loss 2.4x\n", "line 1: the loss '2.4x' is not a number"),
+        (b"Iter 9, task a, loss 1\nIter 9, task a, loss 1\n", "line 2: step 9 of a does not come after 9"),
+        (b"\n", "has no losses"),
+        (b"\xff", "cannot be read"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_a_wrong_loss_log_names_file_and_line(tmp_path: Path, content: bytes | None, message: str) -> None:
+    log_file = tmp_path / "loss_tr.log"
+    if content is not None:
+        log_file.write_bytes(content)
+    with pytest.raises(CorpusError) as caught:
+        read_loss_log(log_file)
+    assert str(caught.value).startswith(str(log_file))
+    assert message in str(caught.value)

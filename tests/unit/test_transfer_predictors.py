@@ -1,0 +1,304 @@
+"""Predictors of gain on data whose answer is known, against scikit-learn and scipy; and the best grouping."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from core.errors import MRNLabError
+from core.transfer import predictors, regression
+from core.transfer.features import FEATURES, TaskFeatures
+from core.transfer.grouping import Grouping, best_grouping
+from core.transfer.predictors import (
+    CROSS_VALIDATION,
+    LEFT_OUT,
+    PUBLISHED,
+    PUBLISHED_COEFFICIENTS,
+    Pairs,
+    Predictor,
+    Scheme,
+    baselines,
+    coefficients,
+    feature_predictors,
+    gain_model,
+    judge,
+    single_number,
+)
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+TASKS = tuple(f"t{number}" for number in range(12))
+NAMES = tuple(permutations(TASKS, 2))
+SCHEMES = (CROSS_VALIDATION, LEFT_OUT)
+
+
+def _numbers(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _of_tasks(values: Floats, role: int) -> Floats:
+    """Of each pair the value of its main (0) or auxiliary task (1), from one value a task."""
+    return np.array([values[TASKS.index(pair[role])] for pair in NAMES])
+
+
+@pytest.mark.parametrize("features", [0, 1, 42])
+def test_the_regression_is_that_of_scikit_learn(features: int) -> None:
+    values, gained = _numbers().random((100, features)), _numbers(1).random(100) < 0.4
+    gained[values.sum(axis=1) > features * 0.55] = True
+    counts = _numbers(2).integers(0, 4, (3, 100)).astype(np.float64)
+    weights, intercepts = regression.logistic(np.broadcast_to(values, (3, *values.shape)), gained, counts)
+    for fold in range(3):
+        columns = values if features else np.zeros((100, 1))
+        reference = LogisticRegression(tol=1e-10, max_iter=10_000).fit(columns, gained, counts[fold])
+        assert intercepts[fold] == pytest.approx(reference.intercept_[0], abs=1e-5)
+        assert weights[fold] == pytest.approx(reference.coef_[0][:features], abs=1e-5)
+
+
+def test_figures_are_those_of_scikit_learn_and_scipy() -> None:
+    gains = _numbers().normal(size=40)
+    score = np.round(gains + _numbers(1).normal(size=(3, 40)), 1)  # rounded: there are ties
+    probability = 1 / (1 + np.exp(-score))
+    figures = predictors._figures(probability, score, gains)
+    for row in range(3):
+        assert [figure[row] for figure in figures] == pytest.approx(
+            [
+                accuracy_score(gains > 0, probability[row] > 0.5),
+                f1_score(gains > 0, probability[row] > 0.5),
+                roc_auc_score(gains > 0, score[row]),
+                spearmanr(score[row], gains).statistic,
+            ]
+        )
+
+
+def test_cross_validation_is_that_of_scikit_learn() -> None:
+    values = _numbers().random((132, 6))
+    gains = values @ [1, -1, 0.5, 0, 0, 0] + 0.3 * _numbers(1).normal(size=132) - 0.3
+    accuracies = []
+    for repeat in range(40):
+        predicted = np.zeros(132)
+        for train, test in KFold(5, shuffle=True, random_state=repeat).split(values):
+            model = make_pipeline(MinMaxScaler(clip=True), LogisticRegression())
+            predicted[test] = model.fit(values[train], gains[train] > 0).predict(values[test])
+        accuracies.append((predicted == (gains > 0)).mean())
+    judged = judge(Pairs(NAMES, gains), Predictor("six", values), CROSS_VALIDATION)
+    assert judged.accuracy.value == pytest.approx(np.mean(accuracies), abs=0.01)
+    assert judged.accuracy.sd == pytest.approx(np.std(accuracies, ddof=1), rel=0.5)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_planted_feature_is_found_among_noise(scheme: Scheme) -> None:
+    planted = _numbers().normal(size=132)
+    values = np.column_stack([planted, _numbers(1).normal(size=(132, 4))])
+    judged = judge(Pairs(NAMES, planted), Predictor("planted", values), scheme, repeats=5)
+    assert judged.auc.value > 0.97
+    assert judged.accuracy.value > 0.9
+    assert judged.rank.value > 0.9
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_random_features_tell_nothing(scheme: Scheme) -> None:
+    figures = []
+    for seed in range(20):
+        pairs = Pairs(NAMES, _numbers(seed).normal(size=132))
+        values = _numbers(100 + seed).normal(size=(132, 10))
+        judged = judge(pairs, Predictor("random", values), scheme, repeats=5, draws=2)
+        figures.append((judged.auc.value, judged.rank.value))
+    assert np.mean(figures, axis=0) == pytest.approx([0.5, 0], abs=0.05)
+
+
+def test_leaving_tasks_out_exposes_a_predictor_that_remembers_tasks() -> None:
+    """Some main tasks gain by every other; the features only tell which task the main task is."""
+    in_folds, left_out = [], []
+    for seed in range(8):
+        effect, features = _numbers(seed).normal(size=12), _numbers(50 + seed).normal(size=(12, 14))
+        pairs = Pairs(NAMES, _of_tasks(effect, 0) + 0.3 * _numbers(seed).normal(size=132))
+        remembers = Predictor("remembers", np.array([_of_tasks(column, 0) for column in features.T]).T)
+        in_folds.append(judge(pairs, remembers, CROSS_VALIDATION, repeats=3).auc.value)
+        left_out.append(judge(pairs, remembers, LEFT_OUT, draws=2).auc.value)
+    assert np.mean(in_folds) > 0.8
+    assert np.mean(left_out) < 0.55
+
+
+def test_two_tasks_left_out_are_in_no_training_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    folds = []
+    fit = regression.regressions
+
+    def recorded(values: Floats, gained: Mask, trained: Mask) -> regression.Regressions:
+        folds.append(trained)
+        return fit(values, gained, trained)
+
+    monkeypatch.setattr(predictors, "regressions", recorded)
+    pairs = Pairs(NAMES, _numbers().normal(size=132))
+    judge(pairs, Predictor("one", _numbers(1).normal(size=(132, 1))), LEFT_OUT)
+    (trained,) = folds
+    assert trained.shape == (66, 132)
+    left_out = set()
+    for row in trained:
+        seen = {task for name, is_trained in zip(NAMES, row, strict=True) if is_trained for task in name}
+        left_out.add(frozenset(set(TASKS) - seen))
+        assert row.sum() == 90
+    assert left_out == {frozenset(pair) for pair in NAMES}
+
+
+def test_baselines_by_hand() -> None:
+    gains = np.where(np.arange(132) < 44, 1.0, -1.0)  # a third of the pairs gain
+    pairs = Pairs(NAMES, gains)
+    majority, always = (
+        judge(pairs, predictor, CROSS_VALIDATION, repeats=3) for predictor in baselines(pairs)
+    )
+    assert (majority.accuracy.value, majority.f1.value) == pytest.approx((2 / 3, 0))
+    assert (always.accuracy.value, always.f1.value) == pytest.approx((1 / 3, 1 / 2))
+    assert majority.auc.value == always.auc.value == 0.5
+    assert np.isnan(majority.rank.value)
+    assert (majority.pairs, majority.gaining) == (132, 44)
+    # Both figures of the published majority, of 40 gains in 90 pairs.
+    assert PUBLISHED["majority"] == pytest.approx((50 / 90, 2 * 40 / (90 + 40)), abs=6e-4)
+
+
+def test_a_number_for_some_pairs_is_judged_on_those() -> None:
+    gains = _numbers().normal(size=132)
+    pairs = Pairs(NAMES, gains)
+    known = dict(zip(NAMES[:60], (-(gains[:60] ** 3)).tolist(), strict=True))
+    judged = judge(pairs, single_number("opposite", pairs, known, seconds=3.0), CROSS_VALIDATION, repeats=3)
+    assert (judged.pairs, judged.gaining, judged.seconds) == (60, int((gains[:60] > 0).sum()), 3.0)
+    assert judged.direct_rank == pytest.approx(-1)  # of the number itself
+    assert judged.auc.value > 0.95  # of the regression, which learns the sign
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_too_few_pairs_tell_nothing(scheme: Scheme) -> None:
+    pairs = Pairs.of({("a", "b"): 1.0, ("b", "a"): -1.0, ("a", "c"): 1.0})
+    judged = judge(pairs, single_number("number", pairs, {("a", "b"): 1.0}), scheme)
+    assert judged.pairs == 1
+    assert np.isnan([judged.accuracy.value, judged.auc.sd, judged.direct_rank]).all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_missing_and_constant_features_and_a_single_class_do_no_harm(scheme: Scheme) -> None:
+    values = _numbers().normal(size=(132, 4))
+    values[:, 1], values[5, 2], values[:, 3] = 7.0, np.nan, np.nan
+    judged = judge(Pairs(NAMES, values[:, 0]), Predictor("few", values), scheme, repeats=3, draws=5)
+    assert judged.pairs == 132
+    assert judged.auc.value > 0.95
+    gaining = judge(Pairs(NAMES, np.ones(132)), Predictor("few", values), scheme, repeats=3, draws=5)
+    assert (gaining.accuracy.value, gaining.f1.value) == (1, 1)
+    assert np.isnan([gaining.auc.value, gaining.rank.value]).all()
+
+
+def test_a_missing_value_is_the_median_of_the_training_pairs_and_others_are_cut_off() -> None:
+    values = np.array([[0.0], [1.0], [np.nan], [4.0], [100.0]])
+    scales = regression.scales_of(values, np.array([[True, True, True, True, False]]))
+    assert scales.apply(values)[0, :, 0].tolist() == [0, 0.25, 0.25, 1, 1]
+
+
+def test_the_regression_on_all_pairs_predicts_new_ones() -> None:
+    planted = _numbers().normal(size=132)
+    model = gain_model(Pairs(NAMES, planted), Predictor("planted", planted[:, None], ("number",)))
+    gains, losses, unknown = model.probability(np.array([[2.0], [-2.0], [np.nan]]))
+    assert gains > 0.8
+    assert losses < 0.2
+    assert np.isnan(unknown)
+    assert model.judgement.scheme == LEFT_OUT
+    assert model.judgement.accuracy.value > 0.9
+    with pytest.raises(ValueError, match="a value for no pair"):
+        gain_model(Pairs(NAMES, planted), Predictor("none", np.full((132, 1), np.nan)))
+
+
+def test_coefficients_have_intervals_over_tasks() -> None:
+    """A property of main tasks decides; intervals over 12 tasks hold it apart from zero, and no noise."""
+    decisive_values = _of_tasks(_numbers().normal(size=12), 0)
+    values = np.column_stack([decisive_values, _numbers(1).normal(size=(132, 2))])
+    pairs = Pairs(NAMES, values[:, 0])
+    three = Predictor("three", values, ("decisive", "noise", "more"))
+    decisive, *noise = coefficients(pairs, three, draws=200)
+    assert decisive.feature == "decisive"
+    assert 0 < decisive.low < decisive.value < decisive.high
+    for coefficient in noise:
+        assert coefficient.low < coefficient.value < coefficient.high
+        assert coefficient.low < 0 < coefficient.high
+
+
+def test_predictors_of_the_paper_have_21_21_and_42_features() -> None:
+    features = {
+        task: TaskFeatures(task, dict(zip(FEATURES, _numbers(place).random(14), strict=True)))
+        for place, task in enumerate(TASKS)
+    }
+    made = feature_predictors(Pairs(NAMES, np.ones(132)), features, data_seconds=1.0, curve_seconds=20.0)
+    assert [(len(each.features), each.seconds) for each in made] == [(21, 1), (21, 20), (42, 21)]
+    main, aux = (features[task].values["size"] for task in NAMES[0])
+    row = dict(zip(made[0].features, made[0].values[0], strict=True))
+    assert (row["main size"], row["aux size"], row["main/aux size"]) == pytest.approx((main, aux, main / aux))
+    assert PUBLISHED_COEFFICIENTS.keys() <= set(made[2].features)
+
+
+def test_pairs_need_finite_gains() -> None:
+    with pytest.raises(ValueError, match="finite gain"):
+        Pairs.of({("a", "b"): float("nan")})
+
+
+def _partitions(tasks: tuple[str, ...]) -> list[list[tuple[str, ...]]]:
+    if not tasks:
+        return [[]]
+    first, rest = tasks[0], _partitions(tasks[1:])
+    alone = [[(first,), *groups] for groups in rest]
+    joined = [
+        [*groups[:place], (first, *groups[place]), *groups[place + 1 :]]
+        for groups in rest
+        for place in range(len(groups))
+    ]
+    return alone + joined
+
+
+def _total(groups: list[tuple[str, ...]], gains: dict[tuple[str, str], float]) -> float:
+    return sum(
+        float(np.mean([gains[task, other] for other in group if other != task]))
+        for group in groups
+        if len(group) > 1
+        for task in group
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_grouping_is_the_best_of_all_partitions(seed: int) -> None:
+    tasks = TASKS[:6]
+    gains = dict(zip(permutations(tasks, 2), _numbers(seed).normal(size=30).tolist(), strict=True))
+    partitions = _partitions(tasks)
+    assert len(partitions) == 203
+    for models in range(1, 7):
+        few = [groups for groups in partitions if len(groups) <= models]
+        best = max(few, key=lambda groups: _total(groups, gains))
+        found = best_grouping(tasks, gains, models)
+        assert found.total == pytest.approx(_total(best, gains))
+        assert {frozenset(group) for group in found.groups} == {frozenset(group) for group in best}
+
+
+def test_of_equal_sums_the_one_of_fewer_models() -> None:
+    nothing = dict.fromkeys(permutations(TASKS[:4], 2), 0.0)
+    assert best_grouping(TASKS[:4], nothing, 4) == Grouping((TASKS[:4],), dict.fromkeys(TASKS[:4], 0.0))
+    loses = dict.fromkeys(permutations(TASKS[:3], 2), -1.0)
+    assert best_grouping(TASKS[:3], loses, 5).groups == (("t0",), ("t1",), ("t2",))
+
+
+def test_groups_with_unknown_gains_are_not_considered() -> None:
+    gains = {("t0", "t1"): 5.0, ("t1", "t0"): -1.0, ("t0", "t2"): 9.0, ("t2", "t0"): float("nan")}
+    found = best_grouping(TASKS[:3], gains, 3)
+    assert found.groups == (("t0", "t1"), ("t2",))
+    assert found.gains == {"t0": 5, "t1": -1, "t2": 0}
+    with pytest.raises(MRNLabError, match="every partition has a group with a pair of unknown gain"):
+        best_grouping(TASKS[:3], gains, 1)
+
+
+def test_the_search_says_its_limit() -> None:
+    with pytest.raises(MRNLabError, match="for up to 12 tasks, and these are 13; leave some out"):
+        best_grouping((*TASKS, "t12"), {}, 2)
+    with pytest.raises(MRNLabError, match="a task and a model"):
+        best_grouping(TASKS, {}, 0)
