@@ -1,4 +1,4 @@
-"""The gains of tasks from each other, as the runs of the store tell them."""
+"""The gains and affinities of tasks, as the runs of the store tell them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.config import RunConfig
-from core.store import Run, RunState, Store
+from core.store import MetricKey, Run, RunState, Store
+from core.transfer.affinity import Affinities, affinities, affinity_curves
 from core.transfer.gains import Gains, Pair, group_key, measured_gains
 from jobs.results import one_per_seed
 from jobs.submit import up_to_date
@@ -18,7 +19,8 @@ class PairGroup:
     """Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.
 
     `config` is one of them. `alone` has the STL runs by task and seed, `beside` the MTL runs by their two
-    tasks, in the order of `gains.tasks`, and seed: ids of the store.
+    tasks, in the order of `gains.tasks`, and seed; `joint` those of more tasks that measured affinities. All
+    are ids of the store.
     """
 
     key: str
@@ -26,6 +28,7 @@ class PairGroup:
     gains: Gains
     alone: Mapping[str, Mapping[int, int]]
     beside: Mapping[Pair, Mapping[int, int]]
+    joint: Mapping[tuple[str, ...], Mapping[int, int]]
 
 
 def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
@@ -52,11 +55,23 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
         place = {task: number for number, task in enumerate(gains.tasks)}
         alone: dict[str, dict[int, int]] = {}
         beside: dict[Pair, dict[int, int]] = {}
+        joint: dict[tuple[str, ...], dict[int, int]] = {}
         for run in counted:
-            if len(run.config.tasks) == 1:
-                alone.setdefault(run.config.tasks[0], {})[run.config.seed] = run.id
+            tasks = run.config.tasks
+            if len(tasks) == 1:
+                alone.setdefault(tasks[0], {})[run.config.seed] = run.id
+            elif len(tasks) > 2:
+                if run.config.affinity_every is not None:
+                    joint.setdefault(tasks, {})[run.config.seed] = run.id
             else:
-                first, second = sorted(run.config.tasks, key=place.__getitem__)
+                first, second = sorted(tasks, key=place.__getitem__)
                 beside.setdefault((first, second), {})[run.config.seed] = run.id
-        groups.append(PairGroup(key, counted[0].config, gains, alone, beside))
+        groups.append(PairGroup(key, counted[0].config, gains, alone, beside, joint))
     return sorted(groups, key=lambda group: -len(group.gains.pairs))
+
+
+def run_affinities(store: Store, run: Run) -> Affinities:
+    """What a run with `affinity_every` has measured so far; NaN where nothing."""
+    keys = [MetricKey(task, "train", name) for task, name in affinity_curves(run.config.tasks)]
+    curves = store.metrics_since({(run.id, key): -1 for key in keys})
+    return affinities(run.config.tasks, {(each.key.task, each.key.name): each.value for each in curves})

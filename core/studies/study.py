@@ -100,7 +100,8 @@ class Study:
     published tables, by part. `protocol` says in plain text what a reader of the report must know of how the
     runs were made. `over` makes the same study over another encoder, given its name and how it is trained;
     None where the study names its encoders. `by_task`: its report has a table per task, for settings with
-    different tasks. `by_epoch`: it has dev scores by epoch. Raises ValueError where it contradicts itself.
+    different tasks. `by_epoch`: it has dev scores by epoch. `pairs`: its settings are pairs of tasks, whose
+    titles these are, and its report is the matrix of gains. Raises ValueError where it contradicts itself.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Study:
     sample: Sample | None = None
     by_task: bool = False
     by_epoch: bool = False
+    pairs: Mapping[str, str] = field(default_factory=dict)
     small: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -66,6 +66,17 @@ _PARTS: dict[str, dict[str, Any]] = {
 _FAMILIES = (
     Family("stl", "STL", ({"paradigm": "stl"},)),
     Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+    # What may predict gains: what one run of all tasks measures, and what MRN learns of them.
+    Family("joint", "MTL of all tasks", ({"paradigm": "mtl", "affinity_every": 25},)),
+    Family(
+        "mrn",
+        "MRN of all tasks",
+        (
+            {"paradigm": "mrn", "prior": "relational", "alignment": "exact", "learn": "task", "epochs": 20}
+            | {"encoder": "minilm", "encoder_training": "frozen", "lr_heads": 0.03, "draw_tasks": "together"}
+            | {"optimiser": "adamw", "lr_schedule": "linear"},
+        ),
+    ),
 )
 
 
@@ -81,22 +92,28 @@ def _setting(part: str, tasks: tuple[str, ...], families: tuple[str, ...], base:
     )
 
 
+_DEMO_TASKS = ("pos", "chunk", "ner")
 _DEMO = _SMALL | {"corpus": "apart:demo?tokens=500&dev=50&test=200", "epochs": 10, "bilstm_hidden": 32}
+
+
+def _settings(part: str, tasks: tuple[str, ...], base: dict[str, Any]) -> list[Setting]:
+    """A setting for each pair, and one for all tasks together."""
+    pairs = [_setting(part, pair, ("stl", "mtl"), base) for pair in combinations(tasks, 2)]
+    return [*pairs, _setting(part, tasks, ("stl", "joint", "mrn"), base)]
+
 
 STUDY = Study(
     "transfer",
     "Which task helps which",
     "Which task gains by training beside which other, and what could have told?",
     (
-        *(
-            _setting(part, pair, ("stl", "mtl"), base)
-            for part, base in _PARTS.items()
-            for pair in combinations(TASKS, 2)
-        ),
-        *(_setting("demo", pair, ("stl", "mtl"), _DEMO) for pair in combinations(("pos", "chunk", "ner"), 2)),
+        *(setting for part, base in _PARTS.items() for setting in _settings(part, tuple(TASKS), base)),
+        *_settings("demo", _DEMO_TASKS, _DEMO),
     ),
     _FAMILIES,
     "stl",
     search_seeds=(1,),
     seeds=(1, 2, 3),
+    pairs=TASKS,
+    small={"part": "demo"},
 )

@@ -65,12 +65,11 @@ class Gains:
 
 
 def group_key(run: RunConfig) -> str | None:
-    """The same text for runs of which gains can be measured: STL, and MTL of two tasks, alike in all but
-    tasks and seed. None for other runs.
+    """The same text for STL and MTL runs that are alike in all but tasks and seed; None for other runs.
+
+    Gains are measured of those of one task and of two.
     """
-    if (run.paradigm, len(run.tasks)) not in (("stl", 1), ("mtl", 2)):
-        return None
-    if run.task_order is not None or run.task_weights is not None:
+    if run.paradigm == "mrn" or run.task_order is not None or run.task_weights is not None:
         return None
     values = {name: value for name, value in run.values().items() if name not in _FREE}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
@@ -81,12 +80,15 @@ def measured_gains(
 ) -> Gains:
     """The gains among runs of one group with their test scores by task, in [0, 1].
 
-    Tasks come in `order`, those that it does not name after these.
+    Runs of more than two tasks say nothing of a pair. Tasks come in `order`, those that it does not name
+    after these.
     """
     alone: dict[str, dict[int, float]] = {}
     beside: dict[Pair, dict[int, float]] = {}
     names = dict.fromkeys(order)
     for run, scores in scored:
+        if len(run.tasks) > 2:
+            continue
         names |= dict.fromkeys(run.tasks)
         for task, score in scores.items():
             if run.paradigm == "stl":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, Any
@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from core.config import RunConfig, applicable_fields
-from core.errors import ConfigError
+from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import HIGHER, LOWER, MeanSD
-from core.store import Run
+from core.store import Run, Store
 from core.studies import STUDIES, Setting, Study, load_study
 from core.studies.analysis import MEAN, RARE, Difference, Outcome, Result, TableView, table_view
 from core.studies.answer import answer, points
-from core.studies.study import Planned
+from core.studies.study import Layout, Planned
 from core.wording import duration, p_text, percent, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
@@ -212,9 +212,9 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
     )
 
 
-def print_report(study: Study, results: Sequence[Result]) -> None:
-    """The report on standard output, its tables aligned by spaces."""
-    for part in report(study, results):
+def print_report(parts: Iterable[str | _Table]) -> None:
+    """A report on standard output, its tables aligned by spaces."""
+    for part in parts:
         if not isinstance(part, str):
             print_table(*part)
             tell()
@@ -224,8 +224,8 @@ def print_report(study: Study, results: Sequence[Result]) -> None:
             tell(textwrap.fill(part, _WIDTH) + "\n")
 
 
-def markdown(study: Study, results: Sequence[Result]) -> str:
-    """The report in Markdown."""
+def markdown(parts: Iterable[str | _Table]) -> str:
+    """A report in Markdown."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -237,7 +237,7 @@ def markdown(study: Study, results: Sequence[Result]) -> str:
         rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
         return "\n".join([line(headers), line(rule), *map(line, rows)])
 
-    return "\n\n".join(map(text, report(study, results)))
+    return "\n\n".join(map(text, parts))
 
 
 def _paper_table(view: TableView) -> _Table:
@@ -448,17 +448,44 @@ def study(
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        results = StudyRuns(store, layouts).results()
-    if json_ or report_ is _Report.JSON:
-        print_json(document(chosen, results))
-    elif report_ is _Report.MARKDOWN:
-        hand_out(markdown(chosen, results) + "\n")
-    elif report_ is _Report.CURVES:
-        hand_out(curves(results))
-    else:
-        print_report(chosen, results)
+        if chosen.pairs:
+            _report_pairs(store, chosen, layouts, _Report.JSON if json_ else report_)
+        else:
+            _report_results(chosen, StudyRuns(store, layouts).results(), _Report.JSON if json_ else report_)
     if not well:
         raise typer.Exit(1)
+
+
+def _report_results(study: Study, results: Sequence[Result], form: _Report | None) -> None:
+    if form is _Report.JSON:
+        print_json(document(study, results))
+    elif form is _Report.MARKDOWN:
+        hand_out(markdown(report(study, results)) + "\n")
+    elif form is _Report.CURVES:
+        hand_out(curves(results))
+    else:
+        print_report(report(study, results))
+
+
+def _report_pairs(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
+    from jobs.cli.pairs import groups_of, pairs_document, pairs_report
+    from jobs.evidence import evidence
+    from jobs.transfer import pair_groups
+
+    groups = groups_of(layouts, pair_groups(store, list(study.pairs)))
+    if not groups:
+        raise MRNLabError(f"The study '{study.name}' has no finished pair of tasks in this store yet.")
+    known = {part: evidence(store, group) for part, group in groups.items()}
+    if form is _Report.JSON:
+        print_json({part: pairs_document(group, known[part]) for part, group in groups.items()})
+        return
+    parts = [
+        each for part, group in groups.items() for each in pairs_report(part, group, known[part], study.pairs)
+    ]
+    if form is _Report.MARKDOWN:
+        hand_out(markdown(parts) + "\n")
+    else:
+        print_report(parts)
 
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:

@@ -17,7 +17,7 @@ from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
 from core.studies.dissertation import STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
 from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
-from jobs.cli.study import markdown
+from jobs.cli.study import markdown, report
 
 PUBLISHED = [cell for table in TABLES for cell in table.cells()]
 BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}
@@ -257,7 +257,7 @@ class TestReport:
         assert view.summary == "No figure of ours stands beside a published one yet."
 
     def test_markdown_has_the_papers_table(self) -> None:
-        text = markdown(STUDY, [result(STUDY, "table1", scores=PRINTED)])
+        text = markdown(report(STUDY, [result(STUDY, "table1", scores=PRINTED)]))
         lines = text.splitlines()
         assert lines[0] == "## The answer"
         assert "## Table 1: CoNLL-2003" in lines

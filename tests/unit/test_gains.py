@@ -66,6 +66,6 @@ def test_stl_and_pairs_that_are_alike_in_all_else_make_a_group() -> None:
     assert key == group_key(run("ner", 7)) == group_key(run("pos,ner", 2))
     assert key != group_key(run("pos", epochs=2))
     assert key != group_key(run("pos", corpus_order="in_turn"))
-    assert group_key(run("pos,chunk,ner")) is None
+    assert group_key(run("pos,chunk,ner", affinity_every=5)) == key
     assert group_key(run("pos,ner", paradigm="mrn")) is None
     assert group_key(run("pos,ner", task_weights="1,2")) is None

@@ -1,0 +1,193 @@
+"""The report of a study of pairs: the matrix of gains, what could have told them, the best groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from core.studies.study import Layout
+from core.transfer.gains import Gain, Gains, group_key
+from core.transfer.grouping import MOST_TASKS, best_grouping
+from core.transfer.predictors import (
+    CROSS_VALIDATION,
+    PUBLISHED,
+    PUBLISHED_COEFFICIENTS,
+    Judgement,
+    Measure,
+    coefficients,
+)
+from core.wording import all_of, duration, plural, signed_points
+from jobs.evidence import Evidence
+from jobs.transfer import PairGroup
+
+Table = tuple[list[str], list[list[str]]]
+"""Headers and rows."""
+
+_NONE = "–"
+_COEFFICIENTS = 15
+_MOST_MODELS = 4
+
+
+def groups_of(layouts: Sequence[Layout], groups: Sequence[PairGroup]) -> dict[str, PairGroup]:
+    """By part of the study, the store's runs of it, where there are some."""
+    by_key = {group.key: group for group in groups}
+    parts = {layout.setting.part: group_key(layout.arms["stl"][0].of([1])[0]) for layout in layouts}
+    return {part: by_key[key] for part, key in parts.items() if key in by_key}
+
+
+def pairs_report(
+    title: str, group: PairGroup, known: Evidence, names: Mapping[str, str]
+) -> Iterator[str | Table]:
+    """The headings (Markdown's), paragraphs and tables of one part. `names` are the tasks' titles."""
+    gains = group.gains
+    yield f"## {title}"
+    yield answer(gains, names)
+    yield "### Gains"
+    yield _matrix(gains, names)
+    yield (
+        "MTL of the two tasks less STL of the main one (row), beside the auxiliary task (column): points of "
+        "the main task's test score, paired by seed, with the 95% interval (Student's t). Bold: the interval "
+        "leaves out zero. Intervals are of each pair by itself: of pairs without any gain, one in twenty "
+        "is bold."
+    )
+    yield "### What could have told"
+    yield _predictors(known.judgements)
+    yield (
+        "Accuracy, F1 of the class “gain”, ROC AUC and Spearman's rank correlation with the gain. "
+        f"{CROSS_VALIDATION.capitalize()}: mean ± SD over 100 × 5 random folds. Tasks left out: a pair is "
+        "judged by a regression that has seen neither of its tasks; ± its standard error by a bootstrap over "
+        "tasks. Seconds: what the numbers of all pairs take to compute. Reported: Bingel and Søgaard (2017), "
+        "90 pairs of 10 tasks."
+    )
+    if (regression := next((p for p in known.predictors if p.name == "all features"), None)) is not None:
+        yield "### Coefficients of all features"
+        yield _coefficients(known, regression)
+    is_complete = len(gains.pairs) == len(gains.tasks) * (len(gains.tasks) - 1)
+    if is_complete and len(gains.tasks) <= MOST_TASKS:
+        yield "### Groups"
+        yield _groups(gains, names)
+
+
+def answer(gains: Gains, names: Mapping[str, str]) -> str:
+    """How many pairs gain and lose, and which task helps and gains most."""
+    decided = [gain for gain in gains.pairs.values() if gain.is_decided]
+    higher = sum(gain.paired.mean > 0 for gain in decided)
+    counts = sorted({gain.paired.n for gain in gains.pairs.values()})
+    seeds = f"{counts[0]} to {plural(counts[-1], 'seed')}" if len(counts) > 1 else plural(counts[0], "seed")
+    positive = sum(gain.paired.mean > 0 for gain in gains.pairs.values())
+    sentences = [
+        f"Of {plural(len(gains.pairs), 'ordered pair')} ({seeds}), {positive} have a mean gain above zero; "
+        f"the interval leaves out zero in {higher} that gain and {len(decided) - higher} that lose."
+    ]
+    for verb, by_main in (("gains most", True), ("helps most", False)):
+        means = {task: _mean([g for g in gains.pairs.values() if (g.main if by_main else g.aux) == task])
+                 for task in gains.tasks}  # fmt: skip
+        known = {task: mean for task, mean in means.items() if math.isfinite(mean)}
+        if known:
+            best = max(known, key=known.__getitem__)
+            sentences.append(
+                f"{names.get(best, best)} {verb}: {signed_points(known[best])} points in the mean over its "
+                "pairs."
+            )
+    return " ".join(sentences)
+
+
+def _mean(gains: Sequence[Gain]) -> float:
+    return math.fsum(gain.paired.mean for gain in gains) / len(gains) if gains else math.nan
+
+
+def _matrix(gains: Gains, names: Mapping[str, str]) -> Table:
+    def cell(main: str, aux: str) -> str:
+        gain = gains.pairs.get((main, aux))
+        if gain is None:
+            return "" if main == aux else _NONE
+        low, high = gain.paired.low, gain.paired.high
+        interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
+        mark = "**" if gain.is_decided else ""
+        return f"{mark}{signed_points(gain.paired.mean)}{mark}{interval}"
+
+    def alone(task: str) -> str:
+        score = gains.alone.get(task)
+        if score is None:
+            return _NONE
+        spread = "" if score.sd is None else f" ± {100 * score.sd:.1f}"
+        return f"{100 * score.mean:.1f}{spread} ({score.n})"
+
+    rows = [
+        [names.get(main, main), alone(main), *(cell(main, aux) for aux in gains.tasks)]
+        for main in gains.tasks
+    ]
+    return ["main task", "STL", *(names.get(aux, aux) for aux in gains.tasks)], rows
+
+
+def _predictors(judgements: Sequence[Judgement]) -> Table:
+    """A row per predictor: both schemes side by side, the published figures below."""
+    by_name: dict[str, dict[str, Judgement]] = {}
+    for judgement in judgements:
+        by_name.setdefault(judgement.predictor, {})[judgement.scheme] = judgement
+    rows = []
+    for name, schemes in by_name.items():
+        row = [name]
+        for judgement in schemes.values():
+            row += [_measure(m) for m in (judgement.accuracy, judgement.f1, judgement.auc, judgement.rank)]
+        first = next(iter(schemes.values()))
+        cost = _NONE if first.seconds is None else duration(first.seconds)
+        rows.append([*row, _number(first.direct_rank), str(first.pairs), cost])
+    for name, (accuracy, f1) in PUBLISHED.items():
+        rows.append([f"{name} (reported)", f"{accuracy:.3f}", f"{f1:.3f}", *[_NONE] * 6, _NONE, "90", _NONE])
+    head = ["accuracy", "F1", "AUC", "rank"]
+    return (
+        [
+            "predictor",
+            *head,
+            *(f"{name}, tasks left out" for name in head),
+            "rank of the number",
+            "pairs",
+            "time",
+        ],
+        rows,
+    )
+
+
+def _measure(measure: Measure) -> str:
+    if not math.isfinite(measure.value):
+        return _NONE
+    return f"{measure.value:.3f}" + (f" ± {measure.sd:.3f}" if math.isfinite(measure.sd) else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:+.2f}" if math.isfinite(value) else _NONE
+
+
+def _coefficients(known: Evidence, regression: Any) -> Table:
+    ordered = sorted(coefficients(known.pairs, regression), key=lambda each: -abs(each.value))
+    return ["feature", "weight", "95% interval", "reported"], [
+        [
+            each.feature,
+            f"{each.value:+.2f}",
+            f"[{each.low:+.2f}, {each.high:+.2f}]",
+            _number(PUBLISHED_COEFFICIENTS.get(each.feature, math.nan)),
+        ]
+        for each in ordered[:_COEFFICIENTS]
+    ]
+
+
+def _groups(gains: Gains, names: Mapping[str, str]) -> Table:
+    by_pair = {pair: 100 * gain.paired.mean for pair, gain in gains.pairs.items()}
+    rows = []
+    for models in range(1, min(_MOST_MODELS, len(gains.tasks)) + 1):
+        best = best_grouping(gains.tasks, by_pair, models)
+        groups = "; ".join(all_of([names.get(task, task) for task in group]) for group in best.groups)
+        rows.append([str(models), f"{best.total:+.1f}", groups])
+    return ["models", "sum of gains", "groups"], rows
+
+
+def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:
+    """The same as one document, gains in points."""
+    return {
+        "corpus": group.config.corpus,
+        "tasks": list(group.gains.tasks),
+        "alone": {task: vars(score) for task, score in group.gains.alone.items()},
+        **known.document(group.gains),
+    }

@@ -1,0 +1,222 @@
+"""What could have told the gains of a group of runs, and how right each predictor is."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.corpora import prepare
+from core.corpora.loading import read
+from core.errors import CorpusError
+from core.models.word_vectors import GLOVE, lookup, read_vectors
+from core.store import MetricKey, Run, RunState, Store
+from core.transfer.features import (
+    FEATURES,
+    TaskFeatures,
+    curve_features,
+    data_features,
+    label_ami,
+)
+from core.transfer.gains import Gains, Pair
+from core.transfer.predictors import (
+    CROSS_VALIDATION,
+    LEFT_OUT,
+    Judgement,
+    Pairs,
+    Predictor,
+    baselines,
+    feature_predictors,
+    judge,
+    single_number,
+)
+from jobs.transfer import PairGroup, run_affinities
+
+AMI, CORRELATION, COSINE, AFFINITY = (
+    "label AMI",
+    "MRN's task correlation",
+    "gradient cosine",
+    "lookahead affinity",
+)
+"""The predictors that are a single number for a pair."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A number for each pair (main, aux) that has one, and what computing all of them took, where known."""
+
+    by_pair: Mapping[Pair, float]
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a group's pairs: the 14 features of each task, in the mean over seeds, and numbers.
+
+    `judgements` has each predictor in both schemes.
+    """
+
+    pairs: Pairs
+    features: Mapping[str, TaskFeatures]
+    numbers: Mapping[str, Numbers]
+    predictors: tuple[Predictor, ...]
+    judgements: tuple[Judgement, ...]
+
+    def document(self, gains: Gains) -> dict[str, Any]:
+        """Features of tasks; gains (points) with intervals, and numbers, of pairs; judged predictors."""
+        return {
+            "features": {task: dict(known.values) for task, known in self.features.items()},
+            "pairs": [
+                {
+                    "main": main,
+                    "aux": aux,
+                    "gain": 100 * gain.paired.mean,
+                    "low": None if gain.paired.low is None else 100 * gain.paired.low,
+                    "high": None if gain.paired.high is None else 100 * gain.paired.high,
+                    "seeds": gain.paired.n,
+                    **{name: known.by_pair.get((main, aux)) for name, known in self.numbers.items()},
+                }
+                for (main, aux), gain in gains.pairs.items()
+            ],
+            "seconds": {predictor.name: predictor.seconds for predictor in self.predictors},
+            "judgements": [dataclasses.asdict(judgement) for judgement in self.judgements],
+        }
+
+
+def evidence(store: Store, group: PairGroup) -> Evidence:
+    """All that can be told of the group's pairs from the runs of the store. Takes seconds."""
+    pairs = Pairs.of({pair: 100 * gain.paired.mean for pair, gain in group.gains.pairs.items()})
+    features, data_seconds, curve_seconds = task_evidence(store, group)
+    numbers = {
+        AMI: _label_ami(group),
+        CORRELATION: learned_correlations(store, group),
+        **_measured(store, group),
+    }
+    complete = Pairs.of(
+        {pair: gain for pair, gain in zip(pairs.names, pairs.gains.tolist(), strict=True)
+         if features.keys() >= set(pair)}
+    )  # fmt: skip
+    predictors = (
+        *baselines(complete),
+        *feature_predictors(complete, features, data_seconds, curve_seconds),
+        *(
+            single_number(name, complete, known.by_pair, known.seconds)
+            for name, known in numbers.items()
+            if known.by_pair
+        ),
+    )
+    judgements = tuple(
+        judge(complete, predictor, scheme)
+        for scheme in (CROSS_VALIDATION, LEFT_OUT)
+        for predictor in predictors
+    )
+    return Evidence(complete, features, numbers, predictors, judgements)
+
+
+def task_evidence(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeatures], float, float]:
+    """The features of the tasks that were trained alone, in the mean over seeds; what those of the data and
+    those of the curves took for all tasks and one seed.
+    """
+    ids = [run_id for by_seed in group.alone.values() for run_id in by_seed.values()]
+    runs = {run.id: run for run in store.runs(ids)}
+    keys = {(run.id, MetricKey(run.config.tasks[0], "train", "loss")): -1 for run in runs.values()}
+    curves = {series.run_id: series for series in store.metrics_since(keys)}
+    vectors = group.config.vectors or GLOVE
+    words = dict.fromkeys(read_vectors(vectors, lambda word: True).words, 0)
+    features: dict[str, TaskFeatures] = {}
+    data_seconds = curve_seconds = 0.0
+    for task, by_seed in group.alone.items():
+        values, notes = [], dict[str, None]()
+        for run_id in by_seed.values():
+            began = time.perf_counter()
+            data = data_features(
+                prepare(runs[run_id].config), task, lambda word: lookup(word, words) is not None
+            )
+            data_seconds += (time.perf_counter() - began) / len(by_seed)
+            curve_seconds += (runs[run_id].seconds or 0.0) / len(by_seed)
+            curve = curves.get(run_id)
+            fitted = curve_features([], []) if curve is None else curve_features(curve.step, curve.value)
+            values.append(data | dict(fitted.values))
+            notes |= dict.fromkeys(fitted.notes)
+        features[task] = TaskFeatures(task, _means(values), tuple(notes))
+    return features, data_seconds, curve_seconds
+
+
+def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each feature over the seeds where it is known."""
+    means = {}
+    for name in FEATURES:
+        known = [of_seed[name] for of_seed in values if np.isfinite(of_seed[name])]
+        means[name] = float(np.mean(known)) if known else float("nan")
+    return means
+
+
+def _label_ami(group: PairGroup) -> Numbers:
+    """Of pairs whose tasks label the same words of the corpus, before any draw."""
+    began = time.perf_counter()
+    try:
+        corpus = read(group.config.corpus, group.config.columns)
+    except CorpusError:
+        return Numbers({})
+    names = {task.name for task in corpus.tasks}
+    known: dict[Pair, float] = {}
+    for main, aux in group.gains.pairs:
+        if (aux, main) in known:
+            known[main, aux] = known[aux, main]
+        elif {main, aux} <= names:
+            known[main, aux] = label_ami(corpus, main, aux)
+    finite = {pair: ami for pair, ami in known.items() if np.isfinite(ami)}
+    return Numbers(finite, time.perf_counter() - began)
+
+
+def learned_correlations(store: Store, group: PairGroup) -> Numbers:
+    """What MRN learned of the group's tasks, in the mean over its runs on the same corpus."""
+    wanted = set(group.gains.tasks)
+    runs = [
+        run
+        for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False)
+        if run.config_problem is None
+        and run.config.paradigm == "mrn"
+        and run.config.corpus == group.config.corpus
+        and wanted <= set(run.config.tasks)
+        and "task" in (run.config.learn or ())
+        and store.snapshots(run.id)
+    ]
+    matrices = [(run, store.relations(run.id)[1].correlation("task")) for run in runs]
+    return _mean_of_pairs(
+        group,
+        [(run, {pair: matrix[place] for pair, place in _places(run).items()}) for run, matrix in matrices],
+    )
+
+
+def _measured(store: Store, group: PairGroup) -> dict[str, Numbers]:
+    """Cosine and affinity of the joint runs, in the mean over seeds."""
+    runs = store.runs([run_id for by_seed in group.joint.values() for run_id in by_seed.values()])
+    cosine: list[tuple[Run, dict[Pair, float]]] = []
+    affinity: list[tuple[Run, dict[Pair, float]]] = []
+    for run in runs:
+        known = run_affinities(store, run)
+        cosine.append((run, {pair: known.cosine[place] for pair, place in _places(run).items()}))
+        affinity.append((run, {pair: known.affinity[place] for pair, place in _places(run).items()}))
+    return {COSINE: _mean_of_pairs(group, cosine), AFFINITY: _mean_of_pairs(group, affinity)}
+
+
+def _places(run: Run) -> dict[Pair, tuple[int, int]]:
+    """Where each ordered pair of the run's tasks stands in a matrix over them."""
+    place = {task: number for number, task in enumerate(run.config.tasks)}
+    return {(main, aux): (place[main], place[aux]) for main in place for aux in place if main != aux}
+
+
+def _mean_of_pairs(group: PairGroup, by_run: Sequence[tuple[Run, Mapping[Pair, float]]]) -> Numbers:
+    """Means over runs, and the mean time of one of them."""
+    means: dict[Pair, float] = {}
+    for pair in group.gains.pairs:
+        known = [values[pair] for _, values in by_run if np.isfinite(values.get(pair, np.nan))]
+        if known:
+            means[pair] = float(np.mean(known))
+    seconds = [run.seconds for run, _ in by_run if run.seconds is not None]
+    return Numbers(means, float(np.mean(seconds)) if seconds else None)
