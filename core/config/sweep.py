@@ -33,7 +33,8 @@ def expand(
     """The runs that `base` and every combination of the values in `lists` make.
 
     The first list varies slowest and seeds fastest, so the seeds of a configuration stand together. STL
-    makes a run for each task. A field that only some of the runs have (λ, where MTL and MRN are swept) is
+    makes a run for each task. `lists` may have groups of tasks as `tasks`: MTL and MRN leave out those of one
+    task where STL is swept too. A field that only some of the runs have (λ, where MTL and MRN are swept) is
     dropped for the others, and runs that are then the same are made once. The values of `preset` are used
     where nothing else is said and the run has the field.
 
@@ -47,26 +48,36 @@ def expand(
             raise ConfigError(field, f"{FIELD}: the list is empty; name at least one value.")
     seeds = lists.pop("seed", None)
     # Before anything is built: the product of a few long lists would fill the memory.
-    _check_number(math.prod(map(len, lists.values())), lists)
+    check_number(math.prod(map(len, lists.values())), lists)
     combinations = [
         base | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())
     ]
+    if "tasks" in lists and "stl" in lists.get("paradigm", ()):
+        # A group of one task is for STL; MTL and MRN train the larger ones.
+        combinations = [
+            values for values in combinations if values["paradigm"] == "stl" or len(values["tasks"]) > 1
+        ]
     preset = {public_name(field): value for field, value in preset.items()}
     used = frozenset[str]().union(*(_applicable(preset | values) for values in combinations))
     runs: dict[RunConfig, None] = {}
+    seen: set[str] = set()  # STL learns a task once, however many groups have it
     for combination in combinations:
         applicable = _applicable(preset | combination)
         proposed = {name: value for name, value in preset.items() if name in applicable}
         # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
         kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
         for run in _per_task(proposed | kept):
+            if (text := repr(run)) in seen:
+                continue
+            seen.add(text)
             seeded = [run] if seeds is None else [run | {"seed": seed} for seed in seeds]
             runs |= dict.fromkeys(RunConfig.build(**values) for values in seeded)
-            _check_number(len(runs), {**lists, "seed": seeds or ()})
+            check_number(len(runs), {**lists, "seed": seeds or ()})
     return list(runs)
 
 
-def _check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
+def check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
+    """Raises ConfigError for the longest list where these make more than MOST_RUNS runs."""
     if runs > MOST_RUNS:
         longest = max(lists, key=lambda name: len(lists[name]))
         raise ConfigError(
@@ -89,6 +100,27 @@ def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         tasks = [task.strip() for task in tasks.split(",") if task.strip()]
     for task in tasks:
         yield {**values, "tasks": (task,)}
+
+
+def alternatives(text: str, field: str) -> list[str]:
+    """The texts that one with lists in braces stands for: `a={1|2}` for `a=1` and `a=2`, each combination.
+
+    Raises ConfigError for that field: braces that do not close or lack a value, or too many combinations.
+    """
+    parts = re.split(r"\{([^{}]*)\}", text)
+    fixed, lists = parts[::2], [part.split("|") for part in parts[1::2]]
+    if re.search("[{}]", "".join(fixed)) or not all(value.strip() for values in lists for value in values):
+        raise ConfigError(
+            field,
+            f"{FIELD}: '{shortened(text)}' has braces that are no list; write the values between two braces "
+            "and separate them by |, as {0.2|0.9}.",
+        )
+    check_number(math.prod(map(len, lists)), {field: lists})
+    texts = (
+        "".join(itertools.chain.from_iterable(zip(fixed, (*values, ""), strict=True)))
+        for values in itertools.product(*lists)
+    )
+    return list(dict.fromkeys(texts))
 
 
 MOST_SEEDS = 10_000

@@ -54,6 +54,19 @@ def bases_of(name: str) -> tuple[str, ...]:
     return (name,) if made_by is None else made_by.bases
 
 
+def tasks_of(name: str, columns: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The names of a corpus's tasks; of a derived one, without drawing it. Raises CorpusError as `load`."""
+    made_by = recipe_of(name)
+    names = tuple(task.name for task in read(name, columns).tasks)
+    return names if made_by is None else tuple(made_by.kind.origins(names))
+
+
+def auxiliary_tasks(name: str) -> tuple[str, ...]:
+    """The tasks of that corpus that are only trained on. Raises CorpusError as `recipe_of`."""
+    made_by = recipe_of(name)
+    return () if made_by is None else tuple(made_by.kind.auxiliary)
+
+
 def placed_name(name: str) -> str:
     """The same corpus by a name that holds wherever one is: folders by their whole path.
 

@@ -9,16 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.sweep import LISTED, expand, is_number, numbers
+from core.config.sweep import LISTED, is_number, numbers
 from core.config.sweep import seeds as seeds_in
+from core.config.task_groups import GROUPINGS
 from core.errors import ConfigError
 from core.store import ENDED, Run, RunState, Store
-from core.wording import duration, percent, which_runs
+from core.wording import all_of, duration, percent, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
 from jobs.estimates import eta
+from jobs.sweeps import sweep as sweep_over
 from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 0.5
@@ -88,6 +90,14 @@ def launch(
     corpus: Annotated[str | None, _option("corpus")] = None,
     columns: Annotated[str | None, _option("columns")] = None,
     tasks: Annotated[str | None, _option("tasks")] = None,
+    task_groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP;...",
+            help=f"The tasks that are trained together: {all_of(list(GROUPINGS))} of --tasks (without it "
+            "of the corpus), or groups written out, as 'ner,pos; ner,chunk'; several make a sweep.",
+        ),
+    ] = None,
     encoder: Annotated[str | None, _option("encoder", sweeps=True)] = None,
     encoder_training: Annotated[str | None, _option("encoder_training", sweeps=True)] = None,
     paradigm: Annotated[str | None, _option("paradigm", sweeps=True)] = None,
@@ -134,8 +144,9 @@ def launch(
 ) -> None:
     """Queue runs; workers train them in the background.
 
-    Options with VALUE,... take lists, which make a sweep: every combination once. STL makes a run for each
-    task. With --wait the exit code is 1 where a run did not succeed.
+    Options with VALUE,... take lists, which make a sweep: every combination once. Options of a derived corpus
+    take them in braces: --corpus 'simulated:demo?alpha={0.2|0.9}'. STL makes a run for each task. With --wait
+    the exit code is 1 where a run did not succeed.
     """
     configs = described(ctx.params)
 
@@ -174,7 +185,7 @@ _LISTS = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "epoc
 def described(options: Mapping[str, Any]) -> list[RunConfig]:
     """The runs that these options of `mrnlab launch` describe, by parameter name.
 
-    Raises ConfigError naming the field that is wrong.
+    Raises ConfigError naming the field that is wrong, and CorpusError.
     """
     given = _settings(options["setting"] or [])
     named = {name: options[name] for name in ("corpus", "columns", "tasks", *_LISTS)}
@@ -185,7 +196,7 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
     lists = {name: _values(name, given.pop(name)) for name in names if name in given}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
-    return expand(given, lists, _preset(options["preset"]))
+    return sweep_over(given, lists, options["task_groups"], _preset(options["preset"]))
 
 
 def _values(field: str, text: str) -> list[Any]:

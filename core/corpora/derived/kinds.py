@@ -53,6 +53,11 @@ class Kind:
         """Each task of the made corpus and the task of the base that it comes from. Raises CorpusError."""
         return {task: task for task in base}
 
+    @property
+    def auxiliary(self) -> Sequence[str]:
+        """The tasks that it adds to train on, which have no scores."""
+        return ()
+
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         """The corpus with a seed, its labels not counted yet. It draws of each part of a joined base apart.
 

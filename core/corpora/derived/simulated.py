@@ -90,7 +90,7 @@ class Simulated(Kind):
     sentences: str = option("own", choices=("own", "same"))
 
     @property
-    def _artificial(self) -> list[str]:
+    def auxiliary(self) -> list[str]:
         return [f"sim-{number}" for number in range(1, self.tasks + 1)]
 
     def _real(self, corpus: str, tasks: Sequence[str]) -> str:
@@ -100,7 +100,7 @@ class Simulated(Kind):
 
     def origins(self, base: Sequence[str]) -> Mapping[str, str]:
         real = self._real("The base", base)
-        return dict.fromkeys((real, *self._artificial), real)
+        return dict.fromkeys((real, *self.auxiliary), real)
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
@@ -110,7 +110,7 @@ class Simulated(Kind):
                 f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels "
                 "can be drawn from two or more."
             )
-        names = self._artificial
+        names = self.auxiliary
         alphas = list(islice(cycle(self.alpha), len(names)))
         real_sentences, others = self._drawn(corpus, real.name, seed)
         # Every drawn sentence with the tasks that it is annotated for.
@@ -153,7 +153,7 @@ class Simulated(Kind):
         from the back: none of them gets others because there are more tasks, or more words for another.
         """
         annotated = [sentence for sentence in corpus.train if real in sentence.labels]
-        words, names = words_of(annotated), self._artificial
+        words, names = words_of(annotated), self.auxiliary
         budgets: dict[str, int] = {}
         if self.sentences == "own":
             default = self.tokens or max(1, words // (len(names) + 1))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -41,6 +43,28 @@ class TestLaunch:
             ("mtl", None, 1), ("mtl", None, 2),
             ("mrn", 0.01, 1), ("mrn", 0.01, 2), ("mrn", 0.1, 1), ("mrn", 0.1, 2),
         ]  # fmt: skip
+
+    def test_groups_of_tasks_on_corpora_whose_options_are_lists(self, lab: Laboratory) -> None:
+        arguments = ["launch", "--paradigm", "stl,mtl", "--encoder-training", "frozen", "--seeds", "1,2"]
+        lab.answer(*arguments, "--corpus", "demo?train={100|200}", "--task-groups", "pairs")
+        made = [(run.config.corpus, run.config.paradigm, run.config.tasks) for run in lab.store.runs()]
+        pairs = [("pos", "chunk"), ("pos", "ner"), ("chunk", "ner")]
+        assert Counter(made) == {
+            (f"demo?train={number}", paradigm, group): 2
+            for number in (100, 200)
+            for paradigm, groups in (("stl", [("pos",), ("chunk",), ("ner",)]), ("mtl", pairs))
+            for group in groups
+        }
+        for wrong, sentence in (
+            (
+                {"--corpus": "demo?train={100|200"},
+                "corpus: 'demo?train={100|200' has braces that are no list",
+            ),
+            ({"--corpus": "demo?words={1|2}"}, "demo?words=1: A corpus without a kind has no option 'words'"),
+            ({"--task-groups": "pos,srl"}, "task_groups: 'srl' is not one of the tasks pos, chunk, ner"),
+        ):
+            given = {"--corpus": "demo", "--task-groups": "all", **wrong}
+            assert sentence in lab.refusal(*arguments, *itertools.chain(*given.items()))
 
     def test_lists_of_any_field(self, lab: Laboratory, corpus: Path) -> None:
         lab.answer(

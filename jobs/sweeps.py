@@ -1,0 +1,69 @@
+"""Sweeps over data: corpora whose options are lists, groups of tasks, and every list of values, to runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from core.config import RunConfig
+from core.config.sweep import alternatives, check_number, expand
+from core.config.task_groups import TASK_GROUPS, task_groups
+from core.corpora.catalogue import find_folder
+from core.corpora.loading import auxiliary_tasks, tasks_of
+from core.errors import FIELD, ConfigError
+from core.plain_text import shortened
+
+
+def corpora_of(text: str) -> list[str]:
+    """The corpora that one with lists in braces names: `simulated:demo?alpha={0.2|0.9}` names two.
+
+    A folder of that very name is itself. Raises ConfigError.
+    """
+    if not {"{", "}"} & {*text} or find_folder(text) is not None:
+        return [text]
+    return alternatives(text, "corpus")
+
+
+def sweep(
+    base: Mapping[str, Any],
+    lists: Mapping[str, Sequence[Any]],
+    groups: str | None = None,
+    preset: Mapping[str, Any] = MappingProxyType({}),
+) -> list[RunConfig]:
+    """The runs of `core.config.sweep.expand` on every corpus that `base` names and every group of its tasks.
+
+    `groups` is a text for `core.config.task_groups`, unset for all tasks of `base` together. Where `base`
+    names no tasks, the groups are made of all that a corpus has; of several corpora each takes those of the
+    named tasks that it has. The first corpus's runs come first. STL leaves out tasks that have no scores.
+
+    Raises ConfigError as `expand` does, and CorpusError where a corpus must be read and cannot be.
+    """
+    named = base.get("tasks") or ()
+    if isinstance(named, str):
+        named = [name.strip() for name in named.split(",") if name.strip()]
+    corpora = corpora_of(str(base.get("corpus") or ""))
+    if not corpora[0] or not (named or groups):
+        return expand(base, lists, preset)  # which says what is missing
+    tasks = {corpora[0]: tuple(named)}
+    if len(corpora) > 1 or not named:
+        tasks = {corpus: tasks_of(corpus, base.get("columns")) for corpus in corpora}
+    every = frozenset[str]().union(*tasks.values())
+    runs: dict[RunConfig, None] = {}
+    for corpus in corpora:
+        made: list[RunConfig] = []
+        elsewhere = every.difference(tasks[corpus])
+        chosen = [task for task in named or tasks[corpus] if task not in elsewhere]
+        auxiliary = auxiliary_tasks(corpus)
+        of_corpus = task_groups(groups or "all", chosen, auxiliary, elsewhere)
+        if len(of_corpus) == len(corpora) == 1:
+            made = expand({**base, "corpus": corpus, "tasks": of_corpus[0]}, lists, preset)
+        elif of_corpus:
+            made = expand({**base, "corpus": corpus}, {**lists, "tasks": of_corpus}, preset)
+        scored = [run for run in made if run.paradigm != "stl" or run.tasks[0] not in auxiliary]
+        runs |= dict.fromkeys(scored or made)
+        check_number(len(runs), {**lists, "corpus": corpora})
+    if not runs:
+        some = ", ".join(named or sorted(every))
+        raise ConfigError(TASK_GROUPS, f"{FIELD}: '{shortened(groups or '')}' makes no group of {some}.")
+    return list(runs)
