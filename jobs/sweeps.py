@@ -8,7 +8,7 @@ from typing import Any
 
 from core.config import RunConfig
 from core.config.sweep import alternatives, check_number, expand
-from core.config.task_groups import TASK_GROUPS, task_groups
+from core.config.task_groups import HINT, TASK_GROUPS, task_groups
 from core.corpora.catalogue import find_folder
 from core.corpora.loading import auxiliary_tasks, tasks_of
 from core.errors import FIELD, ConfigError
@@ -43,7 +43,7 @@ def sweep(
     if isinstance(named, str):
         named = [name.strip() for name in named.split(",") if name.strip()]
     corpora = corpora_of(str(base.get("corpus") or ""))
-    if not corpora[0] or not (named or groups):
+    if not corpora[0] or (not named and groups is None):
         return expand(base, lists, preset)  # which says what is missing
     tasks = {corpora[0]: tuple(named)}
     if len(corpora) > 1 or not named:
@@ -55,7 +55,7 @@ def sweep(
         elsewhere = every.difference(tasks[corpus])
         chosen = [task for task in named or tasks[corpus] if task not in elsewhere]
         auxiliary = auxiliary_tasks(corpus)
-        of_corpus = task_groups(groups or "all", chosen, auxiliary, elsewhere)
+        of_corpus = task_groups("all" if groups is None else groups, chosen, auxiliary, elsewhere)
         if len(of_corpus) == len(corpora) == 1:
             made = expand({**base, "corpus": corpus, "tasks": of_corpus[0]}, lists, preset)
         elif of_corpus:
@@ -65,5 +65,7 @@ def sweep(
         check_number(len(runs), {**lists, "corpus": corpora})
     if not runs:
         some = ", ".join(named or sorted(every))
-        raise ConfigError(TASK_GROUPS, f"{FIELD}: '{shortened(groups or '')}' makes no group of {some}.")
+        raise ConfigError(
+            TASK_GROUPS, f"{FIELD}: '{shortened(groups or '')}' makes no group of {some}; {HINT}"
+        )
     return list(runs)

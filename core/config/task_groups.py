@@ -18,6 +18,9 @@ GROUPINGS: Mapping[str, str] = {
 }
 """The groups that have a name, each with its description."""
 
+HINT = f"write {any_of(list(GROUPINGS))}, or groups such as ner,pos; ner,chunk."
+"""What to write as groups, as the end of a sentence."""
+
 TASK_GROUPS = "task_groups"
 """The field that errors name, the parameter of a link, and with a hyphen the option of the command line."""
 
@@ -57,8 +60,7 @@ def _groups_of(
         if unknown := named.difference(tasks, elsewhere):
             raise ConfigError(
                 TASK_GROUPS,
-                f"{FIELD}: '{shortened(min(unknown))}' is not one of the tasks {', '.join(tasks)}; write "
-                f"{any_of(list(GROUPINGS))}, or groups such as ner,pos; ner,chunk.",
+                f"{FIELD}: '{shortened(min(unknown))}' is not one of the tasks {', '.join(tasks)}; {HINT}",
             )
         if named and named.isdisjoint(elsewhere):
             yield tuple(task for task in tasks if task in named)

@@ -15,6 +15,7 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.config.sweep import seeds_typed
+from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.corpora import CATALOGUE
 from core.corpora.uploads import uploads
 from core.plain_text import shortened
@@ -35,6 +36,7 @@ from dashboard.launch.draft import (
     whole_of,
 )
 from dashboard.shared.selection import run_numbers
+from jobs.sweeps import corpora_of
 
 OWN = "Your own data"
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"
@@ -42,6 +44,8 @@ OWN_HOW, OWN_FOLDER = "launch_own_how", "launch_own_folder"
 UPLOADED = "launch_own_path"
 """The key of the widget that holds the folder of the chosen upload."""
 MAPPING_KEPT = "launch_mapping_kept"
+WRITTEN, GROUPS_WRITTEN = "written", "launch_groups_written"
+"""The option for groups of tasks that are written out, and the key of the field that they are written in."""
 _SOURCE = "launch_source"
 
 CLONE = "clone"
@@ -88,6 +92,9 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
         state[OWN_HOW] = UPLOAD if is_upload else FOLDER
         state[UPLOADED if is_upload else OWN_FOLDER] = draft.corpus
         state[columns_key(draft.corpus)] = ", ".join(draft.columns or ())
+    named = draft.task_groups in GROUPINGS
+    state[key_of(TASK_GROUPS)] = draft.task_groups if named else WRITTEN
+    state[GROUPS_WRITTEN] = "" if named else draft.task_groups
     state.pop(tasks_key(draft.corpus), None)
     if draft.tasks:
         state[tasks_key(draft.corpus)] = list(draft.tasks)
@@ -184,7 +191,13 @@ def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig]
         for run, whole in zip(runs, queued, strict=True)
         for name in ("corpus", "encoder", "alignment", "vectors", "context_encoder")
     }
-    options = [("--corpus", absolute["corpus", draft.corpus]), ("--tasks", ",".join(draft.tasks))]
+    corpus = absolute.get(("corpus", draft.corpus), draft.corpus)
+    head, mark, lists = corpus.partition("?")
+    if corpora_of(draft.corpus) != [draft.corpus] and "{" not in head:
+        corpus = queued[0].corpus.partition("?")[0] + mark + lists
+    options = [("--corpus", corpus), ("--tasks", ",".join(draft.tasks))]
+    if draft.task_groups != "all":
+        options.append(("--task-groups", draft.task_groups))
     if draft.columns is not None:
         options.append(("--columns", ",".join(draft.columns)))
     for name, values in lists_of(draft).items():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +13,10 @@ import streamlit as st
 from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
 from core.corpora.catalogue import is_local, offered
 from core.corpora.derived import KINDS
-from core.corpora.loading import recipe_of
+from core.corpora.loading import bases_of, recipe_of, tasks_of
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run
 from core.wording import all_of, plural
@@ -36,6 +37,7 @@ from dashboard.shared.newcomers import fold
 from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
 from jobs.control import Answer
+from jobs.sweeps import corpora_of
 
 _SAMPLE_WORDS = 80
 GREY = "#8A939B"
@@ -46,7 +48,9 @@ _UPLOADS_HEIGHT = 220
 
 @dataclass(frozen=True)
 class ChosenData:
-    """The corpus with its columns (of CoNLL files alone) and tasks; its summary, or why it has none."""
+    """The corpus with its columns (of CoNLL files alone) and tasks; its summary, or why it has none. Where
+    `corpus` names several, the tasks of all and the summary of one.
+    """
 
     corpus: str
     columns: tuple[str, ...] | None
@@ -97,11 +101,23 @@ def _own() -> ChosenData:
         path = _uploaded() if how == UPLOAD else _folder()
         if path is None:
             return ChosenData("", None, (), None, None)
-        made_by = recipe_of(path)
-        columns = _columns(path) if made_by is None else _columns_of_bases(path, made_by.bases)
-    except CorpusError as error:
-        return ChosenData(path or "", None, (), None, str(error))
-    return _summarised(path, columns, ())
+        corpora = corpora_of(path)
+        if corpora == [path] and recipe_of(path) is None:
+            return _summarised(path, _columns(path), ())
+        bases = {base for corpus in corpora for base in bases_of(corpus)}
+        columns = _columns_of_bases(path, bases)
+        tasks = {corpus: tasks_of(corpus, columns) for corpus in corpora}
+    except (ConfigError, CorpusError) as error:
+        sentence = error.sentence("Corpus") if isinstance(error, ConfigError) else str(error)
+        return ChosenData(path or "", None, (), None, sentence)
+    shown = max(corpora, key=lambda corpus: len(tasks[corpus]))
+    data = _summarised(shown, columns, ())
+    if data.error:
+        return replace(data, corpus=path)
+    if len(corpora) > 1:
+        st.caption(f"This is {escape(shown)}, one of {len(corpora):,} corpora.")
+    every = tuple(dict.fromkeys(chain.from_iterable(tasks.values())))
+    return replace(data, corpus=path, tasks=every)
 
 
 def _uploaded() -> str | None:
@@ -208,12 +224,12 @@ def _folder() -> str | None:
     )
     st.caption(
         "A corpus can be derived from others, as `demo?train=100`, `apart:demo?tokens=300` or "
-        "`simulated:conll2003?task=ner&tasks=5`."
+        "`simulated:conll2003?task=ner&tasks=5`. Braces hold a list: `tasks={1|5}`."
     )
     return path.strip() or None
 
 
-def _columns_of_bases(path: str, bases: Sequence[str]) -> tuple[str, ...] | None:
+def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | None:
     """The columns of the folders that a corpus is derived from; asked only where there are such folders."""
     if all(base in CATALOGUE for base in bases):
         return None

@@ -11,7 +11,6 @@ from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_
 from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, field_label, fill, public_name
 from core.config.sweep import (
     LISTED,
-    expand,
     is_number,
     number_typed,
     numbers,
@@ -19,12 +18,14 @@ from core.config.sweep import (
     seeds_typed,
     whole_number,
 )
+from core.config.task_groups import TASK_GROUPS
 from core.corpora import CATALOGUE
-from core.errors import ConfigError
+from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS
 from core.wording import plural
 from jobs.control import MOST_RETRIES, PRIORITIES
+from jobs.sweeps import sweep
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
 _FIRST = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "lambda", "fraction")
@@ -126,7 +127,7 @@ _ONLY_MRN = ("prior", "alignment")
 
 @dataclass(frozen=True)
 class Draft:
-    """The form as it stands.
+    """The form as it stands. `corpus` may name several (`jobs.sweeps.corpora_of`).
 
     `lists` has by field the values picked, or the text typed. An empty one takes
     its default.
@@ -135,6 +136,8 @@ class Draft:
     corpus: str = ""
     columns: tuple[str, ...] | None = None
     tasks: tuple[str, ...] = ()
+    task_groups: str = "all"
+    """Which of the tasks are trained together: a text for `core.config.task_groups`."""
     lists: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     """By field, what is wrong with files that cannot be read or used."""
@@ -162,16 +165,18 @@ def plan(draft: Draft) -> Plan:
     base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks, **whole_of(draft)}
     configs: list[RunConfig] = []
     # Without the fields that are wrong, until nothing else is.
-    while not configs and not {"corpus", "tasks"} & problems.keys():
+    while not configs and not {"corpus", "tasks", TASK_GROUPS} & problems.keys():
         good = {name: given for name, given in draft.lists.items() if name not in problems}
         try:
-            configs = expand(base, lists_of(replace(draft, lists=good)))
+            configs = sweep(base, lists_of(replace(draft, lists=good)), draft.task_groups)
         except ConfigError as error:
             if error.field in problems:
                 break
             problems[error.field] = said(error)
+        except CorpusError as error:
+            problems["corpus"] = str(error)
     if problems:
-        order = ("corpus", "columns", "tasks", *_ORDER)
+        order = ("corpus", "columns", "tasks", TASK_GROUPS, *_ORDER)
         in_order = {name: problems[name] for name in order if name in problems}
         return Plan(problems={**in_order, **problems})
     return Plan(configs=tuple(configs))
@@ -270,18 +275,35 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
     files = [name for name in lists["alignment"] if ":" in name]
     lists["alignment"] = tuple(name for name in lists["alignment"] if name not in files[1:])
     draft = Draft(
-        corpus=first.corpus,
+        corpus=_corpora_text(_distinct(config.corpus for config in configs)),
         columns=None if first.corpus in CATALOGUE else first.columns,
         tasks=_distinct(task for config in by_size for task in config.tasks),
         lists=lists,
     )
     made, given = set(plan(draft).configs), set(configs)
-    if made == given:
-        return draft, ()
+    written = "; ".join(_distinct(",".join(config.tasks) for config in by_size))
+    for groups in ("all", "pairs", "subsets", written):
+        same = replace(draft, task_groups=groups)
+        if made == given if groups == "all" else set(plan(same).configs) == given:
+            return same, ()
     return draft, (
         "The form holds one corpus with its tasks, and makes every combination of the values: "
         f"{len(made & given)} of the {plural(len(given), 'cloned run')}, and {len(made - given)} others.",
     )
+
+
+def _corpora_text(names: Sequence[str]) -> str:
+    """The text that names these corpora: where only options differ, with their values in braces."""
+    heads = {name.partition("?")[0] for name in names}
+    options = [[pair.partition("=")[::2] for pair in name.partition("?")[2].split("&")] for name in names]
+    keys = {tuple(key for key, _ in pairs) for pairs in options}
+    if len(names) == 1 or len(heads) > 1 or len(keys) > 1:
+        return names[0]
+    lists = []
+    for pairs in zip(*options, strict=True):
+        values = _distinct(value for _, value in pairs)
+        lists.append(f"{pairs[0][0]}={values[0] if len(values) == 1 else '{' + '|'.join(values) + '}'}")
+    return f"{heads.pop()}?{'&'.join(lists)}"
 
 
 def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
@@ -331,7 +353,7 @@ def _distinct(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(values))
 
 
-FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", *START, *EXECUTION)
+FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", TASK_GROUPS, *START, *EXECUTION)
 """The parameters of a link, named as the fields of a run; and how the runs wait and come back."""
 
 # Always in the link, so that it still makes the same runs when the form starts otherwise one day.
@@ -342,6 +364,7 @@ def query_of(draft: Draft) -> dict[str, str]:
     """The parameters that a link needs for this form."""
     given: dict[str, str | tuple[str, ...]] = {"corpus": draft.corpus, "tasks": draft.tasks}
     given["columns"] = draft.columns or ""
+    given[TASK_GROUPS] = "" if draft.task_groups == "all" else draft.task_groups
     always = applicable(draft.lists) & {*_ALWAYS}
     given |= {name: value for name, value in draft.lists.items() if name in always or value != START[name]}
     given |= {name: str(getattr(draft, name) or "") for name in EXECUTION}
@@ -373,6 +396,7 @@ def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
         corpus=query.get("corpus", "demo"),
         columns=_names(query.get("columns", "")) or None,
         tasks=_names(query.get("tasks", "")),
+        task_groups=query.get(TASK_GROUPS, "all"),
         lists=lists,
         **execution,
     )

@@ -14,11 +14,19 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
+from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS, base_name
 from core.wording import number
-from dashboard.launch.address import MAPPING_KEPT, filled_from, key_of, tasks_key
+from dashboard.launch.address import (
+    GROUPS_WRITTEN,
+    MAPPING_KEPT,
+    WRITTEN,
+    filled_from,
+    key_of,
+    tasks_key,
+)
 from dashboard.launch.data import ChosenData, choose_data, show_data, task_colours
 from dashboard.launch.draft import (
     EXECUTION,
@@ -151,8 +159,11 @@ def form() -> tuple[Draft, _Slots]:
 
     problems = {"corpus": data.error} if data.error else {}
     left, right = st.columns(2)
-    with _field(slots, "tasks", left):
-        tasks = _tasks(data, colour)
+    with left:
+        with _field(slots, "tasks"):
+            tasks = _tasks(data, colour)
+        with _field(slots, TASK_GROUPS):
+            task_groups = _task_groups() if tasks else "all"
     lists = _encoder(slots, right)
     left, right = st.columns(2)
     has_training = "encoder_training" in applicable(lists)
@@ -176,6 +187,7 @@ def form() -> tuple[Draft, _Slots]:
         corpus=data.corpus,
         columns=data.columns,
         tasks=tasks,
+        task_groups=task_groups,
         lists=lists | rare,
         problems=problems,
         **execution,
@@ -204,6 +216,30 @@ def _tasks(data: ChosenData, colour: Mapping[str, str]) -> tuple[str, ...]:
             persist_state="session",
         )
     )
+
+
+def _task_groups() -> str:
+    """Which of the tasks are trained together: the name of such groups, or the groups as they are typed."""
+    options = {name: words.capitalize() for name, words in GROUPINGS.items()}
+    st.session_state.setdefault(key_of(TASK_GROUPS), "all")
+    chosen: str = st.selectbox(
+        "Trained together",
+        [*options, WRITTEN],
+        format_func=lambda name: options.get(name, "Groups that I write"),
+        help="Which of the tasks a run of MTL or MRN learns; several groups make runs for each. STL learns "
+        "every task of them alone.",
+        key=key_of(TASK_GROUPS),
+        persist_state="session",
+    )
+    if chosen != WRITTEN:
+        return chosen
+    return st.text_input(
+        "Groups of tasks",
+        placeholder="ner,pos; ner,chunk",
+        label_visibility="collapsed",
+        key=GROUPS_WRITTEN,
+        persist_state="session",
+    ).strip()
 
 
 def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:

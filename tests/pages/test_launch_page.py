@@ -116,6 +116,39 @@ def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
     assert query(app)["dropout"] == "0.3"
 
 
+def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, workers: list[str]) -> None:
+    app = open_page("launch", corpus="demo", task_groups="pairs", paradigm="stl,mtl", seed="1,2")
+    assert heading(app).startswith("This makes 12 runs")
+    assert listed(app) == [
+        ("STL", "3 tasks × 2 seeds"),
+        *((f"MTL · tasks {pair}", "2 seeds") for pair in ("pos, chunk", "pos, ner", "chunk, ner")),
+    ]
+    app.selectbox(key="launch_task_groups").set_value("written").run()
+    assert "Task groups: '' makes no group of pos, chunk, ner; write all, each" in words(app)
+    app.text_input(key="launch_groups_written").set_value("ner,pos").run()
+    assert [name for name, _ in listed(app)] == ["STL", "MTL"]
+    assert query(app)["task_groups"] == "ner,pos"
+    assert "--task-groups ner,pos" in app.code[0].value
+
+    app.selectbox(key="launch_corpus").set_value("Your own data").run()
+    app.segmented_control(key="launch_own_how").set_value("A folder on this machine").run()
+    app.text_input(key="launch_own_folder").set_value("simulated:demo?alpha={0.2|0.9}&tasks={1|2}").run()
+    assert "This is simulated:demo?alpha=0.2&tasks=2, one of 4 corpora." in words(app)
+    app.selectbox(key="launch_task_groups").set_value("pairs").run()
+    # On each corpus STL of the real task, and it with each simulated one.
+    assert heading(app).startswith(f"This makes {2 * (2 + 3) * 2} runs")
+    app.button(key="launch").click().run()
+    assert not app.exception
+    runs = Store.open().runs()
+    assert len(runs) == 20
+    cloned = open_page("launch", clone=",".join(str(run.id) for run in reversed(runs)))
+    assert "The form holds one corpus" not in words(cloned)
+    assert cloned.text_input(key="launch_own_folder").value == app.text_input(key="launch_own_folder").value
+    assert cloned.selectbox(key="launch_task_groups").value == "pairs"
+    cloned.text_input(key="launch_own_folder").set_value("simulated:demo?alpha={0.2|0.9").run()
+    assert "has braces that are no list" in words(cloned)
+
+
 def test_a_link_from_several_runs_makes_them_all(open_page: Open) -> None:
     sweep = expand(_BASE, {"paradigm": ["stl", "mrn"], "lambda": [0.01, 0.1], "seed": [4, 5]})
     runs = Store.open().add_runs(sweep)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -21,6 +22,7 @@ from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan, query_of
 from jobs.cli import app
 from jobs.cli.launch import described
+from jobs.sweeps import sweep
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)
@@ -88,7 +90,8 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         )
         for name in sorted(names)
     }
-    base: dict[str, Any] = {"corpus": draw(st.sampled_from(["demo", "/some where/mine", "demo?train=100"]))}
+    corpora = ["demo", "/some where/mine", "demo?train=100", "demo?train={100|200}&dev={5|50}&test=9"]
+    base: dict[str, Any] = {"corpus": draw(st.sampled_from(corpora))}
     base["tasks"] = tuple(draw(_TASKS))
     if base["corpus"].startswith("/"):
         base["columns"] = draw(st.none() | st.just(("tokens", "pos", "chunk", "ner")))
@@ -99,8 +102,10 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         base["task_weights"] = draw(st.none() | weights)
         if "lstm-d" in lists["encoder"]:
             base["task_order"] = draw(st.none() | st.permutations(base["tasks"]).map(tuple))
+    chain = "; ".join(map(",".join, pairwise(base["tasks"])))
+    groups = draw(st.sampled_from(["all", "pairs", "subsets", chain]))
     try:
-        return tuple(expand(base, lists))
+        return tuple(sweep(base, lists, groups))
     except ConfigError:
         assume(False)  # a field that none of these runs has
         raise
