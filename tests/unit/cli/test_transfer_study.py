@@ -1,0 +1,100 @@
+"""mrnlab study transfer: its small version really trained, its report, and the published training."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from itertools import permutations
+
+import pytest
+
+from core.corpora import prepare
+from core.store import RunState
+from core.studies import STUDIES
+from core.studies.study import lay_out
+from core.studies.transfer import STUDY, TASKS
+from core.training.trainer import train
+from core.transfer.features import FEATURES
+from jobs.cli import study as verb
+from jobs.evidence import AFFINITY, AMI, CORRELATION, COSINE
+from jobs.studies import follow
+from tests.studying import Workers
+from tests.unit.cli.conftest import Laboratory
+
+DEMO = ("pos", "chunk", "ner")
+
+
+def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Workers(at_once=30, train=train, prepare=prepare)
+    monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
+    settings = [setting for setting in STUDY.settings if setting.part == STUDY.small["part"]]
+    few = tuple(replace(setting, base={**setting.base, "epochs": 6}) for setting in settings)
+    monkeypatch.setitem(STUDIES, "transfer", replace(STUDY, settings=few))
+    call = ("study", "transfer", "--part", "demo", "--seeds", "2")
+    # Of each seed every task alone, every pair, the joint run and that of MRN.
+    assert lab.json(*call, "--dry-run")["final"] == 2 * (3 + 3 + 2)
+
+    document = json.loads(lab.answer(*call, "--json"))["demo"]
+    runs = {run.id: run for run in lab.store.runs()}
+    assert {run.state for run in runs.values()} == {RunState.SUCCEEDED}
+    scores = {
+        (runs[score.run_id].config.tasks, runs[score.run_id].config.seed, score.task): score.score
+        for score in lab.store.scores(list(runs), "test")
+        if runs[score.run_id].config.paradigm != "mrn"
+    }
+    pairs = {(pair["main"], pair["aux"]): pair for pair in document["pairs"]}
+    assert set(pairs) == set(permutations(DEMO, 2))
+    for (main, aux), pair in pairs.items():
+        both = tuple(task for task in DEMO if task in (main, aux))
+        gains = [100 * (scores[both, seed, main] - scores[(main,), seed, main]) for seed in (1, 2)]
+        assert pair["gain"] == pytest.approx(sum(gains) / 2)
+        assert pair["seeds"] == 2
+        assert pair["low"] <= pair["gain"] <= pair["high"]
+        assert -1 <= pair[COSINE] == pairs[aux, main][COSINE] <= 1
+        assert -1 <= pair[CORRELATION] == pairs[aux, main][CORRELATION] <= 1
+        # The demo corpus labels all words for all tasks, before `apart` deals them.
+        assert 0 < pair[AMI] == pairs[aux, main][AMI] < 1
+        assert pair[AFFINITY] is not None
+    assert document["features"].keys() == set(DEMO)
+    assert all(features.keys() == FEATURES.keys() for features in document["features"].values())
+    assert document["features"]["ner"]["labels"] >= 5
+    names = {judgement["predictor"] for judgement in document["judgements"]}
+    assert names >= {"majority", "data features", "all features", AMI, CORRELATION, COSINE, AFFINITY}
+    assert document["seconds"]["curve features"] > 0
+
+    lines = lab.answer(*call, "--report", "markdown").splitlines()
+    assert lines[0] == "## demo"
+    assert lines[2].startswith("Of 6 ordered pairs (2 seeds), ")
+    assert "### Groups" in lines
+    (head,) = [line for line in lines if line.startswith("| main task |")]
+    assert head.count("|") == 2 + 1 + len(DEMO)
+    assert any(line.startswith("| majority (reported) | 0.555 | 0.615 |") for line in lines)
+
+
+def test_a_study_of_pairs_without_runs_says_so(lab: Laboratory) -> None:
+    said = lab.refusal("study", "transfer", "--part", "demo", "--report", "markdown")
+    assert "The study 'transfer' has no finished pair of tasks in this store yet." in said
+
+
+def test_every_pair_of_the_twelve_tasks_is_trained_as_published() -> None:
+    """Bingel and Søgaard 2017, but for the number of batches: as many as 60 epochs have."""
+    scarce = [setting for setting in STUDY.settings if setting.part == "scarce"]
+    pairs = [setting.targets for setting in scarce if len(setting.targets) == 2]
+    assert len(pairs) == len(set(pairs)) == 12 * 11 / 2
+    assert {task for pair in pairs for task in pair} == set(TASKS)
+    run = lay_out(STUDY, scarce[0]).arms["mtl"][0].runs[1][0]
+    published = {
+        "encoder": "bilstm",
+        "lstm_layers": 1,
+        "bilstm_hidden": 100,
+        "vectors": "glove",
+        "draw_tasks": "uniform",
+        "batch_size": 32,
+        "optimiser": "adadelta",
+        "head": "linear",
+        "select_by": "last",
+        "paradigm": "mtl",
+    }
+    values = run.values()
+    assert {field: values[field] for field in published} == published
