@@ -110,8 +110,9 @@ _Data = tuple[str, tuple[str, ...] | None, tuple[str, ...], bool]
 
 def _model(config: RunConfig) -> tuple[object, ...]:
     """What decides how many weights a run trains."""
-    sizes = config.bilstm_hidden, config.lstm_layers, config.characters
-    return config.encoder, config.encoder_training, config.context_encoder, *sizes
+    sizes = config.bilstm_hidden, config.lstm_layers, config.shared_dense, config.task_dense
+    inputs = config.context_encoder, config.characters, config.window
+    return config.encoder, config.encoder_training, *inputs, *sizes
 
 
 def _kind(config: RunConfig) -> tuple[object, ...]:

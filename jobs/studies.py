@@ -437,7 +437,7 @@ class _StudyQueue:
             choices = []
             for family, arm in chosen.items():
                 if arm is not None:
-                    mean = dev_mean(arm, study.search_seeds, setting.targets, progress.dev)
+                    mean = dev_mean(arm, study.search_seeds_of(setting), setting.targets, progress.dev)
                     score = percent(mean) if mean is None else f"{percent(mean)}%"
                     choices.append(f"{family} {layout.families[family].describe(arm.values)} ({score})")
             self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")

@@ -130,6 +130,13 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("capitals", _reads_words, _ONLY_WORDS, lambda _: True),
     Condition("characters", _reads_words, _ONLY_WORDS, lambda _: "cnn"),
     Condition("context_encoder", _reads_words, _ONLY_WORDS, lambda _: None),
+    *(Condition(name, _reads_words, _ONLY_WORDS, lambda _: None) for name in ("shared_dense", "task_dense")),
+    Condition(
+        "window",
+        lambda values: values["encoder"] == "bilstm",
+        "only the encoder bilstm reads windows of words",
+        lambda _: None,
+    ),
     Condition("input_dropout", _reads_words, _ONLY_WORDS, lambda _: 0.5),
     Condition(
         "lstm_layers",
@@ -178,6 +185,9 @@ _LABELS = {
     "capitals": "Capitalisation",
     "characters": "Characters",
     "context_encoder": "Contextual vectors",
+    "window": "Words around each word",
+    "shared_dense": "Dense layers of all tasks",
+    "task_dense": "Dense layers of each task",
     "lr_schedule": "Learning rate schedule",
     "clip_norm": "Clip gradients at",
     "draw_tasks": "Tasks of a step",

@@ -66,6 +66,9 @@ LATER_FIELDS: Mapping[str, Any] = {
     "patience": None,
     "context_encoder": None,
     "affinity_every": None,
+    "window": None,
+    "shared_dense": None,
+    "task_dense": None,
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -188,7 +191,7 @@ class RunConfig(BaseModel):
     word vectors, or 0.02 over a frozen encoder).
     """
     lr_bilstm: float | None = _field(None, "per step", gt=0, le=1)
-    """Learning rate of the BiLSTM."""
+    """Learning rate of the BiLSTM, and of dense layers above it."""
     bilstm_hidden: int | None = _field(None, "features", ge=1, le=4096)
     """Size of the BiLSTM in each direction."""
     lstm_layers: int | None = _field(None, "layers", ge=1, le=8)
@@ -207,6 +210,16 @@ class RunConfig(BaseModel):
     """A transformer that is read beside the word vectors, frozen: a known name, a Hugging Face Hub id or a
     local folder. Each word gets the states of its first subword (unset: none).
     """
+    window: int | None = _field(None, "words", ge=3, le=99)
+    """How many words the BiLSTM reads of each word, a sequence of its own with the word in the middle: an odd
+    number (unset: the whole sentence).
+    """
+    shared_dense: int | None = _field(None, "layers", ge=1, le=8)
+    """Dense layers with a ReLU above the LSTMs, the same for all tasks and as wide as their states (unset:
+    none).
+    """
+    task_dense: int | None = _field(None, "layers", ge=1, le=8)
+    """Dense layers with a ReLU that each task has of its own, above those that all share (unset: none)."""
     input_dropout: float | None = _field(None, "share", ge=0, lt=1)
     """Probability of dropout at the inputs of the LSTM's layers while training."""
     head: Literal["linear", "crf", "crf_legal"] = _field("linear", "choice")
@@ -314,6 +327,10 @@ class RunConfig(BaseModel):
                 f"{FIELD} must be a transformer's name without {BILSTM_SUFFIX}, not '{self.context_encoder}'."
             )
             raise ConfigError("context_encoder", problem)
+        if self.window is not None and self.window % 2 == 0:
+            raise ConfigError("window", f"{FIELD} must be an odd number of words, not {self.window}.")
+        if self.window is not None and self.lstm_layers != 1:
+            raise ConfigError("window", f"{FIELD}: one LSTM layer reads windows, not {self.lstm_layers}.")
         self._check_regime()
         if self.columns is not None and "tokens" not in self.columns:
             problem = f"{FIELD}: one of the names must be 'tokens', the column of the words."

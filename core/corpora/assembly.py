@@ -9,7 +9,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from core.corpora.readers import FEATURE
-from core.corpora.schemes import convert, label_order, notation, scheme_of, violations
+from core.corpora.schemes import convert, inside, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
 from core.wording import first_of, plural
@@ -92,14 +92,16 @@ def _described(corpus: Corpus, task: Task) -> Task:
         split: [s.labels[task.name] for s in corpus.split(split) if task.name in s.labels] for split in SPLITS
     }
     labels = {split: set(chain.from_iterable(column)) for split, column in columns.items()}
-    is_spans = task.scheme == "iob2"
+    if task.trains_io:
+        labels = {split: set(map(inside, kinds)) for split, kinds in labels.items()}
+    in_iob2 = SPLITS[1:] if task.trains_io else SPLITS if task.scheme == "iob2" else ()
     unseen = {split: label_order(labels[split] - labels["train"], task.scheme) for split in SPLITS}
     return replace(
         task,
         labels=label_order(labels["train"], task.scheme),
         inventory=label_order({*task.inventory, *chain.from_iterable(labels.values())}, task.scheme),
         unseen={split: names for split, names in unseen.items() if names},
-        illegal={split: violations(column) for split, column in columns.items() if column and is_spans},
+        illegal={split: violations(columns[split]) for split in in_iob2 if columns[split]},
     )
 
 

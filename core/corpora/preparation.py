@@ -19,7 +19,7 @@ from core.corpora.loading import corpus_overlaps, read, recipe_of
 from core.corpora.readers import CONLLU_TASKS, ONLY_TASKS, OTHER_COLUMNS
 from core.corpora.sampling import draw, parts, stream
 from core.corpora.types import Corpus, Sentence
-from core.errors import CorpusError
+from core.errors import FIELD, ConfigError, CorpusError
 from core.wording import plural
 
 _DEV_SHARE = 0.1
@@ -78,7 +78,7 @@ def prepare(config: RunConfig) -> Corpus:
     """The sentences and tasks of this run, with the labels that its heads have.
 
     Raises CorpusError where the corpus cannot be read, has no such task, or a split has no sentence for a
-    task.
+    task; ConfigError for a head that cannot learn IO labels.
     """
     recipe = recipe_of(config.corpus)
     corpus = read(config.corpus, config.columns)
@@ -99,6 +99,8 @@ def prepare(config: RunConfig) -> Corpus:
     corpus = _with_tasks(
         drawn if drawn is corpus else describe(drawn), config.tasks, needs_dev=config.dev_sentences != 0
     )
+    if config.head == "crf_legal" and any(task.trains_io for task in corpus.tasks):
+        raise ConfigError("head", f"{FIELD}: in IO labels every span begins with I-; use 'crf' or 'linear'.")
     if config.label_inventory == "corpus":
         corpus = replace(corpus, tasks=tuple(replace(task, labels=task.inventory) for task in corpus.tasks))
     if config.truecase:

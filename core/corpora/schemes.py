@@ -6,6 +6,9 @@
 | IOB1   | I-X I-X, I-X                    | I-X B-X                    |
 | IOBES  | B-X E-X, S-X                    | S-X S-X                    |
 | BILOU  | B-X L-X, U-X                    | U-X U-X                    |
+
+IO, with I-X I-X for both, cannot be converted: it does not tell where one of two adjacent spans ends. A
+corpus is only made to train on it (`core.corpora.derived.simulated`).
 """
 
 from __future__ import annotations
@@ -79,6 +82,11 @@ def label_order(labels: Iterable[str], scheme: Scheme) -> tuple[str, ...]:
     if scheme == "plain":
         return tuple(sorted(set(labels)))
     return tuple(sorted(set(labels), key=lambda label: (label != "O", label[2:], label[:2])))
+
+
+def inside(label: str) -> str:
+    """The label in the IO scheme, which does not tell where a span begins: I-X for B-X."""
+    return "I-" + label[2:] if label.startswith("B-") else label
 
 
 def _neighbours(column: Column) -> Counter[tuple[str, str]]:

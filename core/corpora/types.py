@@ -32,6 +32,8 @@ class Task:
     illegal     by split, how many tags the scheme forbids (an I- that continues nothing)
     auxiliary   there for what others gain by it: only training sentences are annotated, and it has no scores
     inventory   the corpus's own tag list, or else the labels of all its sentences before any draw
+    trains_io   training sentences have I-X wherever the others have B-X (which no head has, and which are
+                scored as spans)
     """
 
     name: str
@@ -41,6 +43,7 @@ class Task:
     illegal: Mapping[str, int] = field(default_factory=dict)
     auxiliary: bool = False
     inventory: tuple[str, ...] = ()
+    trains_io: bool = False
 
 
 @dataclass(frozen=True, slots=True)

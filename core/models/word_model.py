@@ -18,9 +18,11 @@ from core.encoding.encoded import EncodedText, encode
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.encoding.words import WordTokenizer, words_read
 from core.models.encoders import Encoder
+from core.models.encoders.dense import Dense
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
 from core.models.encoders.lstm import SCLSTM, LayeredBiLSTM, StackedBiLSTM
 from core.models.encoders.transformer import load_transformer
+from core.models.encoders.windowed import WindowedBiLSTM
 from core.models.encoders.word_inputs import Inventory, WordInputs, inventory_of
 from core.models.sources import locate, longest_window
 from core.models.word_vectors import lookup, read_vectors
@@ -32,7 +34,7 @@ INVENTORY = "words.json"
 
 def word_encoder(
     config: RunConfig, tokenizer: WordTokenizer, train: Sequence[Sentence], context_size: int = 0
-) -> tuple[StackedBiLSTM, str]:
+) -> tuple[StackedBiLSTM | Dense, str]:
     """The encoder that `config` describes, at its start, and a sentence on the words that have no vector.
 
     `tokenizer` has numbered all forms of the corpus. Raises ConfigError where the vectors cannot be read.
@@ -52,7 +54,7 @@ def word_encoder(
         f"{100 * (1 - words / max(1, len(training_words))):.1f}% of the training words, as written or else "
         f"in lower case. The other {plural(len(missing), 'form')} share the vector of unknown words."
     )
-    return _stack(config, inputs), note
+    return _above(config, inputs), note
 
 
 def save_inventory(folder: Path, model: nn.Module) -> None:
@@ -106,7 +108,7 @@ def load_word_encoder(config: RunConfig, folder: Path, context_size: int) -> tup
     tokenizer = WordTokenizer(())
     inputs = _inputs(config, tokenizer, inventory, dimension, context_size)
     inputs.source = config.vectors
-    return _stack(config, inputs), tokenizer
+    return _above(config, inputs), tokenizer
 
 
 def _inputs(
@@ -123,11 +125,19 @@ def _inputs(
     )
 
 
+def _above(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM | Dense:
+    """All that stands between word inputs and heads."""
+    stack, shared, own = _stack(config, inputs), config.shared_dense or 0, config.task_dense or 0
+    return Dense(stack, shared, own, len(config.tasks)) if shared or own else stack
+
+
 def _stack(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM:
     hidden, dropout = int(config.bilstm_hidden or 0), config.input_dropout or 0.0
     if config.encoder == "lstm-d":
         order = [config.tasks.index(task) for task in config.task_order or config.tasks]
         return LayeredBiLSTM(inputs, hidden, len(order), dropout, order)
+    if config.window is not None:
+        return WindowedBiLSTM(inputs, hidden, config.window, dropout)
     layers = int(config.lstm_layers or 1)
     if config.encoder == "sc-lstm":
         return SCLSTM(inputs, hidden, layers, dropout, len(config.tasks))

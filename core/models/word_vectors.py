@@ -102,10 +102,13 @@ def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
     an empty file, and one with fewer or more words than its first line says.
     """
     path = vectors_path(name)
-    entries = _packaged(path) if name in _PACKAGED else _entries(path)
+    if name in _PACKAGED:
+        known, table = _packaged(path)
+        rows = [row for row, word in enumerate(known) if is_needed(word)]
+        return WordVectors(tuple(known[row] for row in rows), table[rows])
     found: dict[str, NDArray[np.float32]] = {}
     dimension = 0
-    for number, word, numbers in entries:
+    for number, word, numbers in _entries(path):
         dimension = dimension or numbers.count(b" ") + 1
         if word not in found and is_needed(word):
             found[word] = _values(numbers, dimension, path, number)
@@ -114,9 +117,13 @@ def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
 
 
 @lru_cache(maxsize=1)
-def _packaged(path: Path) -> tuple[tuple[int, str, bytes], ...]:
-    """All entries of a file of the package: new words are looked up while a reader types."""
-    return tuple(_entries(path))
+def _packaged(path: Path) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """All words of a file of the package and their vectors: run after run looks some up, and so does the Tag
+    page while a reader types.
+    """
+    words, rows = zip(*((word, numbers) for _, word, numbers in _entries(path)), strict=True)
+    table = np.array(b" ".join(rows).split(b" "), dtype=np.float32).reshape(len(words), -1)
+    return words, table
 
 
 def _entries(path: Path) -> Iterator[tuple[int, str, bytes]]:

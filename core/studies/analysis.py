@@ -156,7 +156,7 @@ def _differences(
 def _outcome(
     layout: Layout, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
 ) -> Outcome:
-    family, targets, seeds = layout.families[name], layout.setting.targets, layout.study.seeds
+    family, targets, seeds = layout.families[name], layout.setting.targets, layout.seeds
     arms = layout.arms[name]
     needed = {*layout.search_of(name, *arms), *(run for arm in arms for run in arm.of(seeds))}
     lost = sum(run in failed for run in needed)

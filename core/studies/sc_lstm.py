@@ -7,7 +7,7 @@ data` has the size, the batches and the sentences of the paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
@@ -51,10 +51,10 @@ _PUBLISHED: dict[str, Any] = _rate(1e-3) | {
 }
 
 
-def _orders(tasks: tuple[str, ...]) -> Arms:
+def _orders(base: Mapping[str, Any]) -> Arms:
     """LSTM-d with every task on every layer."""
     return tuple(
-        {"paradigm": "mtl", "encoder": "lstm-d", "task_order": order} for order in permutations(tasks)
+        {"paradigm": "mtl", "encoder": "lstm-d", "task_order": order} for order in permutations(base["tasks"])
     )
 
 

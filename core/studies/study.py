@@ -19,19 +19,20 @@ Arms = tuple[Mapping[str, Any], ...]
 class Family:
     """One method with its candidates; dev chooses among the arms.
 
-    `arms_of` gives the arms for a setting's tasks, where they depend on them. `base` names the family that
-    this one changes in one thing: differences from it are reported beside those from the study's reference.
+    `arms_of` gives the arms for the fields of a setting, where they depend on them. `base` names the family
+    that this one changes in one thing: differences from it are reported beside those from the study's
+    reference.
     """
 
     name: str
     title: str
     arms: Arms = ()
     base: str = ""
-    arms_of: Callable[[tuple[str, ...]], Arms] | None = field(default=None, compare=False)
+    arms_of: Callable[[Mapping[str, Any]], Arms] | None = field(default=None, compare=False)
 
-    def among(self, tasks: tuple[str, ...]) -> Family:
-        """This family with the arms that it has for these tasks."""
-        return self if self.arms_of is None else replace(self, arms=self.arms_of(tasks), arms_of=None)
+    def among(self, base: Mapping[str, Any]) -> Family:
+        """This family with the arms that it has in a setting of these fields."""
+        return self if self.arms_of is None else replace(self, arms=self.arms_of(base), arms_of=None)
 
     def describe(self, arm: Mapping[str, Any]) -> str:
         """The fields in which this arm differs from the others, such as `λ=0.01`; empty for a single arm."""
@@ -64,6 +65,7 @@ class Setting:
     families: tuple[str, ...]
     search: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ class Study:
     runs were made. `over` makes the same study over another encoder, given its name and how it is trained;
     None where the study names its encoders. `by_task`: its report has a table per task, for settings with
     different tasks. `by_epoch`: it has dev scores by epoch. `pairs`: its settings are pairs of tasks, whose
-    titles these are, and its report is the matrix of gains. Raises ValueError where it contradicts itself.
+    titles these are, and its report is the matrix of gains. `by_relatedness`: its corpora are simulated, and
+    its report tells how scores depend on the relatedness planted there. Raises ValueError where it
+    contradicts itself.
     """
 
     name: str
@@ -119,6 +123,7 @@ class Study:
     by_task: bool = False
     by_epoch: bool = False
     pairs: Mapping[str, str] = field(default_factory=dict)
+    by_relatedness: bool = False
     small: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -144,8 +149,8 @@ class Study:
 
     def families_in(self, setting: Setting) -> dict[str, Family]:
         """The setting's families by name, in its order, with the arms that they have for its tasks."""
-        tasks = tuple(setting.base["tasks"])
-        return {name: self.family(name).among(tasks) for name in setting.families}
+        families = {family.name: family for family in self.families}
+        return {name: families[name].among(setting.base) for name in setting.families}
 
     def parts(self) -> tuple[str, ...]:
         """The parts in the order of the settings."""
@@ -153,9 +158,25 @@ class Study:
 
     def with_seeds(self, count: int) -> Study:
         """The same study with its first `count` seeds; beyond its own, seeds go on counting."""
-        seeds = (*self.seeds, *range(max(self.seeds) + 1, max(self.seeds) + 1 + count))[:count]
+
+        def first(seeds: tuple[int, ...]) -> tuple[int, ...]:
+            return (*seeds, *range(max(seeds) + 1, max(seeds) + 1 + count))[:count]
+
+        seeds = first(self.seeds)
         search = tuple(seed for seed in self.search_seeds if seed in seeds) or seeds[:1]
-        return replace(self, seeds=seeds, search_seeds=search)
+        settings = tuple(
+            replace(setting, seeds=first(setting.seeds)) if setting.seeds else setting
+            for setting in self.settings
+        )
+        return replace(self, seeds=seeds, search_seeds=search, settings=settings)
+
+    def seeds_of(self, setting: Setting) -> tuple[int, ...]:
+        """The seeds of a setting's runs."""
+        return setting.seeds or self.seeds
+
+    def search_seeds_of(self, setting: Setting) -> tuple[int, ...]:
+        """The seeds that choose among arms in a setting: as many of its own, where it has such."""
+        return setting.seeds[: len(self.search_seeds)] or self.search_seeds
 
 
 def _plain(value: object) -> str:
@@ -198,17 +219,22 @@ class Layout:
     families: Mapping[str, Family]
     arms: Mapping[str, tuple[Arm, ...]]
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Those of the runs that count."""
+        return self.study.seeds_of(self.setting)
+
     def runs(self) -> list[RunConfig]:
         """Every run that any stage may ask for, each once."""
         runs: dict[RunConfig, None] = {}
         for family, arms in self.arms.items():
             for arm in arms:
-                runs |= dict.fromkeys([*self.search_of(family, arm), *arm.of(self.study.seeds)])
+                runs |= dict.fromkeys([*self.search_of(family, arm), *arm.of(self.seeds)])
         return list(runs)
 
     def search_of(self, family: str, *arms: Arm) -> list[RunConfig]:
         """The runs that choose among the arms of this family: those of `arms`. A single arm has none."""
-        seeds = self.study.search_seeds if len(self.arms[family]) > 1 else ()
+        seeds = self.study.search_seeds_of(self.setting) if len(self.arms[family]) > 1 else ()
         return [run for arm in arms for seed in seeds for run in arm.search[seed]]
 
 
@@ -219,14 +245,15 @@ def lay_out(
 
     Raises ConfigError where an arm does not make a run.
     """
+    seeds = study.seeds_of(setting)
 
     def runs_of(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
         runs = [
             run
-            for run in expand(values, {"seed": study.seeds}, preset=base)
+            for run in expand(values, {"seed": seeds}, preset=base)
             if not set(setting.targets).isdisjoint(run.tasks)  # STL of another task would count for nothing
         ]
-        return {seed: tuple(place(run) for run in runs if run.seed == seed) for seed in study.seeds}
+        return {seed: tuple(place(run) for run in runs if run.seed == seed) for seed in seeds}
 
     def arm(values: Mapping[str, Any]) -> Arm:
         runs = runs_of(values, setting.base)
@@ -260,7 +287,7 @@ def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[R
         return arms[0]
     if _unknown(layout.search_of(family, *arms), dev, failed):
         return None
-    seeds, targets = layout.study.search_seeds, layout.setting.targets
+    seeds, targets = layout.study.search_seeds_of(layout.setting), layout.setting.targets
     scored = [(mean, arm) for arm in arms if (mean := dev_mean(arm, seeds, targets, dev)) is not None]
     return max(scored, key=lambda pair: pair[0])[1] if scored else None
 
@@ -288,7 +315,7 @@ def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> li
     plan = []
     for family, arms in layout.arms.items():
         search = dict.fromkeys(layout.search_of(family, *arms))
-        counts = frozenset(run for arm in arms for run in arm.of(layout.study.seeds))
+        counts = frozenset(run for arm in arms for run in arm.of(layout.seeds))
         for run in search:
             stage = "search, final" if run in counts else "search"
             plan.append(Planned(layout.setting.name, family, stage, run))
@@ -298,7 +325,7 @@ def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> li
         to_choose = () if chosen is not None else layout.families[family].searched
         plan += [
             Planned(layout.setting.name, family, "final", run, to_choose)
-            for run in (chosen or arms[0]).of(layout.study.seeds)
+            for run in (chosen or arms[0]).of(layout.seeds)
             if run not in search
         ]
     return plan

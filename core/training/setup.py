@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -70,13 +69,14 @@ def label_numbers(
 ) -> NDArray[np.int64]:
     """(N, T) label numbers of all words, sentence after sentence."""
     words = sum(len(sentence.tokens) for sentence in sentences)
-    numbers = np.empty((len(tasks), words), dtype=np.int64)
+    numbers = np.full((len(tasks), words), IGNORED)
+    lengths = np.fromiter((len(sentence.tokens) for sentence in sentences), np.int64, len(sentences))
     for row, task, names in zip(numbers, tasks, labels, strict=True):
-        number: dict[str | None, int] = {label: index for index, label in enumerate(names)}
-        column = chain.from_iterable(
-            sentence.labels.get(task) or repeat(None, len(sentence.tokens)) for sentence in sentences
-        )
-        row[:] = np.fromiter((number.get(label, IGNORED) for label in column), np.int64, words)
+        number = {label: index for index, label in enumerate(names)}
+        columns = [sentence.labels.get(task) for sentence in sentences]
+        annotated = np.repeat([column is not None for column in columns], lengths)
+        known = (number.get(label, IGNORED) for column in columns if column for label in column)
+        row[annotated] = np.fromiter(known, np.int64)
     return numbers.T
 
 
@@ -141,7 +141,7 @@ def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[Tas
     )
 
 
-_LSTM = (".lstm.", ".gate_")
+_LSTM = (".lstm.", ".gate_", "encoder.shared.", "encoder.own.")
 
 
 def part_of(parameter_name: str) -> str:

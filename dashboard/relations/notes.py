@@ -87,7 +87,9 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
     step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     with st.container(key="relations_reading"):
         st.markdown(step + text)
-    if mode == "feature" and (parts := read_parts(feature_parts(runs[0].config.encoder), len(rows))):
+    config = runs[0].config
+    of_lstms = not (config.shared_dense or config.task_dense)
+    if mode == "feature" and of_lstms and (parts := read_parts(feature_parts(config.encoder), len(rows))):
         st.caption(parts)
     if size := read_size(mode, values, possible, runs[0].facts.get("alignment")):
         st.caption(size)

@@ -6,16 +6,21 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from seqeval.metrics import f1_score
 
 from core.config import RunConfig
 from core.corpora import Corpus, load, prepare, summarise
 from core.corpora.folder import read_folder
 from core.corpora.loading import placed_name
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
+from core.evaluation.spans import spans
 from core.recording.placed import placed
 from core.store import RunState, Store
 from core.tagging import load_tagger
+from core.training.evaluate import Predicted, Scorer
+from core.training.setup import set_up
 from jobs.submit import check, submit
 from jobs.worker.loop import Worker
 from tests.making import OWNER, NoWorkers
@@ -291,3 +296,57 @@ def test_a_run_from_end_to_end(tmp_path: Path) -> None:
     tagged = load_tagger(str(run.checkpoint)).tag([("EU", "rejects")])[0]
     assert set(tagged.tags) == {"ner", "sim-1", "sim-2", "sim-3"}
     store.close()
+
+
+IO = "simulated:demo?task=ner&tasks=2&alpha=1&tokens=300&samples=200&scheme=io"
+
+
+def test_training_labels_in_io_and_the_others_in_iob2() -> None:
+    config = RunConfig.build(corpus=IO, tasks="ner,sim-1", paradigm="mtl")
+    corpus = prepare(config)
+    real, artificial = corpus.tasks
+    in_training = {
+        label for sentence in corpus.train for labels in sentence.labels.values() for label in labels
+    }
+    assert in_training == set(real.labels) == set(artificial.labels)
+    assert {label[:2] for label in in_training} == {"O", "I-"}
+    in_test = {label for sentence in corpus.test for label in sentence.labels["ner"]}
+    assert {label[:2] for label in in_test} == {"O", "B-", "I-"}
+    assert real.unseen == {}
+    assert not [note for note in corpus.notes if "never" in note or "continue no span" in note]
+    in_iob2 = prepare(config.with_(corpus=IO.removesuffix("&scheme=io")))
+    assert corpus.test == in_iob2.test
+    assert [s.tokens for s in corpus.train] == [s.tokens for s in in_iob2.train]
+    # At α = 1 the artificial task is the real one, in its IO labels.
+    of_artificial = next(s for s in corpus.train if "sim-1" in s.labels)
+    whole = prepare(RunConfig.build(corpus="demo", tasks="ner", paradigm="stl"))
+    same = next(sentence for sentence in whole.train if sentence.tokens == of_artificial.tokens)
+    assert of_artificial.labels["sim-1"] == tuple(label.replace("B-", "I-") for label in same.labels["ner"])
+
+
+def test_a_run_on_io_labels_is_scored_as_conlleval_scores_it() -> None:
+    config = RunConfig.build(corpus=IO, tasks="ner,sim-1", paradigm="mtl")
+    run = set_up(config, prepare(config))
+    facts, split = run.facts.tasks, run.splits["test"]
+    scorer = Scorer(config, "test", split, facts)
+    gold = [list(sentence.labels["ner"]) for sentence in split.sentences]
+    flat = [facts[0].labels.index(label.replace("B-", "I-")) for labels in gold for label in labels]
+    numbers = np.stack([flat, flat], axis=1)
+    result = scorer.result(Predicted(numbers, np.zeros(2)), 1)
+    # What IO cannot tell apart are spans of one type that touch: everything else is right.
+    predicted = [[label.replace("B-", "I-") for label in labels] for labels in gold]
+    true = {(k, span) for k, labels in enumerate(gold) for span in spans(labels)}
+    guess = {(k, span) for k, labels in enumerate(predicted) for span in spans(labels)}
+    assert result.predictions["ner"] == predicted
+    assert result.gold["ner"] == gold
+    (score,) = result.scores
+    assert score.score == score.f1_conll == pytest.approx(2 * len(true & guess) / (len(true) + len(guess)))
+    assert score.score == pytest.approx(f1_score(gold, predicted))
+
+
+def test_io_needs_spans_and_no_rule_against_an_i_that_continues_nothing() -> None:
+    with pytest.raises(CorpusError, match="pos has no spans"):
+        prepare(RunConfig.build(corpus=IO.replace("task=ner", "task=pos"), tasks="pos", paradigm="stl"))
+    with pytest.raises(ConfigError) as refused:
+        prepare(RunConfig.build(corpus=IO, tasks="ner", paradigm="stl", head="crf_legal"))
+    assert refused.value.field == "head"

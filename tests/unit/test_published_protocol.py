@@ -77,7 +77,7 @@ OF_NO_PAPER = {
 NOT_BEFORE_TABLE_3 = {"fraction_draw", "corpus_order"}
 OF_WORD_ENCODERS = {
     *("vectors", "vectors_training", "capitals", "characters", "input_dropout", "lstm_layers", "task_order"),
-    "context_encoder",
+    *("context_encoder", "window", "shared_dense", "task_dense"),
 }
 
 

@@ -51,7 +51,7 @@ PUBLISHED: list[tuple[str, Any, str]] = [
 OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "seed", "device", "truecase", "encoder_training", "max_length"),
     *("fraction_draw", "label_inventory", "corpus_order", "dropout_on", "patience", "select_by"),
-    "affinity_every",
+    *("affinity_every", "window", "shared_dense", "task_dense"),
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),

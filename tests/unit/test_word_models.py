@@ -73,6 +73,7 @@ def test_inputs_are_dropped_once() -> None:
     train_sentences = corpus().train
     tokenizer = WordTokenizer(word for sentence in train_sentences for word in sentence.tokens)
     encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, train_sentences)
+    assert isinstance(encoder, StackedBiLSTM)
     text = encode([sentence.tokens for sentence in train_sentences], tokenizer, 32)
     (batch,) = Batches(text, np.zeros((len(text.firsts), 0), np.int64), 40, tokenizer.pad).by_length()
     inputs = cast(WordInputs, encoder.below)

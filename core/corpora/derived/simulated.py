@@ -9,12 +9,13 @@ Artificial task t labels a word whose real label is r by a draw from the row M_t
 | M_t    | (c, c), α_t on the diagonal, (1 − α_t)/(c − 1) elsewhere    |
 
 At α = 1 the task is the real one, at α = 1/c its labels say nothing of the real ones. Artificial tasks are
-annotated on training sentences only: they are auxiliary.
+annotated on training sentences only: they are auxiliary. Where training labels are in IO, artificial ones are
+drawn from those; dev and test sentences keep IOB2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, cycle, islice
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from core.corpora.derived.kinds import Kind, option
 from core.corpora.sampling import shuffled, stream, until, words_of
+from core.corpora.schemes import inside
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
 from core.wording import plural
@@ -77,6 +79,7 @@ class Simulated(Kind):
     samples     training words of each artificial task, dealt in turn; as many as the real task's where empty
     tokens      training words of the real task; all that are left where None
     sentences   `own`: every task has sentences of its own; `same`: all are on the real task's
+    scheme      of the training labels: `iob2`, or `io`, where B-X becomes I-X
     """
 
     name = "simulated"
@@ -88,6 +91,7 @@ class Simulated(Kind):
     samples: tuple[int, ...] = option(())
     tokens: int | None = option()
     sentences: str = option("own", choices=("own", "same"))
+    scheme: str = option("iob2", choices=("iob2", "io"))
 
     @property
     def auxiliary(self) -> list[str]:
@@ -105,6 +109,15 @@ class Simulated(Kind):
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
         real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
+        read: Callable[[str], str] = str
+        if self.scheme == "io":
+            if real.scheme != "iob2":
+                raise CorpusError(f"{corpus.name}: {real.name} has no spans; leave out scheme=io.")
+            read = inside
+            labels, inventory = (
+                tuple(dict.fromkeys(map(inside, names))) for names in (real.labels, real.inventory)
+            )
+            real = replace(real, labels=labels, inventory=inventory, trains_io=True)
         if len(real.labels) < 2:
             raise CorpusError(
                 f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels "
@@ -119,7 +132,8 @@ class Simulated(Kind):
 
         number = {label: place for place, label in enumerate(real.labels)}
         truth = np.array(
-            [number[label] for sentence, _ in drawn for label in sentence.labels[real.name]], dtype=np.int64
+            [number[read(label)] for sentence, _ in drawn for label in sentence.labels[real.name]],
+            dtype=np.int64,
         )
         columns = {real.name: truth}
         for name, alpha in zip(names, alphas, strict=True):

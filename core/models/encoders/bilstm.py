@@ -10,7 +10,7 @@ from core.encoding.batches import Batch
 from core.models.encoders import Encoder, at_words
 from core.models.encoders.fast_bert import Places
 
-_WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 
 
 class BiLSTM(nn.Module):
@@ -75,7 +75,7 @@ def _read_mirrored(lstm: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:
 
 def _read(lstm: nn.LSTM, states: Tensor, direction: str) -> Tensor:
     """One direction's reading, forwards, of states (B, L, ·): (B, L, hidden)."""
-    weights = [getattr(lstm, name + direction) for name in _WEIGHTS]
+    weights = [getattr(lstm, name + direction) for name in WEIGHTS]
     zeros = states.new_zeros(1, len(states), lstm.hidden_size)
     # has_biases, num_layers, dropout, train, bidirectional, batch_first
     read: Tensor = torch.lstm(states, (zeros, zeros), weights, True, 1, 0.0, lstm.training, False, True)[0]

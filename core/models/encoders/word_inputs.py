@@ -168,7 +168,7 @@ class WordInputs(nn.Module):
     def _know_forms(self) -> None:
         """Place, pattern and spelling of the forms that the tokenizer has numbered since the last batch."""
         with _LEARNS_FORMS:  # several readers may ask one tagger at once
-            if new := self._tokenizer.forms[len(self._spelling_of_form) :]:
+            if new := self._tokenizer.forms[len(self._place_of_form) :]:
                 self._learn(new)
 
     def _learn(self, new: Sequence[str]) -> None:
@@ -177,10 +177,12 @@ class WordInputs(nn.Module):
             self._find_vectors(self.source, unknown)
         places = [lookup(form, self._places) or 0 for form in new]
         self._place_of_form = np.append(self._place_of_form, places).astype(np.int64)
-        self._pattern_of_form = np.append(self._pattern_of_form, [*map(capitals, new)]).astype(np.int64)
-        self._spelling_of_form += [
-            [self._characters.get(character, 1) for character in form[:_LONGEST]] or [1] for form in new
-        ]
+        if self.with_capitals:
+            self._pattern_of_form = np.append(self._pattern_of_form, [*map(capitals, new)]).astype(np.int64)
+        if self.characters is not None:
+            self._spelling_of_form += [
+                [self._characters.get(character, 1) for character in form[:_LONGEST]] or [1] for form in new
+            ]
 
     def _find_vectors(self, source: str, forms: Sequence[str]) -> None:
         """Add the vectors that `source` has for these forms to the fixed ones. Where it cannot be read any

@@ -1,0 +1,202 @@
+"""What the number, the size and the relatedness of auxiliary tasks do for NER: artificial tasks, in a grid.
+
+Bettgenhäuser, Hedderich and Klakow (2020) train small models on NER of CoNLL-2003 beside T artificial tasks
+that keep each label with the chance α, and learn formulas of NER's F1 on the words per task n, T, and the
+adjusted mutual information (AMI) of the tasks. Their dataset of 1,002 observations is not listed; two sweeps
+that their figures draw, n × α at T = 2 and T × α at n = 2,000, and STL at each n, have 993.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from core.studies.study import Arms, Family, Setting, Study
+
+BALANCED, UNBALANCED, PLANTED, PUBLISHED = "balanced", "unbalanced", "planted", "published"
+
+# Section 5.1.
+PUBLISHED_TASKS = tuple(range(1, 16))
+PUBLISHED_WORDS = tuple(range(1_000, 20_001, 500))
+PUBLISHED_ALPHAS = (
+    *(0.2, 0.6, 0.65, 0.75, 0.8, 0.85, 0.87, 0.9, 0.91),
+    *(0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 1.0),
+)
+PLANTED_ALPHAS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell of a grid: words of NER and of each artificial task, number of these, and how related."""
+
+    part: str
+    words: int
+    words_beside: int
+    tasks: int
+    alpha: float
+
+    @property
+    def name(self) -> str:
+        """The name of its setting."""
+        beside = "" if self.words_beside == self.words else f"-{self.words_beside}"
+        return f"{self.part}-n{self.words}{beside}-t{self.tasks}-a{self.alpha:g}"
+
+
+def _rate(lr: float) -> dict[str, Any]:
+    return dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), lr)
+
+
+# The paper's section 4, where it says so: window, fixed vectors, Adam at its defaults. Its batches have 100
+# words, and the training sentences of CoNLL-2003 14.5: seven make such a batch.
+_TRAINING: dict[str, Any] = {
+    "encoder": "bilstm",
+    "window": 3,
+    "shared_dense": 1,
+    "vectors_training": "fixed",
+    "capitals": False,
+    "characters": "none",
+    "lstm_layers": 1,
+    "input_dropout": 0.0,
+    "dropout": 0.0,
+    "head_init": "default",
+    "optimiser": "adam",
+    "lr_schedule": "constant",
+    "weight_decay": 0.0,
+    "batching": "shuffled",
+    "select_by": "last",
+}
+_PUBLISHED: dict[str, Any] = _TRAINING | _rate(1e-3) | {"bilstm_hidden": 100, "epochs": 100, "batch_size": 7}
+# In a size that two cores train in half an hour.
+_SMALL: dict[str, Any] = _TRAINING | _rate(5e-3) | {"bilstm_hidden": 32, "epochs": 10, "batch_size": 20}
+
+_BESIDE = re.compile(r"tasks=\d+&alpha=[^&]+&samples=\d+")
+
+
+def _corpus(words: int, tasks: int, alpha: str, samples: int, more: str = "") -> str:
+    return (
+        f"simulated:conll2003?task=ner&tokens={words}&tasks={tasks}&alpha={alpha}&samples={samples}"
+        f"&scheme=io{more}"
+    )
+
+
+def _alone(base: Mapping[str, Any]) -> Arms:
+    """NER by itself: the same run whatever would stand beside it, since that changes no word of NER's."""
+    return ({"paradigm": "stl", "corpus": _BESIDE.sub("tasks=1&alpha=1&samples=1", base["corpus"])},)
+
+
+_MRN: dict[str, Any] = {
+    "paradigm": "mrn",
+    "encoder": "minilm",
+    "encoder_training": "frozen",
+    "alignment": "exact",
+    "epochs": 20,
+    "batch_size": 16,
+    "lr_heads": 0.03,
+    "optimiser": "adamw",
+    "lr_schedule": "linear",
+    "head_init": "zeros",
+}
+_FAMILIES = (
+    Family("stl", "STL", arms_of=_alone),
+    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+    *(
+        Family(
+            f"beside-{number}",
+            f"MTL with sim-{number}",
+            ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
+        )
+        for number in range(1, len(PLANTED_ALPHAS) + 1)
+    ),
+    Family("mrn", "MRN with all", (_MRN,)),
+)
+
+
+def _setting(point: Point, base: Mapping[str, Any], more: str, seeds: tuple[int, ...]) -> Setting:
+    beside = "" if point.words == point.words_beside else f" beside {point.words_beside:,}"
+    return Setting(
+        point.name,
+        f"NER on {point.words:,} words{beside}, {point.tasks} artificial, α = {point.alpha:g}",
+        point.part,
+        {
+            **base,
+            "corpus": _corpus(point.words, point.tasks, f"{point.alpha:g}", point.words_beside, more),
+            "tasks": ("ner", *(f"sim-{number}" for number in range(1, point.tasks + 1))),
+        },
+        ("ner",),
+        ("stl", "mtl"),
+        seeds=seeds,
+    )
+
+
+def _grid(part: str, *axes: Iterable[float]) -> list[Point]:
+    """Words, words beside (those of NER where None), tasks, α."""
+    return [
+        Point(part, int(words), int(beside or words), int(tasks), alpha)
+        for words, beside, tasks, alpha in product(*axes)
+    ]
+
+
+_POINTS = {
+    point.name: point
+    for point in (
+        *_grid(BALANCED, (500, 1_000, 2_000), (0,), (1, 2, 3, 6), (0.2, 0.6, 0.8, 0.93, 1.0)),
+        *_grid(UNBALANCED, (500, 1_000), (1_500, 2_500), (1, 3), (0.2, 0.8, 1.0)),
+        *_grid(PUBLISHED, PUBLISHED_WORDS, (0,), (2,), PUBLISHED_ALPHAS),
+        *_grid(PUBLISHED, (2_000,), (0,), PUBLISHED_TASKS, PUBLISHED_ALPHAS),
+    )
+}
+_SAMPLED = "&dev=50&test=1000"
+_PLANTED = Setting(
+    "planted",
+    "NER on 500 words beside nine artificial tasks of 2,000, α from 0.2 to 1",
+    PLANTED,
+    _SMALL
+    | {
+        "corpus": _corpus(
+            500, len(PLANTED_ALPHAS), ",".join(f"{alpha:g}" for alpha in PLANTED_ALPHAS), 2_000, _SAMPLED
+        ),
+        "tasks": ("ner", *(f"sim-{number}" for number in range(1, len(PLANTED_ALPHAS) + 1))),
+    },
+    ("ner",),
+    ("stl", *(family.name for family in _FAMILIES[2:])),
+    seeds=(11, 12, 13, 14, 15),
+)
+
+
+def point_of(setting: Setting) -> Point | None:
+    """The cell of the grid that the setting is; None for the part `planted`."""
+    return _POINTS.get(setting.name)
+
+
+STUDY = Study(
+    "simulator",
+    "Task simulator",
+    "How does F1 depend on the number, the size and the relatedness of the tasks trained beside it?",
+    (
+        _PLANTED,
+        *(
+            _setting(point, _PUBLISHED, "", (1, 2, 3, 4, 5))
+            if point.part == PUBLISHED
+            else _setting(point, _SMALL, _SAMPLED, (1, 2, 3))
+            for point in _POINTS.values()
+        ),
+    ),
+    _FAMILIES,
+    "stl",
+    search_seeds=(1,),
+    seeds=(1, 2, 3),
+    protocol=(
+        "NER of CoNLL-2003 beside artificial tasks, each on words of its own, in IO labels; development and "
+        "test labels are in IOB2, and scores are conlleval's. Each word is read in a window of three (GloVe "
+        "of 100 dimensions, fixed; the paper has FastText), by a BiLSTM, one dense layer of all tasks and "
+        "linear heads. Adam; the loss is the mean over the tasks of a batch, which for Adam is their sum; "
+        "the last epoch counts. Published: 100 epochs, rate 0.001, batches of 7 sentences, about 100 words, "
+        "hidden size 100 (the paper names none). Small parts: 10 epochs, rate 0.005, batches of 20 "
+        "sentences, hidden size 32, 1,000 test sentences. MRN in the part planted: heads over frozen MiniLM."
+    ),
+    by_relatedness=True,
+    small={"setting": "balanced-n500-t1-a1"},
+)
