@@ -16,11 +16,12 @@ from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch
 from core.errors import ConfigError
 from core.records import StepMetrics
-from core.store import MetricKey, Store
+from core.store import Store
 from core.training.affinity import compare, measure_affinity, shared_weights
 from core.training.setup import TrainingRun, part_of, set_up
 from core.training.trainer import train_step
 from core.transfer.affinity import affinities, affinity_curve, affinity_curves, cosine_curve
+from jobs.transfer import run_affinities
 from tests.making import config as stored_config
 from tests.toys import config, corpus, sentences
 from tests.unit.test_resuming import STEPS, Laboratory, toy
@@ -184,15 +185,14 @@ def test_refused_where_nothing_is_shared_and_trained(changes: dict[str, Any]) ->
 
 def test_matrices_of_a_stored_run(store: Store) -> None:
     tasks = ("b", "a", "c")
-    (run,) = store.add_runs([stored_config()])
+    (run,) = store.add_runs([stored_config(tasks=tasks)])
     values = {
         1: {affinity_curve("b", "a"): 0.25, cosine_curve("b", "a"): 0.5, affinity_curve("a", "c"): -0.5},
         2: {affinity_curve("b", "a"): 0.75, cosine_curve("a", "b"): 0.0, affinity_curve("a", "b"): math.nan},
     }
     store.add_metrics(run, [StepMetrics(step, step, step, of_step) for step, of_step in values.items()])
-    keys = {(run, MetricKey(task, "train", name)): -1 for task, name in affinity_curves(tasks)}
-    curves = {(one.key.task, one.key.name): one.value for one in store.metrics_since(keys)}
-    means = affinities(tasks, curves)
+    means = run_affinities(store, store.run(run))
+    assert means.tasks == tasks
     nan = math.nan
     np.testing.assert_array_equal(means.affinity, [[nan, 0.5, nan], [nan, nan, -0.5], [nan, nan, nan]])
     np.testing.assert_array_equal(means.cosine, [[1, 0.25, nan], [0.25, 1, nan], [nan, nan, 1]])
