@@ -28,13 +28,13 @@ def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
     a panel's integers its variances in float32.
 
     The largest integer stands for the panel's limit, the smallest for NaN. A correlation is off by at most
-    1/65,534, a mean of a block of features by 1/254. Of a symmetric matrix the upper triangle is sent.
+    1/65,534, a mean of a block of features by 1/254. Of symmetric matrices the upper triangle is sent.
     """
     dtype = np.dtype("<i2" if picture.rows.block == picture.columns.block == 1 else "<i1")
-    symmetric = picture.rows == picture.columns
     blobs, panels, offset = [], [], 0
     for panel in picture.panels:
         steps, rows, columns = panel.values.shape
+        symmetric = picture.rows == picture.columns and panel.scale != "affinity"
         values = panel.values[:, *np.triu_indices(rows)] if symmetric else panel.values.reshape(steps, -1)
         blob = _integers(values, panel.limit, dtype).tobytes()
         spread = panel.variances.astype("<f4").tobytes()

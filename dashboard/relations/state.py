@@ -33,6 +33,7 @@ from dashboard.shared.selection import segments
 from dashboard.theme import colours
 from jobs.naming import run_name
 from jobs.results import one_per_seed
+from jobs.transfer import run_affinities
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 PLAYER = "relations_matrix"
@@ -44,12 +45,13 @@ _MOST_SEEDS = 20
 
 @dataclass(frozen=True)
 class Selection:
-    """What the reader asked for. `gold`: the gold labels beside."""
+    """What the reader asked for. `gold`, `gradients`: gold labels, or what was measured of them, beside."""
 
     mode: str
     view: str
     order: str
     gold: bool
+    gradients: bool
     run_ids: tuple[int, ...]
 
 
@@ -71,7 +73,7 @@ def select(runs: Sequence[Run]) -> Selection:
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
             mode = segments("Relations between", MODES, key="mode", on_change=_unzoom)
         view = segments("Runs shown", _VIEWS, key="view", on_change=_unzoom)
-        order, gold = "task", False
+        order, gold, gradients = "task", False, False
         if mode != "task" and mode not in missing:
             names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}
             order = segments("Order", names, key="order", on_change=_unzoom)
@@ -82,7 +84,16 @@ def select(runs: Sequence[Run]) -> Selection:
                 bind="query-params",
                 help="How the true labels go together on the training words, and what was learned beyond.",
             )
-    return Selection(mode, view, order, gold, _run_ids(view, runs))
+        measured = view == "one" and any(run.config.affinity_every for run in runs)
+        if mode == "task" and mode not in missing and measured:
+            gradients = st.toggle(
+                "Show gradients",
+                key="gradients",
+                bind="query-params",
+                help="Means over all measurements of the training: the cosine of two tasks' gradients, and "
+                "by how much a step on the column's loss lowers the row's.",
+            )
+    return Selection(mode, view, order, gold, gradients, _run_ids(view, runs))
 
 
 def _unzoom() -> None:
@@ -243,6 +254,7 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
         order,
         _corner,
         gold_labels(_state.runs[0]) if selection.gold else None,
+        run_affinities(resources.store(), _state.runs[0]) if selection.gradients else None,
     )
     shades = colours(resources.task_order())
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
