@@ -11,6 +11,7 @@ from typing import Any
 
 from core.config import CONDITIONS, RunConfig, applicable_fields, comparison_values
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
+from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
 from core.evaluation.statistics import MeanSD
 from core.registry import parse_alignment, reads_words
@@ -36,8 +37,11 @@ _CONDITIONAL = {public_name(condition.field) for condition in CONDITIONS}
 
 
 def corpus_name(config: RunConfig) -> str:
-    """The corpus's name: of a folder, its last part."""
-    return PurePath(config.corpus).name or config.corpus
+    """The corpus's name: of a folder, its last part, also of one that the corpus is derived from."""
+    start, *options = config.corpus.split("?", 1)
+    kind, base = start.split(":", 1) if is_derived(config.corpus) and ":" in start else ("", start)
+    names = "+".join(PurePath(folder).name or folder for folder in base.split("+"))
+    return "?".join([f"{kind}:{names}" if kind else names, *options])
 
 
 def short_name(config: RunConfig) -> str:

@@ -14,18 +14,18 @@ from typing import Any
 from core.studies.study import Family, Setting, Study
 
 TASKS: dict[str, str] = {
-    "pos@conll2003": "POS, CoNLL-2003",
-    "chunk@conll2003": "chunks, CoNLL-2003",
-    "ner": "NER, CoNLL-2003",
-    "pos@conll2000": "POS, CoNLL-2000",
-    "chunk@conll2000": "chunks, CoNLL-2000",
-    "upos@ud-lines": "UPOS, LinES",
-    "deprel": "relations, LinES",
-    "feats:Number": "Number, LinES",
-    "feats:Tense": "Tense, LinES",
-    "feats:PronType": "PronType, LinES",
-    "mwe": "multiword expressions, STREUSLE",
-    "supersense": "supersenses, STREUSLE",
+    "pos@conll2003": "CoNLL-2003 POS",
+    "chunk@conll2003": "CoNLL-2003 chunks",
+    "ner": "CoNLL-2003 NER",
+    "pos@conll2000": "CoNLL-2000 POS",
+    "chunk@conll2000": "CoNLL-2000 chunks",
+    "upos@ud-lines": "LinES UPOS",
+    "deprel": "LinES relations",
+    "feats:Number": "LinES Number",
+    "feats:Tense": "LinES Tense",
+    "feats:PronType": "LinES PronType",
+    "mwe": "STREUSLE MWEs",
+    "supersense": "STREUSLE supersenses",
 }
 """The tasks by name, with what the report calls them."""
 

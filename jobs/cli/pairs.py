@@ -19,6 +19,7 @@ from core.transfer.predictors import (
 )
 from core.wording import all_of, duration, plural, signed_points
 from jobs.evidence import Evidence
+from jobs.naming import corpus_name
 from jobs.transfer import PairGroup
 
 Table = tuple[list[str], list[list[str]]]
@@ -186,7 +187,7 @@ def _groups(gains: Gains, names: Mapping[str, str]) -> Table:
 def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:
     """The same as one document, gains in points."""
     return {
-        "corpus": group.config.corpus,
+        "corpus": corpus_name(group.config),
         "tasks": list(group.gains.tasks),
         "alone": {task: vars(score) for task, score in group.gains.alone.items()},
         **known.document(group.gains),

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.config import RunConfig
 from core.evaluation.statistics import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
 from dashboard.text import escape, option, plotly_text
-from jobs.naming import correlation_text
+from jobs.naming import corpus_name, correlation_text
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 
@@ -103,3 +104,17 @@ def test_nothing_prints_a_negative_zero() -> None:
     assert signed_points(tiny) == signed_points(-0.0) == "0.00"
     assert (str(points(tiny)), str(unsigned_zero(-0.04, 1)), unsigned_zero(-0.06, 1)) == ("0.0", "0.0", -0.06)
     assert correlation_text(summary([-0.001, 0.0])) == "0.00 ± 0.00"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "name"),
+    [
+        ("demo", "demo"),
+        ("/some/where/mine", "mine"),
+        ("demo?dev=3", "demo?dev=3"),
+        ("apart:demo+/some/where/mine?tokens=2", "apart:demo+mine?tokens=2"),
+        ("C:\\corpora\\mine", "C:\\corpora\\mine"),
+    ],
+)
+def test_a_corpus_is_named_without_the_paths_of_its_folders(corpus: str, name: str) -> None:
+    assert corpus_name(RunConfig.build(corpus=corpus, tasks="ner", paradigm="stl")) == name
