@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Any
 
 from core.config import RunConfig, config_warnings
-from core.corpora import prepare
-from core.corpora.loading import corpus_overlaps, read
+from core.corpora import Corpus, prepare
+from core.corpora.loading import Files, corpus_overlaps, files_of, read
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import check_available, check_max_length
@@ -47,11 +48,14 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         check_max_length(config)
     notes: dict[str, None] = {}
     labels: dict[_Share, dict[str, tuple[str, ...]]] = {}
-    for share, selection in _selections(configs).items():
-        corpus = prepare(selection)
+    by_share: dict[_Share, list[RunConfig]] = defaultdict(list)
+    for config in configs:
+        by_share[_share(config)].append(config)
+    for share, group in by_share.items():
+        corpus = _prepared(_selection(share, group), files_of(group[0].corpus))
         notes |= dict.fromkeys(corpus.notes)
         labels[share] = {task.name: task.labels for task in corpus.tasks}
-        for tasks in dict.fromkeys(config.tasks for config in configs if _share(config) == share):
+        for tasks in dict.fromkeys(config.tasks for config in group):
             check_scored(corpus, tasks)
     for config in configs:
         notes |= dict.fromkeys(config_warnings(config))
@@ -124,24 +128,25 @@ def _share(config: RunConfig) -> _Share:
     return tuple(getattr(config, field) for field in _SHARE_FIELDS)
 
 
-def _selections(configs: Sequence[RunConfig]) -> dict[_Share, RunConfig]:
-    """One description for each share of each corpus, with all tasks that any of the runs has on it.
+def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
+    """A description with this share of a corpus and all tasks that these runs, which have it, learn.
 
     The share of one seed stands for those of all.
     """
-    groups: dict[_Share, list[RunConfig]] = defaultdict(list)
-    for config in configs:
-        groups[_share(config)].append(config)
-    selections = {}
-    for share, group in groups.items():
-        tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
-        selections[share] = RunConfig.build(
-            **dict(zip(_SHARE_FIELDS, share, strict=True)),
-            seed=group[0].seed,
-            tasks=tasks,
-            paradigm="stl" if len(tasks) == 1 else "mtl",
-        )
-    return selections
+    tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
+    return RunConfig.build(
+        **dict(zip(_SHARE_FIELDS, share, strict=True)),
+        seed=group[0].seed,
+        tasks=tasks,
+        paradigm="stl" if len(tasks) == 1 else "mtl",
+    )
+
+
+# A form is checked after each edit, and a sweep may have hundreds of corpora.
+@lru_cache(maxsize=1024)
+def _prepared(selection: RunConfig, files: Files) -> Corpus:
+    """Tasks and notes of what such a run trains on, without the sentences. `files` are part of the key."""
+    return replace(prepare(selection), train=(), dev=(), test=(), planted=None)
 
 
 REUSABLE: tuple[RunState, ...] = (RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED)

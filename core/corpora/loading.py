@@ -82,21 +82,24 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
     """As `load`, but without findings among the notes (those are told of the sentences a run really uses),
     and of a derived corpus its base. Read anew only when its files change. Has its `text_hash`.
     """
-    return _read(bases_of(name), _key(columns), _files(name))
+    return _read(bases_of(name), _key(columns), files_of(name))
 
 
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(columns)
 
 
-def _files(name: str) -> tuple[tuple[str, ...], ...]:
+Files = tuple[tuple[str, ...], ...]
+"""What stands for the content of a corpus's files in the key of a cache, and changes with it."""
+
+
+def files_of(name: str) -> Files:
+    """The files that a corpus is read from. Raises CorpusError where there is none."""
     return tuple(map(fingerprint, bases_of(name)))
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(
-    bases: tuple[str, ...], columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
-) -> Corpus:
+def _read(bases: tuple[str, ...], columns: tuple[str, ...] | None, files: Files) -> Corpus:
     """`files` are part of the cache's key, and change when the files do."""
     corpus = _as_stored(bases, columns)
     return replace(corpus, text_hash=text_hash(corpus))
@@ -120,12 +123,12 @@ def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[
 
     A derived corpus is measured as drawn with seed 1. Raises CorpusError as `prepare` does.
     """
-    return _measured(corpus, _key(columns), tuple(tasks), _files(corpus))
+    return _measured(corpus, _key(columns), tuple(tasks), files_of(corpus))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=1024)
 def _measured(
-    name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: tuple[tuple[str, ...], ...]
+    name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: Files
 ) -> tuple[Overlap, ...]:
     corpus, made_by = read(name, columns), recipe_of(name)
     return overlaps((corpus if made_by is None else made_by.make(corpus, _PREVIEW_SEED)).train, tasks)
@@ -185,13 +188,12 @@ class CorpusSummary:
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
     """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
-    return _summarised(name, _key(columns), _files(name))
+    return _summarised(name, _key(columns), files_of(name))
 
 
-@lru_cache(maxsize=32)
-def _summarised(
-    name: str, columns: tuple[str, ...] | None, files: tuple[tuple[str, ...], ...]
-) -> CorpusSummary:
+# Small beside the corpora, and a sweep over options of a derived corpus asks for hundreds.
+@lru_cache(maxsize=1024)
+def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> CorpusSummary:
     corpus = load(name, columns)
     return CorpusSummary(
         {

@@ -188,10 +188,10 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
     order = list(tasks)
 
     def kept(sentence: Sentence) -> Sentence:
-        if list(sentence.labels) == order:
+        names = [task for task in order if task in sentence.labels]
+        if list(sentence.labels) == names:
             return sentence
-        labels = {task: sentence.labels[task] for task in tasks if task in sentence.labels}
-        return replace(sentence, labels=labels)
+        return Sentence(sentence.tokens, {task: sentence.labels[task] for task in names}, sentence.part)
 
     splits = {
         split: tuple(sentence for sentence in map(kept, corpus.split(split)) if sentence.labels)
@@ -200,7 +200,6 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
     corpus = replace(
         corpus.with_splits(splits),
         tasks=tuple(corpus.task(name) for name in tasks),
-        planted=corpus.planted and corpus.planted.of(tasks),
     )
     check_scored(corpus, tasks)
     for split in SPLITS:

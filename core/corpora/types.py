@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -90,7 +90,8 @@ class Corpus:
 
     notes            sentences for the researcher: what was converted, counted or left out at load
     dev_from_train   `dev` was held out of the training sentences, for want of a split of its own
-    planted          what a run on a simulated corpus should find
+    planted          what a run of these tasks on a simulated corpus should find; measured when it is called,
+                     for that takes longer than all else
     overlaps         each pair of tasks in the whole corpus, for runs whose alignment is `auto`
     text_hash        of the whole corpus as it was read, whatever share a run draws; empty if it was not read
     """
@@ -102,7 +103,7 @@ class Corpus:
     test: tuple[Sentence, ...]
     notes: tuple[str, ...] = ()
     dev_from_train: bool = False
-    planted: Planted | None = None
+    planted: Callable[[Sequence[str]], Planted | None] | None = None
     overlaps: tuple[Overlap, ...] = ()
     text_hash: str = ""
 

@@ -305,7 +305,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         features=encoder.features,
         dev_from_train=corpus.dev_from_train,
         selected_by=config.select_by if "dev" in splits else "last",
-        planted=corpus.planted,
+        planted=corpus.planted and corpus.planted(config.tasks),
         text_hash=corpus.text_hash,
         parameters=weights + (0 if frozen is None else frozen.parameters),
         trained_parameters=weights - fixed_weights,

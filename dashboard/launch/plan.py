@@ -101,6 +101,7 @@ def _costs(url: str, newest: int, has_worker: bool, configs: tuple[RunConfig, ..
 
 
 _MOST_LISTED = 200
+_MOST_NOTES = 20
 _LIST_HEIGHT = 388
 _LAUNCHED = "launched"
 _REUSE = "launch_reuse"
@@ -177,8 +178,10 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
     _launched(configs)
     _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
-        for note in ready:
+        for note in ready[:_MOST_NOTES]:
             st.caption(f":material/info: {escape(note)}")
+        if len(ready) > _MOST_NOTES:
+            st.caption(f"{plural(len(ready) - _MOST_NOTES, 'more note')}.")
     with st.expander("The same from a terminal", icon=":material/terminal:", type="compact"):
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
         st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")

@@ -14,7 +14,7 @@ from core.config.sweep import seeds as seeds_in
 from core.config.task_groups import GROUPINGS
 from core.errors import ConfigError
 from core.store import ENDED, Run, RunState, Store
-from core.wording import all_of, duration, percent, which_runs
+from core.wording import all_of, duration, percent, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
@@ -24,6 +24,7 @@ from jobs.sweeps import sweep as sweep_over
 from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 0.5
+_MOST_NOTES = 20
 
 
 def wait_for_runs(
@@ -162,8 +163,10 @@ def launch(
             ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=notes.append)
             used = []
         queued = [run_id for run_id in ids if run_id not in set(used)]
-        for note in notes:
+        for note in notes[:_MOST_NOTES]:
             say(note)
+        if len(notes) > _MOST_NOTES:
+            say(f"{plural(len(notes) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
         if used:
             say(f"Uses {which_runs(used)}, there already.")
         say(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")

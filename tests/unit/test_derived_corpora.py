@@ -116,15 +116,16 @@ class TestSimulated:
 
     def test_what_is_planted_is_told_of_the_runs_tasks(self) -> None:
         """Alphas are dealt to the artificial tasks in turn."""
-        whole = made(f"{SIMULATED}&alpha=1,0.5", "ner,sim-1,sim-2,sim-3").planted
-        some = made(f"{SIMULATED}&alpha=1,0.5", "sim-2,ner").planted
+        planted = made(f"{SIMULATED}&alpha=1,0.5", "ner,sim-1,sim-2,sim-3").planted
+        assert planted is not None
+        whole, some = planted(("ner", "sim-1", "sim-2", "sim-3")), planted(("sim-2", "ner"))
         assert whole is not None
         assert some is not None
         assert whole.alphas == (1.0, 1.0, 0.5, 1.0)
         assert whole.ami[0][1] == whole.ami[1][3] == 1.0
         assert whole.ami[0][2] == whole.ami[2][0] == some.ami[0][1] < 0.5
         assert (some.tasks, some.alphas) == (("sim-2", "ner"), (0.5, 1.0))
-        assert made(SIMULATED, "ner").planted is None
+        assert planted(("ner",)) is None
         assert made("demo", "pos,ner").planted is None
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, cycle, islice
 
 import numpy as np
@@ -138,7 +139,6 @@ class Simulated(Kind):
         columns = {real.name: truth}
         for name, alpha in zip(names, alphas, strict=True):
             columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
-        related = np.round(relatedness(list(columns.values())), 4)
         shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
         note = (
             f"{real.name} has {words_of(real_sentences):,} training words; "
@@ -155,7 +155,7 @@ class Simulated(Kind):
             dev=_only(corpus.dev, real.name),
             test=_only(corpus.test, real.name),
             notes=(*corpus.notes, note),
-            planted=Planted(tuple(columns), (1.0, *alphas), tuple(map(tuple, related.tolist()))),
+            planted=partial(_planted, columns, (1.0, *alphas)),
         )
 
     def _drawn(
@@ -196,6 +196,16 @@ class Simulated(Kind):
         return real_sentences, others
 
 
+def _planted(
+    columns: Mapping[str, NDArray[np.int64]], alphas: tuple[float, ...], tasks: Sequence[str]
+) -> Planted | None:
+    """What is planted among these tasks, by the label numbers of all of them; None for fewer than two."""
+    if sum(task in columns for task in tasks) < 2:
+        return None
+    related = np.round(relatedness(list(columns.values())), 4)
+    return Planted(tuple(columns), alphas, tuple(map(tuple, related.tolist()))).of(tasks)
+
+
 def _annotated(
     drawn: Sequence[tuple[Sentence, Sequence[str]]],
     columns: Mapping[str, NDArray[np.int64]],
@@ -207,7 +217,7 @@ def _annotated(
     for sentence, tasks in drawn:
         stop = start + len(sentence.tokens)
         named = {task: tuple(labels[place] for place in columns[task][start:stop].tolist()) for task in tasks}
-        made.append(replace(sentence, labels=named))
+        made.append(Sentence(sentence.tokens, named, sentence.part))
         start = stop
     return tuple(made)
 
@@ -224,7 +234,7 @@ def _extent(others: Mapping[str, Sequence[Sentence]]) -> str:
 def _only(sentences: Sequence[Sentence], task: str) -> tuple[Sentence, ...]:
     """The sentences annotated for that task, with nothing but its labels."""
     return tuple(
-        replace(sentence, labels={task: sentence.labels[task]})
+        Sentence(sentence.tokens, {task: sentence.labels[task]}, sentence.part)
         for sentence in sentences
         if task in sentence.labels
     )
