@@ -8,7 +8,7 @@ import sys
 from core.paths import keep_private
 
 # Each module adds its verbs to the app.
-from jobs.cli import control, laboratory, launch, listing, relations, results, study, tagging
+from jobs.cli import control, laboratory, launch, listing, relations, results, study, tagging, transfer
 from jobs.cli.app import app, guarded
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "results",
     "study",
     "tagging",
+    "transfer",
 ]
 
 

@@ -61,6 +61,9 @@ def pairs_report(
         "tasks. Seconds: what the numbers of all pairs take to compute. Reported: Bingel and Søgaard (2017), "
         "90 pairs of 10 tasks."
     )
+    for task, features in known.features.items():
+        if features.notes:
+            yield f"{names.get(task, task)}: {' '.join(features.notes)}"
     if (regression := next((p for p in known.predictors if p.name == "all features"), None)) is not None:
         yield "### Coefficients of all features"
         yield _coefficients(known, regression)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +72,25 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
     (head,) = [line for line in lines if line.startswith("| main task |")]
     assert head.count("|") == 2 + 1 + len(DEMO)
     assert any(line.startswith("| majority (reported) | 0.555 | 0.615 |") for line in lines)
+
+    (group,) = lab.json("transfer", "--json")
+    assert (group["tasks"], group["ordered pairs"]) == (3, 6)
+    assert lab.json("transfer", group["group"], "--json")["pairs"] == document["pairs"]
+    assert "### Gains" in lab.answer("transfer", group["group"], "--markdown").splitlines()
+    assert "no group 'other'; `mrnlab transfer` lists" in lab.refusal("transfer", "other")
+
+
+def test_curves_of_others_have_features_too(lab: Laboratory, tmp_path: Path) -> None:
+    log = tmp_path / "losses.txt"
+    losses = [(step, 3 - 0.5 * math.log(0.2 * step + 1)) for step in range(10, 1010, 10)]
+    log.write_text("".join(f"Iter {step}, task ner, loss {loss}\n" for step, loss in losses))
+    features = lab.json("transfer", "--loss-log", str(log), "--json")["ner"]
+    assert features["curve_a"] == pytest.approx(-0.5, rel=1e-3)
+    assert features["curve_c"] == pytest.approx(0.2, rel=1e-3)
+    assert features["gradient_10"] == pytest.approx(-0.5 * 0.2 / (0.2 * 100 + 1), rel=0.02)
+    log.write_text("Iter 1, task ner, loss 2.5\nEpoch 2\n")
+    refusal = lab.refusal("transfer", "--loss-log", str(log))
+    assert "line 2: expected `Iter N, task T, loss L`, not 'Epoch 2'" in refusal
 
 
 def test_a_study_of_pairs_without_runs_says_so(lab: Laboratory) -> None:

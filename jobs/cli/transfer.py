@@ -1,0 +1,87 @@
+"""mrnlab transfer: which task gains from which, by the pairs of tasks that the store's runs have trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.errors import MRNLabError
+from core.transfer.features import CURVE_FEATURES, curve_features, read_loss_log
+from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.output import hand_out, print_json, print_table, say
+from jobs.cli.study import markdown, print_report
+from jobs.naming import corpus_name
+
+
+@app.command()
+def transfer(
+    ctx: typer.Context,
+    group: Annotated[
+        str | None, typer.Argument(metavar="GROUP", help="A group's key (default: list the groups).")
+    ] = None,
+    markdown_: Annotated[bool, typer.Option("--markdown", help="The report in Markdown.")] = False,
+    loss_log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead: the seven features of each loss curve in a file of lines `Iter N, task T, loss L`."
+        ),
+    ] = None,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Which task gains from which: MTL of pairs of tasks less STL of each.
+
+    A group has the STL runs and the MTL runs of two tasks that are alike in all but tasks and seed; `mrnlab
+    launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains, what could
+    have told them, and the best groups of tasks.
+    """
+    if loss_log is not None:
+        _loss_features(loss_log, json_=json_)
+        return
+    from jobs.cli.pairs import pairs_document, pairs_report
+    from jobs.evidence import evidence
+    from jobs.transfer import pair_groups
+
+    with opened_store(ctx) as store:
+        known = {each.key: each for each in pair_groups(store)}
+        if group is None:
+            rows = [
+                (each.key, corpus_name(each.config), len(each.gains.tasks), len(each.gains.pairs))
+                for each in known.values()
+            ]
+            headers = ("group", "corpus", "tasks", "ordered pairs")
+            if json_:
+                print_json([dict(zip(headers, row, strict=True)) for row in rows])
+            else:
+                print_table(headers, rows)
+            return
+        if group not in known:
+            raise MRNLabError(
+                f"There is no group '{group}'; `mrnlab transfer` lists those with a trained pair of tasks."
+            )
+        chosen = known[group]
+        known_of_pairs = evidence(store, chosen)
+    if json_:
+        print_json(pairs_document(chosen, known_of_pairs))
+        return
+    parts = list(pairs_report(corpus_name(chosen.config), chosen, known_of_pairs, {}))
+    if markdown_:
+        hand_out(markdown(parts) + "\n")
+    else:
+        print_report(parts)
+
+
+def _loss_features(path: Path, *, json_: bool) -> None:
+    fitted = {task: curve_features(curve.steps, curve.losses) for task, curve in read_loss_log(path).items()}
+    for task, features in fitted.items():
+        for note in features.notes:
+            say(f"{task}: {note}")
+    if json_:
+        print_json({task: dict(features.values) for task, features in fitted.items()})
+        return
+    rows = [
+        (task, *(f"{features.values[name]:.4g}" for name in CURVE_FEATURES))
+        for task, features in fitted.items()
+    ]
+    print_table(("task", *CURVE_FEATURES.values()), rows)
