@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
-from core.models.word_vectors import lookup, read_vectors
 from core.wording import plural
 
 Floats = NDArray[np.float64]
@@ -69,21 +68,6 @@ class TaskFeatures:
     notes: tuple[str, ...] = ()
 
 
-def task_features(
-    corpus: Corpus, task: str, is_known: Callable[[str], bool], curve: LossCurve | None = None
-) -> TaskFeatures:
-    """Data and curve features of the task; those of the curve are NaN where there is none.
-
-    Raises CorpusError where no training sentence is annotated for the task.
-    """
-    data = data_features(corpus, task, is_known)
-    fitted = curve_features(curve.steps, curve.losses) if curve else CurveFeatures(notes=("No loss curve.",))
-    notes = list(fitted.notes)
-    if np.isnan(data["jsd"]):
-        notes.insert(0, "No test sentence is annotated for the task, so there is no JSD.")
-    return TaskFeatures(task, data | dict(fitted.values), tuple(notes))
-
-
 def pair_values(main: TaskFeatures, aux: TaskFeatures, features: Iterable[str] = tuple(FEATURES)) -> Floats:
     """Values of `pair_features`: of the main task, of the auxiliary task, and main / auxiliary.
 
@@ -95,17 +79,6 @@ def pair_values(main: TaskFeatures, aux: TaskFeatures, features: Iterable[str] =
     ratio = np.full(len(names), np.nan)
     np.divide(of_main, of_aux, out=ratio, where=of_aux != 0)
     return np.concatenate([of_main, of_aux, ratio])
-
-
-def known_words(vectors: str, corpus: Corpus) -> Callable[[str], bool]:
-    """Whether the vectors of that name or path (`glove`) have a word, as written or else in lower case.
-
-    Raises ConfigError as `read_vectors`.
-    """
-    words = {word for sentence in corpus.train for word in sentence.tokens}
-    words |= {word.lower() for word in words}
-    known = dict.fromkeys(read_vectors(vectors, words.__contains__).words, 0)
-    return lambda word: lookup(word, known) is not None
 
 
 def data_features(corpus: Corpus, task: str, is_known: Callable[[str], bool]) -> dict[str, float]:

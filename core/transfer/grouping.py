@@ -11,7 +11,7 @@ from core.errors import MRNLabError
 from core.wording import plural
 
 MOST_TASKS = 12
-"""The search is over all subsets of the tasks: 3^T steps. 12 tasks take a tenth of a second."""
+"""The search is over all subsets of the tasks: 3^T steps. 12 tasks take half a second."""
 
 # Of sums that differ by less, the one with fewer models is taken.
 _EQUAL = 1e-9

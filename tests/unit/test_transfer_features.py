@@ -19,12 +19,10 @@ from core.transfer.features import (
     TaskFeatures,
     curve_features,
     data_features,
-    known_words,
     label_ami,
     pair_features,
     pair_values,
     read_loss_log,
-    task_features,
 )
 
 
@@ -69,13 +67,7 @@ def test_data_features_by_hand() -> None:
 
 
 def test_no_test_sentences_leave_no_divergence_and_no_training_ones_are_an_error() -> None:
-    features = task_features(CORPUS, "y", lambda _: True)
-    assert np.isnan(features.values["jsd"])
-    assert features.notes == (
-        "No test sentence is annotated for the task, so there is no JSD.",
-        "No loss curve.",
-    )
-    assert set(features.values) == set(FEATURES)
+    assert np.isnan(data_features(CORPUS, "y", lambda _: True)["jsd"])
     with pytest.raises(CorpusError, match="small: no training sentence is annotated for the task y"):
         data_features(replace(CORPUS, train=TRAIN[1:2]), "y", lambda _: True)
 
@@ -85,13 +77,6 @@ def test_divergence_is_0_for_equal_and_ln_2_for_disjoint_words() -> None:
     disjoint = replace(CORPUS, test=(_sentence("e f", x="P P"),))
     assert data_features(equal, "x", bool)["jsd"] == pytest.approx(0, abs=1e-12)
     assert data_features(disjoint, "x", bool)["jsd"] == pytest.approx(log(2))
-
-
-def test_words_are_known_to_the_packaged_vectors_in_lower_case_too() -> None:
-    corpus = replace(CORPUS, train=(_sentence("The Vinken xqzzy", x="P P P"),))
-    is_known = known_words("glove", corpus)
-    assert is_known("The")
-    assert not is_known("xqzzy")
 
 
 def test_label_ami_is_of_the_words_that_both_label() -> None:
