@@ -70,10 +70,20 @@ def expand(
             if (text := repr(run)) in seen:
                 continue
             seen.add(text)
-            seeded = [run] if seeds is None else [run | {"seed": seed} for seed in seeds]
-            runs |= dict.fromkeys(RunConfig.build(**values) for values in seeded)
+            runs |= dict.fromkeys(_seeded(run, seeds))
             check_number(len(runs), {**lists, "seed": seeds or ()})
     return list(runs)
+
+
+def _seeded(values: Mapping[str, Any], seeds: Sequence[Any] | None) -> list[RunConfig]:
+    """The run with each of these seeds."""
+    if seeds is None:
+        return [RunConfig.build(**values)]
+    if any(type(seed) is not int for seed in seeds):
+        return [RunConfig.build(**{**values, "seed": seed}) for seed in seeds]
+    # Seeds between two that are possible are possible, and a copy takes a twentieth of a check.
+    first, *_ = (RunConfig.build(**{**values, "seed": seed}) for seed in (min(seeds), max(seeds)))
+    return [first.model_copy(update={"seed": seed}) for seed in seeds]
 
 
 def check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:

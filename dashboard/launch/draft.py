@@ -270,7 +270,8 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
     """
     first = configs[0]
     by_size = sorted(configs, key=lambda config: -len(config.tasks))
-    lists = {name: _listed(configs, name) for name in (*LISTED, *WHOLE)}
+    kinds = _distinct(config.model_copy(update={"seed": 0}) for config in configs)
+    lists = {name: _listed(configs if name == "seed" else kinds, name) for name in (*LISTED, *WHOLE)}
     # The form holds one file of a mapping.
     files = [name for name in lists["alignment"] if ":" in name]
     lists["alignment"] = tuple(name for name in lists["alignment"] if name not in files[1:])

@@ -72,7 +72,8 @@ def launch_warnings(
     return warnings
 
 
-_HASHED: dict[str | type[Any], Callable[[Any], Any]] = {RunConfig: hash}
+# All runs at once: to hash a thousand one by one takes Streamlit a quarter of a second.
+_HASHED: dict[str | type[Any], Callable[[Any], Any]] = {tuple: hash}
 
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
