@@ -72,6 +72,10 @@ def _folder(variable: str) -> Path | None:
     return Path(os.path.expanduser(chosen)).resolve() if chosen else None
 
 
+OUTSIDE = "lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
+"""What is wrong with a path that one may not read."""
+
+
 def may_read(path: str | Path) -> bool:
     """Whether a corpus, an encoder or a mapping may lie there, links followed.
 

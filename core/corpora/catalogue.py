@@ -19,7 +19,7 @@ from core.corpora.assembly import assemble, describe
 from core.corpora.folder import find_splits, read_folder
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
-from core.paths import data_dir, may_read
+from core.paths import OUTSIDE, data_dir, may_read
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -278,9 +278,7 @@ def locate(name: str) -> Path:
     if (folder := find_folder(name)) is not None:
         return folder
     if not may_read(name):
-        raise CorpusError(
-            f"'{name}' lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
-        )
+        raise CorpusError(f"'{name}' {OUTSIDE}")
     raise CorpusError(
         f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
     )

@@ -21,7 +21,7 @@ from typing import Any
 
 from core.config import RunConfig
 from core.errors import FIELD, ConfigError, EncoderError
-from core.paths import may_read, models_dir
+from core.paths import OUTSIDE, may_read, models_dir
 from core.registry import ENCODERS, WORD_ENCODERS, base_name, reads_words
 
 INDEX = "model.safetensors.index.json"
@@ -101,10 +101,7 @@ def locate(encoder: str) -> str:
     if not os.path.isdir(folder):
         return name
     if not may_read(folder):
-        raise EncoderError(
-            f"The folder {name} lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS "
-            "names them."
-        )
+        raise EncoderError(f"The folder {name} {OUTSIDE}")
     _check_model(folder, name)
     return str(folder)
 

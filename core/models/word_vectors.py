@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import FIELD, ConfigError
-from core.paths import may_read
+from core.paths import OUTSIDE, may_read
 from core.plain_text import shortened
 from core.wording import plural
 
@@ -57,11 +57,7 @@ def vectors_path(name: str) -> Path:
     # Functions of os.path raise nothing, whatever a name holds.
     path = Path(os.path.expanduser(name))
     if not may_read(path):
-        raise ConfigError(
-            "vectors",
-            f"{FIELD}: '{shortened(name, 200)}' lies outside of the folders that this laboratory reads; "
-            "MRNLAB_DATA_ROOTS names them.",
-        )
+        raise ConfigError("vectors", f"{FIELD}: '{shortened(name, 200)}' {OUTSIDE}")
     if os.path.isdir(path):
         with _reading(path):
             files = [file for file in sorted(path.iterdir()) if file.name.endswith(_ENDINGS)]

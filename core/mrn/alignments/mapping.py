@@ -28,7 +28,7 @@ import numpy as np
 
 from core.errors import ConfigError
 from core.mrn.alignments.base import Alignment, LabelCounts
-from core.paths import may_read, upload_dir, written_whole
+from core.paths import OUTSIDE, may_read, upload_dir, written_whole
 from core.plain_text import spreadsheet_cell, unguarded_cell
 from core.wording import first_of, plural
 
@@ -65,11 +65,7 @@ def read_mapping(path: str | Path) -> MappingFile:
     """The mapping in that file. Raises ConfigError in one sentence: file, row, and what to do."""
     path = Path(os.path.expanduser(path))
     if not may_read(path):
-        raise ConfigError(
-            "alignment",
-            f"The mapping {path} lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS "
-            "names them.",
-        )
+        raise ConfigError("alignment", f"The mapping {path} {OUTSIDE}")
     try:
         # Reading a device or a pipe might never end.
         if path.stat().st_size > MOST_BYTES or not (path.is_file() or path.is_dir()):
