@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +60,7 @@ def save_inventory(folder: Path, model: nn.Module) -> None:
     """Write what the rows of the model's word inputs are, where it has such."""
     for part in model.modules():
         if isinstance(part, WordInputs):
-            document = asdict(part.inventory) | {"dimension": part.trained.shape[1]}
+            document = vars(part.inventory) | {"dimension": part.trained.shape[1]}
             (folder / INVENTORY).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 

@@ -72,7 +72,7 @@ _PUBLISHED: dict[str, Any] = _TRAINING | _rate(1e-3) | {"bilstm_hidden": 100, "e
 # In a size that two cores train in half an hour.
 _SMALL: dict[str, Any] = _TRAINING | _rate(5e-3) | {"bilstm_hidden": 32, "epochs": 10, "batch_size": 20}
 
-_BESIDE = re.compile(r"tasks=\d+&alpha=[^&]+&samples=\d+")
+_BESIDE = re.compile(r"tasks=\d+&alpha=[^&,]+&samples=\d+")
 
 
 def _corpus(words: int, tasks: int, alpha: str, samples: int, more: str = "") -> str:
@@ -83,7 +83,9 @@ def _corpus(words: int, tasks: int, alpha: str, samples: int, more: str = "") ->
 
 
 def _alone(base: Mapping[str, Any]) -> Arms:
-    """NER by itself: the same run whatever would stand beside it, since that changes no word of NER's."""
+    """NER by itself: in a grid the same run whatever would stand beside it, since that changes no word of
+    NER's. Tasks of several α stand in one corpus, which is then that of NER alone, too.
+    """
     return ({"paradigm": "stl", "corpus": _BESIDE.sub("tasks=1&alpha=1&samples=1", base["corpus"])},)
 
 

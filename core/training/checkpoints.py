@@ -32,6 +32,7 @@ from core.checkpoints import Checkpoint, NoRoom
 from core.models import model_io
 from core.models.encoders.fast_bert import TrainedRows
 from core.records import DevMetrics, Note, Saved, Sink
+from core.registry import reads_words
 from core.training.setup import TrainingRun
 from core.training.step_log import StepLog
 
@@ -216,11 +217,13 @@ class Resuming:
     def save_best(self, progress: Progress) -> None:
         """Keep the current model as the best so far. Raises NoRoom.
 
-        Heads over a frozen encoder are mostly small: they wait in memory until a state or the end of the
-        training needs them on the disk, since the next epoch may do better.
+        Heads over a frozen encoder and models over word vectors are mostly small: they wait in memory until a
+        state or the end of the training needs them on the disk, since the next epoch may do better.
         """
         model, epoch, size = self._run.model, len(progress.history), model_io.saved_bytes(self._run.model)
-        if self._run.config.encoder_training != "frozen" or size > _MOST_IN_MEMORY:
+        config = self._run.config
+        is_light = config.encoder_training == "frozen" or reads_words(config.encoder)
+        if not is_light or size > _MOST_IN_MEMORY:
             self._write_best(epoch, progress.step, size)
             return
         weights = {name: value.to("cpu", copy=True) for name, value in model_io.own_weights(model).items()}

@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
@@ -450,6 +450,7 @@ def _prior(
     return make_prior(config.prior, alignment, settings, device), facts, alignment.notes
 
 
+@cache
 def _versions() -> dict[str, str]:
     versions = {"mrnlab": __version__, "python": platform.python_version(), "torch": torch.__version__}
     for package in ("transformers", "datasets"):

@@ -371,11 +371,14 @@ _MOST_SEEDS = 1000
 
 
 class _Report(StrEnum):
-    """How the report is written; `curves` are the dev scores by epoch alone, as CSV."""
+    """How the report is written. As CSV: `curves` are the dev scores by epoch alone, `csv` is the table of a
+    study of simulated tasks, run by run.
+    """
 
     TABLE = "table"
     MARKDOWN = "markdown"
     CURVES = "curves"
+    CSV = "csv"
     JSON = "json"
 
 
@@ -432,6 +435,8 @@ def study(
     chosen = load_study(name, encoder, "frozen" if frozen else "full")
     if seeds is not None:
         chosen = chosen.with_seeds(seeds)
+    if report_ is _Report.CSV and not chosen.by_relatedness:
+        raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
     layouts = laid_out(chosen, _settings(chosen, part, setting))
     with opened_store(ctx) as store:
         if dry_run:
@@ -448,7 +453,9 @@ def study(
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        if chosen.pairs:
+        if chosen.by_relatedness:
+            _report_grid(store, chosen, layouts, _Report.JSON if json_ else report_)
+        elif chosen.pairs:
             _report_pairs(store, chosen, layouts, _Report.JSON if json_ else report_)
         else:
             _report_results(chosen, StudyRuns(store, layouts).results(), _Report.JSON if json_ else report_)
@@ -486,6 +493,21 @@ def _report_pairs(store: Store, study: Study, layouts: Sequence[Layout], form: _
         hand_out(markdown(parts) + "\n")
     else:
         print_report(parts)
+
+
+def _report_grid(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
+    from jobs.cli.grid import grid_document, grid_report, table_csv
+    from jobs.grids import GridRuns
+
+    runs = GridRuns(store, layouts)
+    if form is _Report.JSON:
+        print_json(grid_document(runs))
+    elif form is _Report.CSV:
+        hand_out(table_csv(runs))
+    elif form is _Report.MARKDOWN:
+        hand_out(markdown(grid_report(study, runs)) + "\n")
+    else:
+        print_report(grid_report(study, runs))
 
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:

@@ -1,0 +1,372 @@
+"""Formulas learned from a table by symbolic regression, and published ones to judge beside them.
+
+Bettgenhäuser, Hedderich and Klakow (2020) learned formulas of F1 with gplearn. Here pyoperon searches
+(Burlacu, Kronberger and Kommenda, 2020): genetic programming with least squares for the constants. Needs no
+torch.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import MRNLabError
+
+Column = NDArray[np.float64]
+Table = Mapping[str, Column]
+"""Factors by name, one value for each row."""
+
+OPERATORS, _UNDER_ROOT = "add,sub,mul,div,log,sqrt,exp", "add,sub,mul,div,log"
+_HELD_OUT = 0.1
+_SEARCHES, _EVALUATIONS, _POPULATION, _LONGEST = 4, 300_000, 1000, 12
+_LONGEST_S = 600  # of one search; evaluations end it long before, so that a seed gives one result anywhere
+_KEPT_PER_LENGTH = 2
+_ONE_SIMPLER = 1.02  # by which factor the error may grow where a constant is left out
+_AS_GOOD = 1.1
+_MOST_SIMPLIFIED, _ROUNDS = 6, 3
+_SELDOM = 0.1
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An expression (of sympy) with the mean squared errors on the rows it was fitted on and those held out.
+
+    `length` counts operators, functions, factors and constants.
+    """
+
+    expression: Any
+    length: int
+    train_mse: float
+    test_mse: float
+
+    def text(self) -> str:
+        """In plain text, as `sqrt(n)*0.69`."""
+        return str(self.expression)
+
+    def latex(self) -> str:
+        """In LaTeX."""
+        import sympy
+
+        return str(sympy.latex(self.expression, ln_notation=False))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The Pareto front of error against length, the shortest first: each formula fits better than all shorter
+    ones. `linear_mse` and `constant_mse` are those of a linear fit and of the mean, on the rows held out.
+    """
+
+    front: tuple[Formula, ...]
+    linear_mse: float
+    constant_mse: float
+    train_rows: int
+    test_rows: int
+
+    @property
+    def chosen(self) -> Formula:
+        """The shortest formula whose training error is within a tenth of the least. Raises IndexError."""
+        least = self.front[-1].train_mse
+        return next(formula for formula in self.front if formula.train_mse <= _AS_GOOD * least)
+
+
+def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) -> Learned:
+    """Formulas of y, found on nine tenths of the rows and judged on the others.
+
+    The first search looks for y, the others for y² (where y is seldom negative) with + − × ÷ and log alone,
+    and the root is taken of what they find: F1 grows with roots, and what stands under one is found sooner
+    without it. The number of formulas that are tried is fixed: a seed gives the same result on any machine.
+
+    Raises MRNLabError where pyoperon is not installed, ValueError for fewer than 20 rows.
+    """
+    if len(y) < 20:
+        raise ValueError(f"{len(y)} rows are too few to learn a formula from and judge it")
+    order = np.random.default_rng(seed).permutation(len(y))
+    held_out = max(1, round(_HELD_OUT * len(y)))
+    test, train = order[:held_out], order[held_out:]
+    data = _Data({name: column[train] for name, column in table.items()}, y[train])
+    rooted = bool(np.mean(y < 0) <= _SELDOM)
+    found = {
+        str(expression): expression
+        for number in range(searches)
+        for expression in _searched(data, seed * 1000 + number, squared=number > 0 and rooted)
+    }
+    fitted = [formula for expression in found.values() for formula in data.fitted(expression)]
+    shortest = _front(fitted, _KEPT_PER_LENGTH)
+    best = sorted(shortest, key=lambda each: each.train_mse)[:_MOST_SIMPLIFIED]
+    simpler = [formula for each in best for formula in _simplified(data, each)]
+    held = _Data({name: column[test] for name, column in table.items()}, y[test])
+    judged = [
+        Formula(each.expression, each.length, each.train_mse, error)
+        for each in _front([*shortest, *simpler], 1)
+        if math.isfinite(error := held.error(each.expression))
+    ]
+    design = np.column_stack([*table.values(), np.ones(len(y))])
+    weights = np.linalg.lstsq(design[train], y[train], rcond=None)[0]
+    return Learned(
+        tuple(judged),
+        float(np.mean((design[test] @ weights - y[test]) ** 2)),
+        float(np.mean((y[train].mean() - y[test]) ** 2)),
+        len(train),
+        len(test),
+    )
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Rows to fit or to judge formulas on."""
+
+    table: Table
+    y: Column
+
+    def error(self, expression: Any) -> float:
+        """The mean squared error; infinite where the formula is not defined for a row."""
+        import sympy
+
+        function = sympy.lambdify(list(map(sympy.Symbol, self.table)), expression, "numpy")
+        with np.errstate(all="ignore"):
+            values = np.asarray(function(*self.table.values()))
+        if np.iscomplexobj(values) or not np.isfinite(values).all():
+            return math.inf
+        return float(np.mean((values - self.y) ** 2))
+
+    def fitted(self, expression: Any) -> list[Formula]:
+        """The formula with its constants fitted by least squares, in a few digits; none where it is nowhere
+        defined.
+        """
+        import sympy
+        from scipy.optimize import least_squares
+
+        if expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I):
+            return []
+        constants = sorted(expression.atoms(sympy.Float), key=str)
+        names = sympy.symbols(f"c0:{len(constants)}")
+        open_form = expression.xreplace(dict(zip(constants, names, strict=True)))
+        symbols = [*map(sympy.Symbol, self.table), *names]
+        function = sympy.lambdify(symbols, open_form, "numpy")
+
+        def residuals(values: Column) -> Column:
+            with np.errstate(all="ignore"):
+                off = np.asarray(function(*self.table.values(), *values)) - self.y
+            return np.broadcast_to(np.nan_to_num(off.real, nan=1e6, posinf=1e6, neginf=-1e6), self.y.shape)
+
+        start = np.array(constants, dtype=float)
+        tried = [start]
+        if len(start):
+            tried.append(least_squares(residuals, start, x_scale=np.abs(start) + 1e-9, max_nfev=20).x)
+        shown = [open_form.xreplace(dict(zip(names, map(_rounded, values), strict=True))) for values in tried]
+        # A constant on the edge of what a root allows may fit best, and fail once it is rounded.
+        error, best = min(((self.error(each), each) for each in shown), key=lambda pair: pair[0])
+        return [Formula(best, nodes(best), error, math.nan)] if math.isfinite(error) else []
+
+
+def _rounded(value: float) -> Any:
+    """The constant in a few digits."""
+    import sympy
+
+    text = f"{value:.{_DIGITS}g}"
+    return sympy.Integer(1) if text == "1" else sympy.Float(text, _DIGITS)
+
+
+def _searched(data: _Data, seed: int, *, squared: bool) -> Iterator[Any]:
+    """The Pareto front of one search, as expressions; the root of what it found where it looked for y²."""
+    try:
+        from pyoperon.sklearn import SymbolicRegressor
+    except ImportError:
+        raise MRNLabError(
+            "Formulas are learned with pyoperon, which is not installed; install it with "
+            "pip install 'mrnlab[formulas]'."
+        ) from None
+    import sympy
+
+    regressor = SymbolicRegressor(
+        allowed_symbols=f"{_UNDER_ROOT if squared else OPERATORS},constant,variable",
+        objectives=["mse", "length"],
+        population_size=_POPULATION,
+        pool_size=_POPULATION,
+        max_length=_LONGEST,
+        optimizer_iterations=5,
+        generations=1_000_000,
+        max_evaluations=_EVALUATIONS,
+        max_time=_LONGEST_S,
+        epsilon=1e-9,
+        n_threads=1,
+        random_state=seed,
+    )
+    names = list(data.table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        regressor.fit(np.column_stack(list(data.table.values())), data.y**2 if squared else data.y)
+    known = {name: sympy.Symbol(name) for name in names}
+    for model in regressor.pareto_front_:
+        text = regressor.get_model_string(model["tree"], 9, names)
+        expression = sympy.sympify(text, locals=known)
+        if not squared:
+            yield expression
+            continue
+        yield sympy.sqrt(expression)
+        # Where F1 is about 0, a constant slightly below 0 under the root leaves the formula undefined.
+        yield sympy.sqrt(expression.as_coeff_Add()[1])
+
+
+def _simplified(data: _Data, formula: Formula) -> Iterator[Formula]:
+    """The formula with one constant after another left out, as long as that costs little; then what is under
+    a root on one fraction bar, where terms may cancel, and so on.
+    """
+    import sympy
+
+    best = formula
+    for _ in range(_ROUNDS):
+        fewer = list(_without_constants(data, best))
+        yield from fewer
+        best = fewer[-1] if fewer else best
+        on_one_bar = best.expression.replace(
+            lambda part: part.is_Pow and part.exp == sympy.S.Half,
+            lambda part: sympy.sqrt(_on_one_bar(part.base)),
+        )
+        changed = data.fitted(on_one_bar) if on_one_bar != best.expression else []
+        if not changed:
+            return
+        (best,) = changed
+        yield best
+
+
+def _on_one_bar(expression: Any) -> Any:
+    """The quotient that a sum with quotients is, reduced so that a factor below the line has no constant."""
+    import sympy
+
+    above, below = map(sympy.expand, sympy.fraction(sympy.together(expression)))
+    constants = [term.as_coeff_Mul()[0] for term in sympy.Add.make_args(below) if not term.is_number]
+    constant = next(iter(constants), 1)
+    return sympy.factor_terms(sympy.expand(above / constant)) / sympy.expand(below / constant)
+
+
+def _without_constants(data: _Data, best: Formula) -> Iterator[Formula]:
+    import sympy
+
+    while True:
+        tried = [
+            each
+            for constant in best.expression.atoms(sympy.Float)
+            for value in (0, 1)
+            for each in data.fitted(best.expression.xreplace({constant: sympy.Integer(value)}))
+            if each.length < best.length and each.train_mse <= _ONE_SIMPLER * best.train_mse
+        ]
+        if not tried:
+            return
+        best = min(tried, key=lambda each: (each.length, each.train_mse))
+        yield best
+
+
+def _front(formulas: list[Formula], kept: int) -> list[Formula]:
+    """Of each length the best `kept`, where they are better than all that are shorter."""
+    front: list[Formula] = []
+    least = math.inf
+    for length in sorted({formula.length for formula in formulas}):
+        of_length = sorted((f for f in formulas if f.length == length), key=lambda each: each.train_mse)
+        front += [formula for formula in of_length[:kept] if formula.train_mse < least]
+        least = min(least, of_length[0].train_mse)
+    return front
+
+
+def nodes(expression: Any) -> int:
+    """Operators (of two operands), functions, factors and constants of an expression as it is written."""
+    import sympy
+
+    if isinstance(expression, sympy.Add):
+        # a - b has no constant -1.
+        return len(expression.args) - 1 + sum(nodes(_unsigned(term)) for term in expression.args)
+    if isinstance(expression, sympy.Mul):
+        return len(expression.args) - 1 + sum(map(_of_factor, expression.args))
+    if isinstance(expression, sympy.Pow):
+        base, power = expression.args
+        if power.is_negative:  # 1 / x
+            return 2 + _of_factor(expression)
+        if power.is_Rational and power < 1:  # √ of x^(2p)
+            return 1 + nodes(base ** (2 * power))
+        if power.is_Rational:  # x · x^(p-1)
+            return nodes(base) + 1 + nodes(base ** (power - 1))
+        return 1 + nodes(base) + nodes(power)
+    return 1 + sum(map(nodes, expression.args))
+
+
+def _unsigned(term: Any) -> Any:
+    """A term of a sum without its sign, which is that of the operator."""
+    coefficient, rest = term.as_coeff_Mul()
+    return rest if coefficient == -1 else term
+
+
+def _of_factor(factor: Any) -> int:
+    """Nodes of a factor; one below the line counts without its power of -1."""
+    import sympy
+
+    if isinstance(factor, sympy.Pow) and factor.args[1].is_negative:
+        return nodes(sympy.Pow(factor.args[0], -factor.args[1]))
+    return nodes(factor)
+
+
+# The functions as gplearn has them, which never fail.
+
+
+def _log(x: Column) -> Column:
+    return np.where(np.abs(x) > 1e-3, np.log(np.maximum(np.abs(x), 1e-3)), 0.0)
+
+
+def _sqrt(x: Column) -> Column:
+    return np.sqrt(np.abs(x))
+
+
+def _over(x: Column, y: Column) -> Column:
+    return np.where(np.abs(y) > 1e-3, x / np.where(np.abs(y) > 1e-3, y, 1.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A formula of the paper: its equation, F1 in percent as a function of factors, and the printed MSE of F1
+    in [0, 1] (times 10,000 in percent); None where none is printed.
+    """
+
+    equation: int
+    text: str
+    factors: tuple[str, ...]
+    value: Callable[..., Column]
+    printed_mse: float | None = None
+
+    def error(self, table: Table, y: Column) -> float:
+        """The mean squared error on these rows, F1 in percent."""
+        return float(np.mean((self.value(*(table[factor] for factor in self.factors)) - y) ** 2))
+
+
+PUBLISHED: tuple[Published, ...] = (
+    Published(3, "sqrt(n)*0.69", ("n",), lambda n: _sqrt(n) * 0.69, 0.027),
+    Published(4, "sqrt(AMI)/0.015", ("AMI",), lambda ami: _sqrt(ami) / 0.015, 0.034),
+    Published(5, "sqrt(T)*20", ("T",), lambda tasks: _sqrt(tasks) * 20, 0.072),
+    Published(
+        6,
+        "sqrt((log(T) + 0.45)*(AMI*n/(AMI + 0.6)))",
+        ("n", "T", "AMI"),
+        lambda n, tasks, ami: _sqrt((_log(tasks) + 0.45) * _over(ami * n, ami + 0.6)),
+        0.009,
+    ),
+    Published(7, "sqrt(n_ner)", ("n_ner",), _sqrt),
+    Published(8, "sqrt(n_syn)*0.69", ("n_syn",), lambda n: _sqrt(n) * 0.69),
+    Published(9, "sqrt(2*AMI)/0.026", ("AMI",), lambda ami: _sqrt(2 * ami) / 0.026),
+    Published(
+        10, "log(sqrt(T) + log(T))/0.039", ("T",), lambda tasks: _log(_sqrt(tasks) + _log(tasks)) / 0.039
+    ),
+    Published(
+        11,
+        "sqrt(log(n_ner/0.38)*(sqrt(T) + T))*sqrt(n_syn*AMI)",
+        ("n_ner", "n_syn", "T", "AMI"),
+        lambda n_ner, n_syn, tasks, ami: (
+            _sqrt(_log(n_ner / 0.38) * (_sqrt(tasks) + tasks)) * _sqrt(n_syn * ami)
+        ),
+    ),
+)
+"""Equations (3) to (6) are those of balanced, (7) to (11) those of unbalanced data."""

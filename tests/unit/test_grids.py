@@ -1,0 +1,163 @@
+"""The table and the report of a study of simulated tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.store import RunState, Store
+from core.studies import load_study
+from core.studies.study import Layout, Study
+from core.transfer.formulas import PUBLISHED, learn
+from core.transfer.grid import PlantedTasks, bands, cells, factors, rank_correlation
+from jobs.cli import grid as report
+from jobs.cli.study import markdown
+from jobs.grids import GridRuns
+from jobs.studies import laid_out
+from jobs.worker.loop import Worker
+from tests.making import OWNER
+
+SETTINGS = ("planted", "balanced-n500-t1-a1", "balanced-n500-t2-a1", "unbalanced-n500-1500-t1-a0.2")
+
+
+def on_demo(study: Study) -> Study:
+    """The same study on little of the demo corpus: small models, one epoch, one seed or two."""
+
+    def changed(corpus: str) -> str:
+        for before, after in (
+            ("conll2003", "demo"),
+            ("tokens=500", "tokens=50"),
+            *((f"samples={samples}", "samples=60") for samples in (500, 1500, 2000)),
+            ("dev=50&test=1000", "dev=5&test=20"),
+        ):
+            corpus = corpus.replace(before, after)
+        return corpus
+
+    settings = tuple(
+        replace(
+            setting,
+            base={**setting.base, "corpus": changed(setting.base["corpus"]), "epochs": 1, "bilstm_hidden": 4},
+            seeds=setting.seeds[: 1 if setting.name == SETTINGS[0] else 2],
+        )
+        for setting in study.settings
+        if setting.name in SETTINGS
+    )
+    return replace(study, settings=settings)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, list[Layout]]]:
+    study = on_demo(load_study("simulator"))
+    layouts = laid_out(study, study.settings)
+    with pytest.MonkeyPatch.context() as patch, contextlib.closing(Store.open("sqlite://")) as store:
+        patch.setenv("MRNLAB_HOME", str(tmp_path_factory.mktemp("home")))
+        store.add_runs(list(dict.fromkeys(run for layout in layouts for run in layout.runs())))
+        Worker(store, OWNER, log_to=lambda _: contextlib.nullcontext()).work(linger_s=0)
+        assert {run.state for run in store.runs()} == {RunState.SUCCEEDED}
+        yield store, layouts
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_for_each_run_and_ner_alone_once(trained: tuple[Store, list[Layout]]) -> None:
+    store, layouts = trained
+    runs = GridRuns(store, layouts)
+    table = runs.table()
+    assert len(table) == 3 * 2 + 2 * 2  # MTL in three cells, STL in two parts, two seeds each
+    alone = table[table["T"] == 0]
+    assert alone["AMI"].isna().all()
+    assert alone["n_syn"].isna().all()
+    scores = {
+        (score.run_id, score.task): score.score
+        for score in store.scores([run.id for run in store.runs()], "test")
+    }
+    for run in store.runs():
+        if len(run.config.tasks) == 3:
+            row = table[(table["T"] == 2) & (table["seed"] == run.config.seed)].iloc[0]
+            assert row["F1"] == pytest.approx(100 * scores[run.id, "ner"])
+            assert row["AMI"] == pytest.approx(1.0)
+            assert (row["n_ner"], row["n_syn"], row["alpha"]) == (500, 500, 1)
+    read = pd.read_csv(io.StringIO(report.table_csv(runs)))
+    pd.testing.assert_frame_equal(read, table, check_dtype=False, atol=1e-3)
+    assert len(cells(table)) == 5
+
+
+@pytest.mark.slow
+def test_planted_relations_are_read_from_pairs_and_the_joint_run(trained: tuple[Store, list[Layout]]) -> None:
+    store, layouts = trained
+    planted = GridRuns(store, layouts).planted()
+    assert planted is not None
+    assert planted.alphas.tolist() == [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    (mrn,) = (run for run in store.runs() if run.config.paradigm == "mrn" and run.config.seed == 11)
+    np.testing.assert_array_equal(planted.learned[0], store.relations(mrn.id)[1].correlation("task")[0, 1:])
+    (with_facts,) = store.runs([mrn.id])
+    assert planted.ami[0].tolist() == with_facts.facts["planted"]["ami"][0][1:]
+    scores = {
+        run.config.tasks: store.scores([run.id], "test")[0].score
+        for run in store.runs()
+        if run.config.seed == 11 and run.config.paradigm != "mrn"
+    }
+    gains = [100 * (scores["ner", f"sim-{number}"] - scores["ner",]) for number in range(1, 10)]
+    np.testing.assert_allclose(planted.gains[0], gains)
+    (layout,) = (layout for layout in layouts if layout.setting.part == "planted")
+    pairs = [layout.arms[name][0].runs[11][0] for name in ("stl", "beside-1")]
+    assert len({run.corpus for run in pairs}) == 1  # as pairs of tasks are compared elsewhere
+
+
+class Measured:
+    """A grid as equation (6) would have it, with planted relations."""
+
+    def table(self) -> pd.DataFrame:
+        random = np.random.default_rng(1)
+        rows: list[tuple[Any, ...]] = [("balanced", 1000, np.nan, 0, np.nan, np.nan, 20.0, 1)]
+        for n, tasks, ami, seed in np.ndindex(3, 3, 3, 2):
+            at = (1000.0 * (n + 1), 1.0 + tasks, (ami + 1) / 3)
+            f1 = float(PUBLISHED[3].value(*map(np.array, at))) + random.normal(0, 0.5)
+            rows.append(("balanced", at[0], at[0], at[1], at[2], 0.2 + 0.4 * ami, f1, seed))
+        return pd.DataFrame(rows, columns=["part", "n_ner", "n_syn", "T", "AMI", "alpha", "F1", "seed"])
+
+    def planted(self) -> PlantedTasks:
+        ami = np.array([[0.0, 0.3, 1.0], [0.1, 0.2, 1.0]])
+        return PlantedTasks(np.array([0.2, 0.7, 1.0]), ami, 10 * ami, 1 - ami)
+
+
+def test_the_report_says_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyoperon", reason="formulas are learned with pyoperon")
+    monkeypatch.setattr(report, "learn", partial(learn, searches=2))
+    runs = cast(GridRuns, Measured())
+    text = markdown(report.grid_report(load_study("simulator"), runs))
+    document = report.grid_document(runs)
+    assert "with measured gains: 1.00 (means over 2 seeds" in text
+    assert "learned task correlation: -1.00" in text
+    assert "| (6) |" in text
+    assert "| (11) |" not in text  # of unbalanced data
+    learned = document["formulas"]["balanced"]
+    assert f"F1 ≈ `{learned['chosen']}`" in text
+    assert min(formula["test_mse"] for formula in learned["front"]) < learned["linear_mse"]
+    assert len(document["rows"]) == 55
+    assert document["rows"][0]["AMI"] is None
+    assert document["planted"]["rank_of_learned"] == pytest.approx(-1)
+
+
+def test_cells_and_bands() -> None:
+    table = Measured().table()
+    columns, f1 = factors(table, "balanced")
+    assert list(columns) == ["n", "T", "AMI"]
+    assert len(f1) == 27
+    first = table[(table["n_ner"] == 1000) & (table["T"] == 1) & (table["alpha"] == 0.2)]
+    assert f1[0] == pytest.approx(first["F1"].mean())
+    by_tasks = bands(table, "balanced", "T")
+    assert by_tasks["T"].tolist() == [0, 1, 2, 3]
+    assert by_tasks["runs"].tolist() == [1, 18, 18, 18]
+    of_two = table[table["T"] == 2]["F1"]
+    assert by_tasks["mean"][2] == pytest.approx(of_two.mean())
+    assert by_tasks["SD"][2] == pytest.approx(of_two.std())
+    assert bands(table, "balanced", "n_ner")["runs"].tolist() == [18, 18, 18]
+    assert rank_correlation(np.array([1.0, 2.0, 4.0]), np.array([3.0, 9.0, 10.0])) == pytest.approx(1)
