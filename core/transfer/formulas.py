@@ -28,7 +28,6 @@ _SEARCHES, _EVALUATIONS, _POPULATION, _LONGEST = 4, 300_000, 1000, 12
 _LONGEST_S = 600  # of one search; evaluations end it long before, so that a seed gives one result anywhere
 _KEPT_PER_LENGTH = 2
 _ONE_SIMPLER = 1.02  # by which factor the error may grow where a constant is left out
-_AS_GOOD = 1.1
 _MOST_SIMPLIFIED, _ROUNDS = 6, 3
 _SELDOM = 0.1
 _DIGITS = 4
@@ -71,9 +70,14 @@ class Learned:
 
     @property
     def chosen(self) -> Formula:
-        """The shortest formula whose training error is within a tenth of the least. Raises IndexError."""
-        least = self.front[-1].train_mse
-        return next(formula for formula in self.front if formula.train_mse <= _AS_GOOD * least)
+        """The best in length and training error by the Bayesian information criterion, a node counting as a
+        parameter. Raises ValueError where the front is empty.
+        """
+        rows = self.train_rows
+        return min(
+            self.front,
+            key=lambda each: rows * math.log(each.train_mse or 1e-300) + each.length * math.log(rows),
+        )
 
 
 def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) -> Learned:
@@ -95,7 +99,7 @@ def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) 
     found = {
         str(expression): expression
         for number in range(searches)
-        for expression in _searched(data, seed * 1000 + number, squared=number > 0 and rooted)
+        for expression in _searched(data, seed + number, squared=number > 0 and rooted)
     }
     fitted = [formula for expression in found.values() for formula in data.fitted(expression)]
     shortest = _front(fitted, _KEPT_PER_LENGTH)

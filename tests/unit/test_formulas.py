@@ -55,9 +55,10 @@ def test_data_made_from_equation_6_have_a_short_formula_far_better_than_a_line()
     f1 = equation_6.value(*(table[factor] for factor in equation_6.factors)) + noise
     learned = learn(table, f1)
     short = [formula for formula in learned.front if formula.length <= 15]
-    # The noise alone is 1. With this seed no search comes that near (docs/studies/simulator.md).
+    # The noise alone is 1; with this seed no short formula comes that near (docs/studies/simulator.md).
     assert min(formula.test_mse for formula in short) <= 9
-    assert 30 * learned.chosen.test_mse < learned.linear_mse < learned.constant_mse
+    assert learned.chosen.test_mse <= 2
+    assert learned.linear_mse < learned.constant_mse
     assert (learned.train_rows, learned.test_rows) == (902, 100)
 
 
