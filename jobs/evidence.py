@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from core.transfer.features import (
     label_ami,
 )
 from core.transfer.gains import Gains, Pair
+from core.transfer.prediction import AMI, CORRELATION
 from core.transfer.predictors import (
     CROSS_VALIDATION,
     LEFT_OUT,
@@ -36,13 +38,8 @@ from core.transfer.predictors import (
 )
 from jobs.transfer import PairGroup, run_affinities
 
-AMI, CORRELATION, COSINE, AFFINITY = (
-    "label AMI",
-    "MRN's task correlation",
-    "gradient cosine",
-    "lookahead affinity",
-)
-"""The predictors that are a single number for a pair."""
+COSINE, AFFINITY = "gradient cosine", "lookahead affinity"
+"""The predictors that are a single number for a pair, beside AMI and CORRELATION."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     pairs = Pairs.of({pair: 100 * gain.paired.mean for pair, gain in group.gains.pairs.items()})
     features, data_seconds, curve_seconds = task_evidence(store, group)
     numbers = {
-        AMI: _label_ami(group),
+        AMI: label_amis(group.config.corpus, group.config.columns, group.gains.pairs),
         CORRELATION: learned_correlations(store, group),
         **_measured(store, group),
     }
@@ -125,8 +122,7 @@ def task_evidence(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeature
     runs = {run.id: run for run in store.runs(ids)}
     keys = {(run.id, MetricKey(run.config.tasks[0], "train", "loss")): -1 for run in runs.values()}
     curves = {series.run_id: series for series in store.metrics_since(keys)}
-    vectors = group.config.vectors or GLOVE
-    words = dict.fromkeys(read_vectors(vectors, lambda word: True).words, 0)
+    words = _words_of(group.config.vectors or GLOVE)
     features: dict[str, TaskFeatures] = {}
     data_seconds = curve_seconds = 0.0
     for task, by_seed in group.alone.items():
@@ -146,6 +142,12 @@ def task_evidence(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeature
     return features, data_seconds, curve_seconds
 
 
+@lru_cache(maxsize=1)
+def _words_of(vectors: str) -> Mapping[str, int]:
+    """All words that have a vector, which takes seconds to read."""
+    return dict.fromkeys(read_vectors(vectors, lambda word: True).words, 0)
+
+
 def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The mean of each feature over the seeds where it is known."""
     means = {}
@@ -155,20 +157,20 @@ def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return means
 
 
-def _label_ami(group: PairGroup) -> Numbers:
+def label_amis(corpus: str, columns: tuple[str, ...] | None, pairs: Iterable[Pair]) -> Numbers:
     """Of pairs whose tasks label the same words of the corpus, before any draw."""
     began = time.perf_counter()
     try:
-        corpus = read(group.config.corpus, group.config.columns)
+        whole = read(corpus, columns)
     except CorpusError:
         return Numbers({})
-    names = {task.name for task in corpus.tasks}
+    names = {task.name for task in whole.tasks}
     known: dict[Pair, float] = {}
-    for main, aux in group.gains.pairs:
+    for main, aux in pairs:
         if (aux, main) in known:
             known[main, aux] = known[aux, main]
         elif {main, aux} <= names:
-            known[main, aux] = label_ami(corpus, main, aux)
+            known[main, aux] = label_ami(whole, main, aux)
     finite = {pair: ami for pair, ami in known.items() if np.isfinite(ami)}
     return Numbers(finite, time.perf_counter() - began)
 

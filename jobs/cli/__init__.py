@@ -8,10 +8,22 @@ import sys
 from core.paths import keep_private
 
 # Each module adds its verbs to the app.
-from jobs.cli import control, laboratory, launch, listing, relations, results, study, tagging, transfer
+from jobs.cli import (
+    advise,
+    control,
+    laboratory,
+    launch,
+    listing,
+    relations,
+    results,
+    study,
+    tagging,
+    transfer,
+)
 from jobs.cli.app import app, guarded
 
 __all__ = [
+    "advise",
     "app",
     "control",
     "laboratory",

@@ -27,7 +27,9 @@ from jobs.engines import ENGINES
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
-_VERBS = ["launch", "study", *_READING, *_CHANGING, "export", "import", "backup", "queue", "worker", "doctor"]
+_ASKING = ["launch", "study", "transfer", "advise"]
+_KEEPING = ["export", "import", "backup", "queue", "worker", "doctor"]
+_VERBS = [*_ASKING, *_READING, *_CHANGING, *_KEEPING]
 
 
 class _Verbs(TyperGroup):

@@ -18,7 +18,7 @@ from tests.supervised import wait_for
 from tests.unit.cli.conftest import Laboratory
 
 ROOT = Path(__file__).resolve().parents[3]
-VERBS = ["launch", "study", "runs", "show", "metrics", "results", "relations", "tag"]
+VERBS = ["launch", "study", "transfer", "advise", "runs", "show", "metrics", "results", "relations", "tag"]
 VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
 VERBS += ["queue", "worker", "doctor"]
 

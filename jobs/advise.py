@@ -1,0 +1,380 @@
+"""Which of a corpus's tasks are likely to help which: a few quick runs, and what a study has taught of such.
+
+The runs are those of the study `transfer` over a frozen encoder, on this corpus: each task alone, and MRN of
+all tasks. What the study's pairs say of their features is in `core.transfer.prediction`. Advice on runs that
+failed is another matter: `jobs.advice`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from core.config import RunConfig
+from core.config.fields import CONTEXT_FIELDS, attribute_name
+from core.config.sweep import number_typed, seeds_typed
+from core.corpora import prepare
+from core.corpora.derived.kinds import Joined
+from core.corpora.loading import bases_of, placed_name, recipe_of
+from core.errors import ConfigError, MRNLabError
+from core.mrn.relations import task_groups
+from core.recording.placed import placed
+from core.store import Run, RunState, Store
+from core.studies.study import Setting, lay_out
+from core.studies.transfer import STUDY
+from core.transfer.features import TaskFeatures
+from core.transfer.gains import Gain, Gains, Pair, group_key
+from core.transfer.prediction import AMI, CORRELATION, Lessons, Prediction, lessons, packaged
+from jobs.estimates import Cost, cost
+from jobs.evidence import label_amis, task_evidence
+from jobs.submit import same_runs
+from jobs.transfer import PairGroup, pair_groups
+
+PART = "scarce-minilm"
+"""The part of the study whose runs these repeat, and whose pairs taught."""
+_WORDS = 2000
+_SAMPLES = "dev=100&test=500"
+_SWEEP_SEEDS = 5
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """Which of these tasks help which: the runs that tell what the advice rests on, and those that settle it.
+
+    `corpus` is derived from the one asked for: every task on training sentences of its own, up to `words` of
+    them. `alone` are STL runs, `together` MRN runs of all tasks, by seed; `pairs` MTL runs of two tasks and
+    STL runs, with five seeds.
+    """
+
+    asked: str
+    corpus: str
+    columns: tuple[str, ...] | None
+    tasks: tuple[str, ...]
+    words: Mapping[str, int]
+    alone: tuple[RunConfig, ...]
+    together: tuple[RunConfig, ...]
+    pairs: tuple[RunConfig, ...]
+
+    @property
+    def runs(self) -> tuple[RunConfig, ...]:
+        """The runs to be made before there is advice."""
+        return (*self.alone, *self.together)
+
+    @property
+    def ordered_pairs(self) -> list[Pair]:
+        """All pairs (main, aux) of the tasks."""
+        return list(permutations(self.tasks, 2))
+
+    @property
+    def short(self) -> dict[str, int]:
+        """The tasks with fewer training words than the study's, and how many they have."""
+        return {task: words for task, words in self.words.items() if words < _WORDS}
+
+    @property
+    def sweep(self) -> str:
+        """What the runs are labelled with."""
+        return f"advise {self.asked}"
+
+
+def inquiry(
+    corpus: str, tasks: Sequence[str], seeds: int = 1, columns: tuple[str, ...] | None = None
+) -> Inquiry:
+    """The runs to be made for advice on these tasks. Raises MRNLabError where the corpus lacks one."""
+    tasks = tuple(dict.fromkeys(tasks))
+    if len(tasks) < 2:
+        raise ConfigError("tasks", "tasks: one task helps no other; name two or more.")
+    if (recipe := recipe_of(corpus)) is not None and (
+        recipe.options_text or not isinstance(recipe.kind, Joined)
+    ):
+        raise ConfigError(
+            "corpus",
+            f"corpus: '{corpus}' is derived already, and the study's runs draw their own sentences; name a "
+            "corpus, or some joined by +.",
+        )
+    base = "+".join(map(placed_name, bases_of(corpus)))
+    words = _budgets(base, tasks, columns, max(seeds, _SWEEP_SEEDS))
+    tokens = ",".join(map(str, words.values() if len(set(words.values())) > 1 else [min(words.values())]))
+    derived = f"apart:{base}?tokens={tokens}&{_SAMPLES}&tasks={','.join(tasks)}"
+
+    def runs(family: str, tasks: tuple[str, ...], count: int) -> tuple[RunConfig, ...]:
+        study = STUDY.with_seeds(count)
+        setting = dataclasses.replace(
+            _setting(),
+            base={**_setting().base, "corpus": derived, "columns": columns, "tasks": tasks},
+            targets=tasks,
+        )
+        (arm,) = lay_out(study, setting, placed).arms[family]
+        return tuple(arm.of(study.seeds))
+
+    of_pairs = [run for pair in combinations(tasks, 2) for run in runs("mtl", pair, _SWEEP_SEEDS)]
+    return Inquiry(
+        corpus,
+        derived,
+        columns,
+        tasks,
+        words,
+        runs("stl", tasks, seeds),
+        runs("mrn", tasks, seeds),
+        (*runs("stl", tasks, _SWEEP_SEEDS), *of_pairs),
+    )
+
+
+def _setting() -> Setting:
+    """The study's setting of all tasks together, with every family of runs."""
+    setting = next(each for each in STUDY.settings if each.part == PART and len(each.targets) > 2)
+    return dataclasses.replace(setting, families=("stl", "mtl", "mrn"))
+
+
+def _budgets(
+    base: str, tasks: tuple[str, ...], columns: tuple[str, ...] | None, seeds: int
+) -> dict[str, int]:
+    """By task the training words that every seed has for it: as many as in the study, or else fewer."""
+    least = dict.fromkeys(tasks, _WORDS)
+    for seed in range(1, seeds + 1):
+        corpus = prepare(
+            RunConfig.build(
+                corpus=f"apart:{base}?tasks={','.join(tasks)}",
+                columns=columns,
+                tasks=tasks,
+                paradigm="mtl",
+                seed=seed,
+            )
+        )
+        words: Counter[str] = Counter()
+        for sentence in corpus.train:
+            words.update({task: len(sentence.tokens) for task in sentence.labels})
+        least = {task: min(least[task], words[task]) for task in tasks}
+        if min(words.values()) >= 2 * _WORDS:
+            break  # seeds deal whole sentences evenly: none has half of what another has
+    return least
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A gain that the store's runs (`runs`) tell already."""
+
+    gain: Gain
+    runs: tuple[int, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The gain and its interval in points, over how many seeds, from which runs."""
+        paired = self.gain.paired
+        low, high = (None if end is None else 100 * end for end in (paired.low, paired.high))
+        gain = {"gain": 100 * paired.mean, "low": low, "high": high, "seeds": paired.n}
+        return gain | {"decided": self.gain.is_decided, "runs": self.runs}
+
+
+@dataclass(frozen=True)
+class PairAdvice:
+    """What is known of a pair: what is expected, what MRN learned, what was measured.
+
+    `ami` of their labels is None for tasks on different words; `correlation` where the alignment of the
+    labels makes any impossible.
+    """
+
+    main: str
+    aux: str
+    expected: Prediction
+    ami: float | None
+    correlation: float | None
+    measured: Measured | None
+
+
+@dataclass(frozen=True)
+class TaskAdvice:
+    """What `advise` says: of every ordered pair, by which lessons, from which runs of the store.
+
+    `settling` is what the sweep of all pairs costs that are not in the store, `new` how many runs that is.
+    """
+
+    inquiry: Inquiry
+    lessons: Lessons
+    features: Mapping[str, TaskFeatures]
+    pairs: tuple[PairAdvice, ...]
+    alone: tuple[int, ...]
+    together: tuple[int, ...]
+    new: int
+    settling: Cost
+
+    @property
+    def guessed(self) -> tuple[PairAdvice, ...]:
+        """The pairs that were not measured."""
+        return tuple(pair for pair in self.pairs if pair.measured is None)
+
+    @cached_property
+    def commands(self) -> dict[str, str]:
+        """By what it makes or shows, each command that reproduces a number of the advice."""
+        asked, first = self.inquiry, self.inquiry.alone[0]
+        run, seeds = self.together[0], sorted({run.seed for run in asked.alone})
+        curve = f"loss --task {shlex.quote(asked.tasks[0])} --split train --csv"
+        return {
+            "single-task runs": launch_command(first, asked.tasks, ("stl",), seeds),
+            "MRN run": launch_command(asked.together[0], asked.tasks, ("mrn",), seeds),
+            "loss curve": f"mrnlab metrics {self.alone[0]} {curve}",
+            "task correlations": f"mrnlab relations {run} --mode task --csv",
+            "hit rate": f"mrnlab study {STUDY.name} --part {PART} --report markdown",
+        }
+
+    @property
+    def settling_command(self) -> str:
+        """The command that trains every pair, and each task alone."""
+        asked = self.inquiry
+        seeds = sorted({run.seed for run in asked.pairs})
+        return launch_command(asked.alone[0], asked.tasks, ("stl", "mtl"), seeds, "--task-groups", "pairs")
+
+    def document(self) -> dict[str, Any]:
+        """All of it as plain values; gains in points."""
+        return {
+            "corpus": self.inquiry.corpus,
+            "words": dict(self.inquiry.words),
+            "judgements": [dataclasses.asdict(model.judgement) for model in self.lessons.models],
+            "speaking": [model.predictor.name for model in self.lessons.speaking],
+            "gaining": self.lessons.gaining / self.lessons.pairs,
+            "pairs": [
+                {
+                    "main": pair.main,
+                    "aux": pair.aux,
+                    "advice": pair.expected.verdict,
+                    "probability": pair.expected.probability,
+                    "predictor": pair.expected.predictor or None,
+                    "outside": list(pair.expected.outside),
+                    "ami": pair.ami,
+                    "correlation": pair.correlation,
+                    "measured": None if pair.measured is None else pair.measured.document(),
+                }
+                for pair in self.pairs
+            ],
+            "features": {task: dict(known.values) for task, known in self.features.items()},
+            "runs": {"alone": self.alone, "mrn": self.together},
+            "commands": self.commands,
+            "sweep": {
+                "command": self.settling_command,
+                "runs": len(self.inquiry.pairs),
+                "new": self.new,
+                "seconds": self.settling.seconds,
+            },
+        }
+
+
+def progress(store: Store, asked: Inquiry) -> dict[RunConfig, Run]:
+    """The runs of the store that stand for those of the inquiry, as far as there are some."""
+    return same_runs(store, asked.runs)
+
+
+def advice(store: Store, asked: Inquiry, known: Lessons | None = None) -> TaskAdvice:
+    """The advice, once all runs of the inquiry have succeeded. Takes seconds.
+
+    `known` are the lessons of the study's packaged evidence, or others. Raises MRNLabError where a run is
+    missing.
+    """
+    runs = {config: run for config, run in progress(store, asked).items() if run.state is RunState.SUCCEEDED}
+    if missing := [config for config in asked.runs if config not in runs]:
+        config = missing[0]
+        raise MRNLabError(
+            f"The {config.paradigm.upper()} run of {', '.join(config.tasks)} with seed {config.seed} has not "
+            "succeeded, and there is no advice without it."
+        )
+    known = lessons(packaged(PART)) if known is None else known
+    alone: dict[str, dict[int, int]] = {}
+    for config in asked.alone:
+        alone.setdefault(config.tasks[0], {})[config.seed] = runs[config].id
+    group = PairGroup("", asked.alone[0], Gains(asked.tasks, {}, {}), alone, {}, {})
+    features, _, _ = task_evidence(store, group)
+    correlations = _correlations(store, asked, [runs[config].id for config in asked.together])
+    numbers = {
+        CORRELATION: {pair: value or 0.0 for pair, value in correlations.items()},
+        AMI: label_amis(asked.corpus, asked.columns, asked.ordered_pairs).by_pair,
+    }
+    expected = known.predict(asked.ordered_pairs, features, numbers)
+    measured = _measured(store, asked)
+    new = [config for config in asked.pairs if config not in same_runs(store, asked.pairs)]
+    return TaskAdvice(
+        asked,
+        known,
+        features,
+        tuple(
+            PairAdvice(*pair, expected[pair], numbers[AMI].get(pair), correlations[pair], measured.get(pair))
+            for pair in asked.ordered_pairs
+        ),
+        tuple(runs[config].id for config in asked.alone),
+        tuple(runs[config].id for config in asked.together),
+        len(new),
+        cost(store, new),
+    )
+
+
+def _correlations(store: Store, asked: Inquiry, ids: Sequence[int]) -> dict[Pair, float | None]:
+    """What MRN learned of each pair, in the mean over these runs; None where no label is shared."""
+    runs = store.runs(ids)
+    mean = np.mean([store.relations(run.id)[1].correlation("task") for run in runs], axis=0)
+    groups = task_groups(runs[0].facts)
+    place = {task: number for number, task in enumerate(asked.tasks)}
+    return {
+        (main, aux): float(mean[place[main], place[aux]])
+        if any({main, aux} <= set(group) for group in groups)
+        else None
+        for main, aux in asked.ordered_pairs
+    }
+
+
+def _measured(store: Store, asked: Inquiry) -> dict[Pair, Measured]:
+    """Gains of these tasks in the store's runs of this corpus, those of the inquiry's own sweep first, then
+    those with most seeds.
+    """
+    key, bases = group_key(asked.pairs[0]), bases_of(asked.corpus)
+    best: dict[Pair, tuple[tuple[bool, int], Measured]] = {}
+    for group in pair_groups(store, asked.tasks):
+        if bases_of(group.config.corpus) != bases or group.config.columns != asked.columns:
+            continue
+        for (main, aux), gain in group.gains.pairs.items():
+            rank = (group.key == key, gain.paired.n)
+            if not {main, aux} <= set(asked.tasks) or ((main, aux) in best and best[main, aux][0] >= rank):
+                continue
+            beside = group.beside.get((main, aux)) or group.beside[aux, main]
+            seeds = beside.keys() & group.alone[main].keys()
+            ids = sorted(
+                run_id
+                for by_seed in (beside, group.alone[main])
+                for seed, run_id in by_seed.items()
+                if seed in seeds
+            )
+            best[main, aux] = rank, Measured(gain, tuple(ids))
+    return {pair: measured for pair, (_, measured) in best.items()}
+
+
+def launch_command(
+    config: RunConfig, tasks: Sequence[str], paradigms: Sequence[str], seeds: Sequence[int], *more: str
+) -> str:
+    """The command that makes such runs of these tasks, or uses those that are there."""
+    options = {"corpus": config.corpus, "tasks": ",".join(tasks)}
+    if config.columns is not None:
+        options["columns"] = ",".join(config.columns)
+    options |= {"paradigm": ",".join(paradigms), "seeds": seeds_typed(seeds).replace(", ", ",")}
+    context = {name: getattr(config, attribute_name(name)) for name in (*CONTEXT_FIELDS, "alignment")}
+    options |= {
+        name.replace("_", "-"): value for name, value in context.items() if value and name != "paradigm"
+    }
+    words = ["mrnlab", "launch", *more]
+    for name, value in options.items():
+        words += [f"--{name}", value]
+    plain = RunConfig.build(**{"corpus": config.corpus, "tasks": config.tasks, **context}).values()
+    for name, value in config.values().items():
+        if name not in (*context, "corpus", "columns", "tasks", "seed") and value != plain[name]:
+            words += ["--set", f"{name}={_typed(value)}"]
+    return shlex.join([*words, "--reuse"])
+
+
+def _typed(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_typed, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number_typed(value) if isinstance(value, int | float) else str(value)

@@ -1,0 +1,74 @@
+"""mrnlab advise: which tasks are likely to help which, what that rests on, and what would settle it."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core.config import FIELD_HELP
+from core.store import RunState
+from core.wording import all_of, which_runs
+from jobs.cli.app import JSON_OPTION, app, opened_store, whole
+from jobs.cli.launch import wait_for_runs
+from jobs.cli.output import comma_list, print_json, print_table, say, tell
+
+if TYPE_CHECKING:
+    from jobs.advise import TaskAdvice
+
+_MOST_SEEDS = 20
+_WIDTH = 100
+
+
+@app.command()
+def advise(
+    ctx: typer.Context,
+    corpus: Annotated[str, typer.Option(help=FIELD_HELP["corpus"].sentence, metavar="VALUE")],
+    tasks: Annotated[str, typer.Option(help="Two tasks or more, separated by commas.", metavar="VALUE,...")],
+    columns: Annotated[
+        str | None, typer.Option(help=FIELD_HELP["columns"].sentence, metavar="VALUE,...")
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            help="Runs of each kind (default: 1).", metavar="N", parser=whole("--seeds", 1, _MOST_SEEDS)
+        ),
+    ] = 1,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Say which tasks are likely to help which, how sure that is, and which sweep would settle it.
+
+    Trains each task alone and MRN of all tasks over a frozen encoder, which takes a minute or two, and judges
+    every pair by what the study `transfer` measured. Runs that are there are used again.
+    """
+    from jobs.advise import advice, inquiry
+    from jobs.submit import submit_missing
+
+    names = None if columns is None else tuple(comma_list(columns))
+    asked = inquiry(corpus, comma_list(tasks), seeds, names)
+    with opened_store(ctx) as store:
+        ids, used = submit_missing(store, asked.runs, asked.sweep, tell=say)
+        if used:
+            say(f"Uses {which_runs(used)}, there already.")
+        wait_for_runs(store, ids)
+        if any(run.state is not RunState.SUCCEEDED for run in store.runs(ids, with_facts=False)):
+            raise typer.Exit(1)  # waiting has said why
+        found = advice(store, asked)
+    if json_:
+        print_json(found.document())
+    else:
+        _print(found)
+
+
+def _print(found: TaskAdvice) -> None:
+    from jobs.advise_words import HEADERS, answer, reasons, row, settling
+
+    tell(f"Which of {all_of(found.inquiry.tasks)} in {found.inquiry.asked} help each other?\n")
+    print_table(HEADERS, [row(pair) for pair in found.pairs])
+    for paragraph in (answer(found), *reasons(found), settling(found)):
+        tell("\n" + textwrap.fill(paragraph, _WIDTH))
+    tell(f"\n    {found.settling_command}\n")
+    tell("The same numbers again:\n")
+    for what, command in found.commands.items():
+        tell(f"  {what}\n    {command}")

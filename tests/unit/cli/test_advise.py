@@ -1,0 +1,128 @@
+"""mrnlab advise: its runs really trained, at a small size, and judged by made-up evidence."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from core.corpora import prepare
+from core.store import RunState, Store
+from core.studies.transfer import STUDY
+from core.training.trainer import train
+from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE
+from jobs import advise
+from jobs.cli import advise as verb
+from tests.studying import Workers
+from tests.unit.cli.conftest import Laboratory
+from tests.unit.test_prediction import evidence
+
+DEMO = ("pos", "chunk", "ner")
+CALL = ("advise", "--corpus", "demo", "--tasks", ",".join(DEMO))
+
+
+def trained(store: Store, ids: Sequence[int]) -> None:
+    """Trains the runs that wait in this process."""
+    engine = Workers(at_once=30, train=train, prepare=prepare)
+    while any(run.state is RunState.QUEUED for run in store.runs(ids, with_facts=False)):
+        engine.ensure_workers(store)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study's recipe with few words and epochs, trained in this process."""
+    monkeypatch.setattr(verb, "wait_for_runs", trained)
+    settings = [setting for setting in STUDY.settings if setting.part == advise.PART]
+    few = tuple(replace(each, base={**each.base, "epochs": 6, "bilstm_hidden": 8}) for each in settings)
+    monkeypatch.setattr(advise, "STUDY", replace(STUDY, settings=few))
+    monkeypatch.setattr(advise, "_WORDS", 150)
+    monkeypatch.setattr(advise, "_SAMPLES", "dev=10&test=10")
+    monkeypatch.setattr(advise, "_SWEEP_SEEDS", 2)
+
+
+def _by_size(main: dict[str, float], aux: dict[str, float], draw: Any) -> float:
+    return main["labels"] - aux["labels"]
+
+
+def test_advice_is_given_repeated_and_settled(
+    lab: Laboratory, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advise, "packaged", lambda part: evidence(_by_size))
+    document = lab.json(*CALL)
+    runs = {run.id: run for run in lab.store.runs()}
+    assert [runs[run_id].config.tasks for run_id in document["runs"]["alone"]] == [(task,) for task in DEMO]
+    (mrn,) = document["runs"]["mrn"]
+    assert runs[mrn].config.tasks == DEMO
+    assert {run.config.encoder_training for run in runs.values()} == {"frozen"}
+    assert {run.sweep for run in runs.values()} == {"advise demo"}
+
+    assert document["speaking"]
+    pairs = {(pair["main"], pair["aux"]): pair for pair in document["pairs"]}
+    assert set(pairs) == set(permutations(DEMO, 2))
+    verdicts = {HELPS: 1, HURTS: -1, NO_EVIDENCE: 0}
+    for pair in pairs.values():
+        sign = 1 if pair["probability"] > 0.5 else -1
+        assert verdicts[pair["advice"]] in (0, sign)
+        assert pair["measured"] is None
+    # Training labels are far more than the made-up study's, which is said.
+    assert "main labels" in pairs["pos", "chunk"]["outside"]
+
+    # What is printed shows the same numbers again.
+    shown = {what: shlex.split(command)[1:] for what, command in document["commands"].items()}
+    matrix = lab.json(*[word for word in shown["task correlations"] if word != "--csv"])
+    for (main, aux), pair in pairs.items():
+        row, column = matrix["labels"].index(main), matrix["labels"].index(aux)
+        assert matrix["matrix"][row][column] == pytest.approx(pair["correlation"] or 0.0, abs=1e-5)
+    # pos shares no label with the others under the alignment; chunk and ner share O.
+    assert pairs["pos", "ner"]["correlation"] is None
+    assert pairs["chunk", "ner"]["correlation"] == pairs["ner", "chunk"]["correlation"] is not None
+    assert len(lab.answer(*shown["loss curve"]).splitlines()) > 6
+    before = {run.id for run in lab.store.runs()}
+    for what in ("single-task runs", "MRN run"):
+        assert set(lab.json(*shown[what])["reused"]) <= before
+    assert {run.id for run in lab.store.runs()} == before
+    assert lab.json(*CALL) == document
+
+    # The sweep that settles it uses the runs that are there; then gains are measured.
+    assert document["sweep"] | {"command": "", "seconds": 0} == {
+        "command": "",
+        "runs": 2 * (3 + 3),
+        "new": 2 * (3 + 3) - 3,
+        "seconds": 0,
+    }
+    sweep = lab.json(*shlex.split(document["sweep"]["command"])[1:])
+    assert len(sweep["runs"]) == document["sweep"]["runs"]
+    assert len(sweep["reused"]) == 3
+    trained(lab.store, [run["id"] for run in sweep["runs"]])
+    settled = lab.json(*CALL)
+    for pair in settled["pairs"]:
+        assert pair["measured"]["seeds"] == 2
+        assert pair["measured"]["low"] <= pair["measured"]["gain"] <= pair["measured"]["high"]
+        assert len(pair["measured"]["runs"]) == 4
+    text = lab.answer(*CALL)
+    assert "Measured already: 6 of 6 pairs." in text
+    assert "points [" in text
+
+
+def test_random_evidence_gives_no_advice(
+    lab: Laboratory, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advise, "packaged", lambda part: evidence(lambda main, aux, draw: draw.normal()))
+    lines = lab.answer(*CALL).splitlines()
+    rows = [line for line in lines if NO_EVIDENCE in line and line.split()[0] in DEMO]
+    assert len(rows) == 6
+    text = " ".join(lines)
+    assert "No evidence for 6 of 6 pairs." in text
+    assert "So there is no evidence for any pair." in text
+    assert "mrnlab launch --task-groups pairs" in text
+
+
+def test_what_cannot_be_asked(lab: Laboratory) -> None:
+    assert "name two or more" in lab.refusal("advise", "--corpus", "demo", "--tasks", "pos")
+    assert "has no task 'srl'" in lab.refusal("advise", "--corpus", "demo", "--tasks", "pos,srl")
+    derived = ("advise", "--corpus", "demo?train=100", "--tasks", "pos,ner")
+    assert "is derived already" in lab.refusal(*derived)
