@@ -9,6 +9,7 @@ from dashboard.launch.draft import plan
 from dashboard.launch.form import form
 from dashboard.launch.plan import launch_plan
 from dashboard.launch.presets import QUESTIONS, TABLES, TRY_IT
+from dashboard.launch.task_advice import advice_card, task_advice
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button
 from dashboard.shared.queue import held_banner
@@ -20,12 +21,15 @@ _OWN = "CoNLL columns or CoNLL-U. Nothing leaves this machine."
 
 def preset_cards() -> None:
     """Cards of one height that answer a question each; below them what fills in the form."""
-    for column, preset in zip(st.columns(len(QUESTIONS), gap="small"), QUESTIONS, strict=True):
+    *columns, last = st.columns(len(QUESTIONS) + 1, gap="small")
+    for column, preset in zip(columns, QUESTIONS, strict=True):
         with column.container(border=True, height="stretch", gap="xxsmall"):
             st.markdown(f"**{preset.title}**")
             st.caption(preset.words)
             st.space("stretch")
             launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
+    with last.container(border=True, height="stretch", gap="xxsmall"):
+        advice_card()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for paper, tables in TABLES.items():
             st.caption(f"Reproduce {paper}:", width="content")
@@ -44,11 +48,14 @@ title(
 open_link(resources.store())
 held_banner(resources.store(), launching=True)
 preset_cards()
+advice_place = st.container()
 
 left, right = st.columns([3, 2], gap="large")
 with left:
     draft, slots = form()
 write_link(draft)
+with advice_place:
+    task_advice(draft)
 with right, st.container(key="launch_plan"):
     launch_plan(draft, plan(draft), slots)
 

@@ -1,0 +1,135 @@
+"""The card *Which of my tasks help each other?*: `mrnlab advise` for the form's corpus and tasks.
+
+What gives the advice is imported once it is asked for: with scipy's statistics it takes a second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.errors import MRNLabError
+from core.paths import database_url
+from core.store import RunState
+from core.wording import all_of, duration, plural
+from dashboard.launch.draft import Draft
+from dashboard.launch.presets import LaunchPreset
+from dashboard.shared import resources
+from dashboard.shared.live import live
+from dashboard.shared.newcomers import launch_button
+from dashboard.shared.states import problem
+from dashboard.text import escape
+from jobs.submit import submit_missing
+
+if TYPE_CHECKING:
+    from core.transfer.prediction import Lessons
+    from jobs.advise import Inquiry, TaskAdvice
+
+TITLE = "Which of my tasks help each other?"
+_WORDS = "Which of the tasks chosen below are likely to help which, and how sure that is. About 2 min."
+_CLICKED, _ASKED = "task_advice_clicked", "task_advice_asked"
+
+
+def advice_card() -> None:
+    """The question and its button; `task_advice` answers."""
+    st.markdown(f"**{TITLE}**")
+    st.caption(_WORDS)
+    st.space("stretch")
+    st.button("Ask", icon=":material/play_arrow:", key="task_advice_ask", on_click=_click)
+
+
+def _click() -> None:
+    st.session_state[_CLICKED] = True
+
+
+def task_advice(draft: Draft) -> None:
+    """Queues the runs once the button was clicked; shows how far they are, then the advice."""
+    is_new = st.session_state.pop(_CLICKED, False)
+    if is_new:
+        st.session_state[_ASKED] = draft.corpus, draft.columns, draft.tasks
+    if _ASKED not in st.session_state:
+        return
+    try:
+        asked = _inquiry(*st.session_state[_ASKED])
+        if is_new:
+            submit_missing(resources.store(), asked.runs, asked.sweep)
+    except MRNLabError as error:
+        del st.session_state[_ASKED]
+        problem(str(error))
+        return
+    with st.container(border=True, key="task_advice"):
+        st.markdown(escape(f"Which of {all_of(asked.tasks)} in {asked.asked} help each other?"))
+        live(lambda: _draw(asked), resources.pace, key="task_advice_part")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking at the data")
+def _inquiry(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> Inquiry:
+    from jobs.advise import inquiry
+
+    return inquiry(corpus, tasks, columns=columns)
+
+
+def _draw(asked: Inquiry) -> None:
+    from jobs.advise import progress
+    from jobs.advise_words import short_budgets
+
+    runs = progress(resources.store(), asked)
+    done = [run.id for run in runs.values() if run.state is RunState.SUCCEEDED]
+    if len(runs) < len(asked.runs):
+        problem("A run that this rests on did not succeed or was stopped. Ask again to queue it anew.")
+    elif len(done) < len(asked.runs):
+        st.progress(len(done) / len(asked.runs), f"{len(done)} of {plural(len(asked.runs), 'run')} done")
+        for sentence in short_budgets(asked):
+            st.caption(escape(sentence))
+        query = {"run": ",".join(str(run.id) for run in runs.values())}
+        st.page_link("runs/page.py", label="Runs", icon=":material/list_alt:", query_params=query)
+    else:
+        newest = resources.store().runs(states={RunState.SUCCEEDED}, limit=1, with_facts=False)
+        _show(_advice(database_url(), asked.corpus, asked.columns, tuple(done), newest[0].id, _asked=asked))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing the tasks with those of the study")
+def _advice(
+    url: str,
+    corpus: str,
+    columns: tuple[str, ...] | None,
+    done: tuple[int, ...],
+    newest: int,
+    _asked: Inquiry,
+) -> TaskAdvice:
+    """Anew when a run has ended since, which may be one of a pair."""
+    from jobs.advise import advice
+
+    return advice(resources.store(), _asked, _lessons())
+
+
+@st.cache_resource(show_spinner=False)
+def _lessons() -> Lessons:
+    from core.transfer.prediction import lessons, packaged
+    from jobs.advise import PART
+
+    return lessons(packaged(PART))
+
+
+def _show(found: TaskAdvice) -> None:
+    from jobs.advise_words import HEADERS, answer, reasons, row, settling
+
+    st.markdown(escape(answer(found)))
+    st.table(
+        [dict(zip(HEADERS, map(escape, row(pair)), strict=True)) for pair in found.pairs],
+        border="horizontal",
+        hide_index=True,
+        alt="What is expected of each pair of tasks",
+    )
+    with st.container(gap="xsmall"):
+        for sentence in reasons(found):
+            st.caption(escape(sentence))
+    st.markdown(escape(settling(found)))
+    if found.new:
+        label = f"Launch {plural(found.new, 'run')}, about {duration(found.settling.seconds)}"
+        launch_button(LaunchPreset(TITLE, "", found.inquiry.pairs), label)
+    with st.expander("The same from a terminal", icon=":material/terminal:", type="compact"):
+        st.code(
+            "\n".join([*found.commands.values(), found.settling_command]), language="bash", wrap_lines=True
+        )

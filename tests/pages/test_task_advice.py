@@ -1,0 +1,65 @@
+"""The card on Launch that asks which tasks help each other: its runs, the advice, the sweep."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from core.records import Snapshot
+from core.store import RunState, Store
+from core.transfer import prediction
+from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE
+from dashboard.launch import task_advice
+from tests.making import OWNER, relations, run_facts, split_result, step_metrics
+from tests.pages.conftest import Open, words
+from tests.unit.test_prediction import evidence
+
+
+def _train(store: Store) -> None:
+    """Ends all runs that wait, with numbers as a training leaves them."""
+    while (run := store.claim(OWNER, due_in=15)) is not None:
+        store.set_facts(run.id, run_facts())
+        store.add_metrics(run.id, [step_metrics(step, 2 / step) for step in range(1, 30)])
+        if run.config.paradigm == "mrn":
+            store.add_snapshot(run.id, Snapshot(29, 2.9, relations(tasks=len(run.config.tasks))))
+        store.add_result(run.id, split_result("test"))
+        store.finish(run.id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+
+
+def test_the_card_asks_answers_and_settles(
+    open_page: Open, workers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up = evidence(lambda main, aux, draw: main["labels"] - aux["labels"])
+    monkeypatch.setattr(prediction, "packaged", lambda part: made_up)
+    task_advice._lessons.clear()
+    app = open_page("launch")
+    app.button(key="task_advice_ask").click().run()
+    assert not app.exception
+    assert workers
+    store = Store.open()
+    paradigms = [run.config.paradigm for run in store.runs()]
+    assert sorted(paradigms) == ["mrn", "stl", "stl", "stl"]
+    assert [bar.proto.text for bar in app.get("progress")] == ["0 of 4 runs done"]
+
+    _train(store)
+    app.run()
+    assert not app.exception
+    (table,) = (one.value for one in app.table if "main task" in one.value.columns)
+    pairs = set(zip(table["main task"], table["beside"], strict=True))
+    assert pairs == set(permutations(("pos", "chunk", "ner"), 2))
+    assert set(table["advice"]) <= {HELPS, HURTS, NO_EVIDENCE}
+    assert "where it has seen neither task" in words(app)
+    (settle,) = (button for button in app.button if button.label.startswith("Launch 27 runs"))
+    settle.click().run()
+    assert not app.exception
+    assert len(store.runs()) == 4 + 27
+    store.close()
+
+
+def test_what_cannot_be_asked_is_said(open_page: Open) -> None:
+    app = open_page("launch", tasks="pos")
+    app.button(key="task_advice_ask").click().run()
+    assert not app.exception
+    assert "one task helps no other" in words(app)
+    assert Store.open().runs() == []
