@@ -30,6 +30,10 @@ _PAGES = {
         "compare_arrows",
         "Configurations beside each other: mean, spread over seeds, differences.",
     ),
+    "Transfer": (
+        "hub",
+        "Which task helps which: gains of pairs of tasks, what predicts them, which to train together.",
+    ),
     "Relations": ("grid_on", "What MRN learned of tasks, labels and features, step by step."),
     "Tag": ("sell", "Type a sentence and see every task's labels with their confidence."),
 }

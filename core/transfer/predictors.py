@@ -249,10 +249,8 @@ def _cross_validated(
 
 
 def _left_out(pairs: Pairs, values: Floats, always: bool, draws: int, seed: int) -> tuple[Measure, ...]:
-    places = pairs.places
-    couples, tester = np.unique(np.sort(places, axis=1), axis=0, return_inverse=True)
-    trained = ~(places[None, :, :, None] == couples[:, None, None, :]).any(axis=(2, 3))  # (couples, P)
-    tested = np.flatnonzero(trained.any(axis=1)[tester])
+    trained, tester = _couples(pairs)
+    tested = np.flatnonzero(np.asarray(trained.any(axis=1))[tester])
     if not len(tested):
         return (_UNKNOWN,) * 4
     predicted = _tested(pairs, values, trained, tester[None], always)
@@ -266,6 +264,33 @@ def _left_out(pairs: Pairs, values: Floats, always: bool, draws: int, seed: int)
     return tuple(
         Measure(figure, _sd(spread)) for figure, spread in zip(figures(tested), drawn.T, strict=True)
     )
+
+
+def _couples(pairs: Pairs) -> tuple[Mask, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+    """(couples, P) which pairs have neither of two tasks, and (P,) the couple of each pair."""
+    places = pairs.places
+    couples, tester = np.unique(np.sort(places, axis=1), axis=0, return_inverse=True)
+    shared = (places[None, :, :, None] == couples[:, None, None, :]).any(axis=(2, 3))
+    apart: Mask = np.logical_not(shared)
+    return apart, tester
+
+
+def left_out_probabilities(pairs: Pairs, predictor: Predictor) -> dict[tuple[str, str], float]:
+    """By pair, the probability of a gain by the regression that has seen neither of its tasks (LEFT_OUT).
+
+    Without the pairs for which the predictor has no value, or of which no such regression can be fitted.
+    """
+    known = np.flatnonzero(predictor.known)
+    judged = Pairs(tuple(pairs.names[place] for place in known), pairs.gains[known])
+    if not len(known):
+        return {}
+    trained, tester = _couples(judged)
+    values = _ranked(predictor.values[known], predictor.values[known])
+    probability, _ = _tested(judged, values, trained, tester[None], predictor.always)
+    if not trained.any():
+        return {}
+    fitted = np.asarray(trained.any(axis=1))[tester]
+    return {name: float(probability[0, row]) for row, name in enumerate(judged.names) if fitted[row]}
 
 
 def _tested(

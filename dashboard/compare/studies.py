@@ -46,6 +46,7 @@ _VERDICTS = {
 }
 _LOOKS = {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", NEGLIGIBLE: "{}", UNDECIDED: ":gray[{}]"}
 _SHOWN, _PROBLEM = "shown_versions", "study_problem"
+_CARDS_BESIDE = 3
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
@@ -60,9 +61,11 @@ def studies() -> None:
     standings = {name: resources.study_standing(Version(name)) for name in names}
     complete = [name for name, standing in standings.items() if standing.done == standing.total]
     with second if complete else first:
-        for column, study in zip(st.columns(len(names)), names, strict=True):
-            with column, st.container(border=True, height="stretch"):
-                live(partial(_card, study), resources.pace, key=f"study_{study}")
+        for start in range(0, len(names), _CARDS_BESIDE):
+            row = names[start : start + _CARDS_BESIDE]
+            for column, study in zip(st.columns(_CARDS_BESIDE), row, strict=False):
+                with column, st.container(border=True, height="stretch"):
+                    live(partial(_card, study), resources.pace, key=f"study_{study}")
     with first if complete else second:
         _results(complete)
     if None in map(resources.study_outstanding, st.session_state[_SHOWN]):
@@ -131,6 +134,8 @@ def _card(name: str) -> None:
         st.caption(f"Found here. {title}: {escape(answer(scored_results[0]))}")
     elif study.sample is not None:
         st.caption(escape(study.sample.words))
+    if study.pairs:
+        st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
     _buttons(study, whole, standing)
 
 

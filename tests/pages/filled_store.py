@@ -112,6 +112,18 @@ def fill(
         return filled
 
 
+def fill_pairs(url: str | None = None, seeds: Sequence[int] = (1, 2, 3)) -> list[int]:
+    """Adds MTL of every pair of tasks to a store that was filled for these seeds; returns the runs."""
+    clock = _Clock(time.time() - 3600)
+    store = Store.open(url, clock=clock)
+    with contextlib.closing(store), store.transaction():
+        return [
+            _finished(store, clock, _build("mtl", pair, seed))
+            for seed in seeds
+            for pair in itertools.combinations(TASKS, 2)
+        ]
+
+
 def _build(paradigm: str, tasks: Sequence[str], seed: int, **more: object) -> RunConfig:
     values = {"corpus": "demo", "encoder": "minilm", "encoder_training": "frozen", "epochs": 8, **more}
     return RunConfig.build(paradigm=paradigm, tasks=tuple(tasks), seed=seed, **values)

@@ -1,0 +1,70 @@
+"""A table with a number for every ordered pair of tasks, on a diverging scale; a cell can be clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import streamlit as st
+
+from dashboard.components.charts import Event, read_asset
+
+_mount = st.components.v2.component(
+    "mrnlab_pair_table",
+    html='<div id="root"></div>',
+    css=read_asset("pair_table.css"),
+    js=read_asset("pair_table.js"),
+)
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """The number of a pair as text, and where it lies on the scale, in [-1, 1]; `grey` where that is not
+    decided. `title` says it in words.
+    """
+
+    text: str
+    share: float
+    title: str
+    grey: bool = False
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A main task: its name, its colour, a text beside its name, and the mean of its row."""
+
+    name: str
+    colour: str
+    score: str = ""
+    mean: str = ""
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Rows and columns are the same tasks; `cells` (T, T) has None for unknown pairs. `means` are those of
+    the columns, None where no means are shown. `low` and `high` name the ends of the scale, `grey` what grey
+    is; empty where nothing is.
+    """
+
+    rows: Sequence[PairRow]
+    cells: Sequence[Sequence[PairCell | None]]
+    low: str
+    high: str
+    alt: str
+    means: Sequence[str] | None = None
+    corner: str = ""
+    grey: str = ""
+    unknown: str = "Not known"
+
+
+def pair_table(
+    table: PairTable, *, chosen: tuple[int, int] | None, key: str, clicked: Callable[[int, int], None]
+) -> None:
+    """Draw the table; `clicked` gets row and column of a clicked cell before the page runs again."""
+
+    def click() -> None:
+        event: Event | None = st.session_state[key].get("cell")
+        if event is not None:
+            clicked(int(event["row"]), int(event["column"]))
+
+    _mount(key=key, data=asdict(table) | {"chosen": chosen}, on_cell_change=click)

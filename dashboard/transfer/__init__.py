@@ -1,0 +1,1 @@
+"""The page that tells which task helps which."""

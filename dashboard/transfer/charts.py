@@ -1,0 +1,150 @@
+"""The figures of Transfer: gains by seed, losses of a pair, coefficients, planted relatedness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.transfer.gains import Gain, Pair
+from core.transfer.predictors import Coefficient
+from dashboard.shared.charts import axis, figure, message
+from dashboard.text import plotly_text
+from dashboard.theme import BORDER, DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
+from dashboard.transfer.views import Course
+
+
+def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -> go.Figure:
+    """The gain of each of the two tasks by the other: a grey mark per seed, the mean with its interval."""
+    chart = figure(76 + 52 * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44})
+    chart.add_vline(x=0, line={"color": MUTED, "width": 1})
+    for row, (gain, seeds) in enumerate(zip(gains, by_seed, strict=True)):
+        chart.add_scatter(
+            x=[100 * value for value in seeds.values()],
+            y=[row + 0.22] * len(seeds),
+            mode="markers",
+            marker={"size": 7, "color": MUTED, "symbol": "line-ns-open", "line": {"width": 2}},
+            text=[f"seed {seed}" for seed in seeds],
+            hovertemplate="%{text}: %{x:+.2f}<extra></extra>",
+        )
+        low, high, mean = gain.paired.low, gain.paired.high, gain.paired.mean
+        chart.add_scatter(
+            x=[100 * mean],
+            y=[row],
+            mode="markers",
+            marker={"size": 10, "color": TEXT, "symbol": "circle" if gain.is_decided else "circle-open"},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [0 if high is None else 100 * (high - mean)],
+                "arrayminus": [0 if low is None else 100 * (mean - low)],
+                "color": TEXT,
+                "thickness": 1.8,
+                "width": 0,
+            },
+            hovertemplate="mean: %{x:+.2f}<extra></extra>",
+        )
+    chart.update_xaxes(axis("Gain in points: a line per seed, mean with 95% interval", tickformat="~g"))
+    names = [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}" for gain in gains]
+    ticks: dict[str, Any] = {"tickmode": "array", "tickvals": list(range(len(gains))), "ticktext": names}
+    chart.update_yaxes(axis(showgrid=False, range=(len(gains) - 0.4, -0.6), **ticks))
+    return chart.update_yaxes(tickfont={"size": 12, "color": TEXT})
+
+
+def loss_chart(courses: Mapping[str, Course | None], colour: str) -> go.Figure:
+    """The training loss of one task by paradigm: seeds thin, their mean thick."""
+    chart = figure(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
+    for paradigm, course in courses.items():
+        if course is None:
+            continue
+        x = np.round(100 * course.shares, 1)
+        dash = DASHES[paradigm]
+        for seed in course.seeds if len(course.seeds) > 1 else ():
+            chart.add_scatter(
+                x=x, y=seed.astype(np.float32), mode="lines", hoverinfo="skip", showlegend=False,
+                line={"color": faint(colour, 0.35), "width": 1, "dash": dash},
+            )  # fmt: skip
+        name = PARADIGM_NAMES[paradigm]
+        chart.add_scatter(
+            x=x, y=course.mean.astype(np.float32), mode="lines", name=name,
+            line={"color": colour, "width": 2.6, "dash": dash},
+            hovertemplate=f"{name} at %{{x}}% of training: %{{y:.3f}}<extra></extra>",
+        )  # fmt: skip
+    if not chart.data:
+        message(chart, "No losses are stored.")
+    chart.update_xaxes(axis("Share of training, %", showgrid=False, range=(0, 100)))
+    chart.update_yaxes(axis("nats per word", rangemode="tozero"))
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
+    return chart.update_layout(legend=legend)
+
+
+def coefficient_chart(
+    weights: Sequence[Coefficient], titles: Mapping[str, str], published: Mapping[str, float]
+) -> go.Figure:
+    """Bars with 95% intervals, filled where these leave out zero; published values as grey diamonds."""
+    chart = figure(60 + 24 * len(weights), margin={"l": 8, "r": 16, "t": 8, "b": 44})
+    places = list(range(len(weights)))
+    decided = [weight.low > 0 or weight.high < 0 for weight in weights]
+    colours = ["var(--st-red-color)" if weight.value > 0 else "var(--st-blue-color)" for weight in weights]
+    chart.add_bar(
+        x=[weight.value for weight in weights],
+        y=places,
+        orientation="h",
+        width=0.62,
+        marker={
+            "color": [c if d else BORDER for c, d in zip(colours, decided, strict=True)],
+            "line": {"width": 0},
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [weight.high - weight.value for weight in weights],
+            "arrayminus": [weight.value - weight.low for weight in weights],
+            "color": MUTED,
+            "thickness": 1.4,
+            "width": 0,
+        },
+        text=[f"{titles[w.feature]}: {w.value:+.2f} [{w.low:+.2f}, {w.high:+.2f}]" for w in weights],
+        textposition="none",
+        hovertemplate="%{text}<extra></extra>",
+    )
+    reported = [
+        (published[w.feature], place)
+        for w, place in zip(weights, places, strict=True)
+        if w.feature in published
+    ]
+    chart.add_scatter(
+        x=[value for value, _ in reported],
+        y=[place for _, place in reported],
+        mode="markers",
+        marker={"symbol": "diamond-open", "size": 8, "color": MUTED},
+        hovertemplate="reported: %{x:+.2f}<extra></extra>",
+    )
+    chart.add_vline(x=0, line={"color": MUTED, "width": 1})
+    chart.update_xaxes(axis("Coefficient: right, a larger value goes with a gain"))
+    names: dict[str, Any] = {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [titles[weight.feature] for weight in weights],
+    }
+    chart.update_yaxes(axis(showgrid=False, range=(len(weights) - 0.4, -0.6), **names))
+    return chart.update_yaxes(tickfont={"size": 12, "color": TEXT})
+
+
+def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], name: str) -> go.Figure:
+    """A mark for each pair: planted AMI to the right, the other number upwards."""
+    pairs = [pair for pair in values if pair in planted]
+    chart = figure(300)
+    chart.add_scatter(
+        x=[planted[pair] for pair in pairs],
+        y=[values[pair] for pair in pairs],
+        mode="markers",
+        marker={"size": 8, "color": MUTED, "line": {"width": 1, "color": TEXT}},
+        text=[plotly_text(f"{main} beside {aux}") for main, aux in pairs],
+        hovertemplate="%{text}: planted %{x:.2f}, %{y:.2f}<extra></extra>",
+    )
+    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
+    chart.update_xaxes(axis("Planted AMI", rangemode="tozero"))
+    return chart.update_yaxes(axis(name))
