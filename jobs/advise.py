@@ -2,7 +2,7 @@
 
 The runs are those of the study `transfer` over a frozen encoder, on this corpus: each task alone, and MRN of
 all tasks. What the study's pairs say of their features is in `core.transfer.prediction`. Advice on runs that
-failed is another matter: `jobs.advice`.
+failed is another matter: `jobs.remedies`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Table = Mapping[str, Column]
 
 OPERATORS, _UNDER_ROOT = "add,sub,mul,div,log,sqrt,exp", "add,sub,mul,div,log"
 _HELD_OUT = 0.1
-_SEARCHES, _EVALUATIONS, _POPULATION, _LONGEST = 4, 300_000, 1000, 12
+_SEARCHES, _EVALUATIONS, _POPULATION, _LONGEST = 10, 300_000, 1000, 12
 _LONGEST_S = 600  # of one search; evaluations end it long before, so that a seed gives one result anywhere
 _KEPT_PER_LENGTH = 2
 _ONE_SIMPLER = 1.02  # by which factor the error may grow where a constant is left out

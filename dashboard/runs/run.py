@@ -22,8 +22,8 @@ from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs import control
-from jobs.advice import Advice
 from jobs.naming import survival_text
+from jobs.remedies import Advice
 from jobs.results import SCORE_NAMES
 from jobs.sheets import REPORT_COLUMNS, report_records, report_sheet
 

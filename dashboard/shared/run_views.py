@@ -12,9 +12,9 @@ from core.store import Store
 from core.store.records import Run, RunEvent, RunState, StoredScore
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
-from jobs.advice import Advice, advice
 from jobs.engines import default_engine
 from jobs.estimates import eta
+from jobs.remedies import Advice, advice
 
 _LOG_BYTES = 16_384
 

@@ -48,15 +48,15 @@ def published_ranges(rows: int, seed: int) -> dict[str, NDArray[np.float64]]:
 
 
 @pytest.mark.slow
-def test_data_made_from_equation_6_have_a_short_formula_far_better_than_a_line() -> None:
+def test_equation_6_is_found_again_in_data_made_from_it() -> None:
     table = published_ranges(1002, 7)
     (equation_6,) = (each for each in PUBLISHED if each.equation == 6)
     noise = np.random.default_rng(8).normal(0, 1, 1002)
     f1 = equation_6.value(*(table[factor] for factor in equation_6.factors)) + noise
     learned = learn(table, f1)
     short = [formula for formula in learned.front if formula.length <= 15]
-    # The noise alone is 1; with this seed no short formula comes that near (docs/studies/simulator.md).
-    assert min(formula.test_mse for formula in short) <= 9
+    # The noise alone is 1.
+    assert min(formula.test_mse for formula in short) <= 2
     assert learned.chosen.test_mse <= 2
     assert learned.linear_mse < learned.constant_mse
     assert (learned.train_rows, learned.test_rows) == (902, 100)
