@@ -49,7 +49,7 @@ class TestFiles:
         self, tmp_path: Path, header: str, packed: bool
     ) -> None:
         content = f"{header}the 0.5 -1\nof 1e-3 2 \n\nthe 7 7\n".encode()
-        path = file(tmp_path, gzip.compress(content) if packed else content)
+        path = file(tmp_path, gzip.compress(content, mtime=0) if packed else content)
         read = read_vectors(path, every)
         assert read.words == ("the", "of")
         assert read.vectors.tolist() == [[0.5, -1.0], [pytest.approx(1e-3), 2.0]]
@@ -74,7 +74,7 @@ class TestFiles:
         """Of 30 MB unpacked, 100 words."""
         line = " ".join(["0.12345"] * 100)
         content = "".join(f"word{number} {line}\n" for number in range(37_000)).encode()
-        path = file(tmp_path, gzip.compress(content, 1), "vectors.txt.gz")
+        path = file(tmp_path, gzip.compress(content, 1, mtime=0), "vectors.txt.gz")
         needed = {f"word{number}" for number in range(0, 37_000, 370)}
         tracemalloc.start()
         read = read_vectors(path, needed.__contains__)
@@ -104,8 +104,8 @@ class TestFiles:
             ("a 1e999 2\n", "line 1: holds a number that is not finite"),
             (b"\x00" * (1 << 20), "line 1: is longer than any vector"),
             (b"\x1f\x8bnot gzip", "cannot be read: Unknown compression method"),
-            (gzip.compress(b"a 1 2\n" * 999)[:-9], "cannot be read: Compressed file ended"),
-            (gzip.compress(b"a 1 2\n" * 999)[:20] + b"\xff" * 99, "cannot be read: Error -3"),
+            (gzip.compress(b"a 1 2\n" * 999, mtime=0)[:-9], "cannot be read: Compressed file ended"),
+            (gzip.compress(b"a 1 2\n" * 999, mtime=0)[:20] + b"\xff" * 99, "cannot be read: Error -3"),
         ],
     )
     def test_a_bad_file_is_named_with_its_line(self, tmp_path: Path, content: str | bytes, says: str) -> None:
