@@ -31,9 +31,10 @@ def pick_pair(gains: Gains, default: Pair) -> Pair:
         if st.session_state.get(key, st.query_params.get(key)) not in gains.tasks:
             st.session_state.pop(key, None)
             st.query_params.pop(key, None)
-        default_place = gains.tasks.index(task)
+        # A default beside a value that a click on a cell has set is a warning of Streamlit's.
+        place = 0 if key in st.session_state else gains.tasks.index(task)
         label = "Main task" if key == "main" else "Auxiliary task"
-        st.selectbox(label, gains.tasks, index=default_place, key=key, bind="query-params", width=260)
+        st.selectbox(label, gains.tasks, index=place, key=key, bind="query-params", width=260)
     return st.session_state["main"], st.session_state["aux"]
 
 
