@@ -46,7 +46,7 @@ def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -
             },
             hovertemplate="mean: %{x:+.2f}<extra></extra>",
         )
-    chart.update_xaxes(axis("Gain in points: a line per seed, mean with 95% interval", tickformat="~g"))
+    chart.update_xaxes(axis("Gain in points; a tick per seed", tickformat="~g"))
     names = [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}" for gain in gains]
     ticks: dict[str, Any] = {"tickmode": "array", "tickvals": list(range(len(gains))), "ticktext": names}
     chart.update_yaxes(axis(showgrid=False, range=(len(gains) - 0.4, -0.6), **ticks))
