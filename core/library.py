@@ -20,16 +20,24 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig
 from core.corpora import load, prepare
 from core.corpora.free_text import split_sentences
+from core.corpora.types import Sentence, whole_text
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.mrn.relations import MODES, row_names
 from core.paths import own_checkpoint
 from core.recording.foreground import train_here
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
 from core.store import Run, Store
-from core.tagging import Tagger, load_tagger
+from core.tagging import Tagger, check_texts, load_tagger, text_of
+from core.tasks import KINDS, reading
 
 _PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch"]
-_SCORES = ["score_name", "score", "accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1"]
+_SCORES = [
+    *("score_name", "score", "accuracy", "precision", "recall"),
+    *("f1_conll", "f1_strict", "seqeval_f1", "spearman"),
+]
+_VALUES = ("gold", "predicted")
+_PREDICTED = ["task", "sentence", "position", "word", "text", "second", *_VALUES]
+_ALL = 1_000_000  # more labels than a task has
 _METRICS = ["run", "task", "split", "name", "step", "epoch", "seconds", "value"]
 
 
@@ -84,6 +92,14 @@ def _progress_bar(shown: bool) -> Iterator[Sink]:
                 bar.write(event.message)
 
         yield watch
+
+
+def _places(sentence: Sentence) -> list[dict[str, object]]:
+    """What each label is of: each word, or the whole text or pair."""
+    if not sentence.whole:
+        return [{"position": position, "word": word} for position, word in enumerate(sentence.tokens)]
+    text, second = text_of(sentence)
+    return [{"text": text} if second is None else {"text": text, "second": second}]
 
 
 class Laboratory:
@@ -194,7 +210,9 @@ class StoredRun:
         return pd.DataFrame(matrix, index=pd.Index(names, name=mode), columns=pd.Index(names, name=mode))
 
     def predictions(self, split: str = "test") -> pd.DataFrame:
-        """Gold and predicted labels of a split (`dev`, `test`), a row for each word and task.
+        """Gold and predicted labels of a split (`dev`, `test`), a row for each word and task; of tasks on
+        whole texts a row for each text, `text`, and of pairs `second`, instead of the words. Numbers are
+        numbers.
 
         `sentence` and `position` count from 0 in the split. Raises MRNLabError where there are none, or where
         the corpus is not what the run was trained on.
@@ -206,13 +224,54 @@ class StoredRun:
         if corpus.text_hash != run.facts.get("text_hash", corpus.text_hash):
             raise CorpusError(f"The text of {corpus.name} has changed since run {self.id} was trained on it.")
         sentences = corpus.split("dev" if split == "dev" else "test")
-        rows = []
+        schemes = {task.name: task.scheme for task in corpus.tasks}
+        rows: list[dict[str, object]] = []
         for task, (gold, predicted) in stored.items():
             numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
             for number, *labels in zip(numbers, gold, predicted, strict=True):
-                words = zip(sentences[number].tokens, *labels, strict=True)
-                rows += [(task, number, position, *word) for position, word in enumerate(words)]
-        return pd.DataFrame(rows, columns=["task", "sentence", "position", "word", "gold", "predicted"])
+                places = _places(sentences[number])
+                for place, *values in zip(places, *labels, strict=True):
+                    given = map(float, values) if KINDS[schemes[task]].is_number else values
+                    rows.append(
+                        {"task": task, "sentence": number} | place | dict(zip(_VALUES, given, strict=True))
+                    )
+        known = [name for name in _PREDICTED if any(name in row for row in rows)]
+        frame = pd.DataFrame(rows, columns=known)
+        return frame.astype({"position": "Int64"}) if "position" in known and "text" in known else frame
+
+    def answer(
+        self,
+        text: str | Sequence[str],
+        second: str | Sequence[str] | None = None,
+        *,
+        probabilities: bool = False,
+    ) -> pd.DataFrame:
+        """What the tasks on whole texts say of a text, and with a `second` text those on pairs.
+
+        A row for each text, a column for each task. Several texts, and as many second ones, are answered at
+        once.
+
+        With `probabilities` each label of a task has a column more, `task: label`. Raises MRNLabError where
+        the run has no finished model, or no task that reads such texts.
+        """
+        texts = [text] if isinstance(text, str) else text
+        none = [None] * len(texts)
+        seconds = none if second is None else [second] if isinstance(second, str) else second
+        if len(texts) != len(seconds):
+            raise MRNLabError(f"{len(texts)} texts and {len(seconds)} second texts make no pairs.")
+        asked = [whole_text(*pair) for pair in zip(texts, seconds, strict=True)]
+        check_texts(f"Run {self.id}", self._tagger.schemes, asked, second_by="text as `second`")
+        answers = self._tagger.answer([text_of(pair) for pair in asked], top=_ALL)
+        rows: list[dict[str, object]] = []
+        for one, other, of_text in zip(texts, seconds, answers, strict=True):
+            row: dict[str, object] = {"text": one}
+            row |= {} if other is None else {"second": other}
+            for task, answer in of_text.items():
+                row[task] = answer.value
+                shares = sorted(answer.probabilities, key=lambda share: share[0]) if probabilities else ()
+                row |= {f"{task}: {label}": probability for label, probability in shares}
+            rows.append(row)
+        return pd.DataFrame(rows)
 
     def tag(self, text: str | Sequence[Sequence[str]], *, confidence: bool = False) -> pd.DataFrame:
         """Tag a text with every task of the run: a row for each word, a column for each task.
@@ -220,6 +279,8 @@ class StoredRun:
         `text` may be sentences that are split into words already. With `confidence` each task has a column
         more, the probability of its label. Raises MRNLabError where the run has no finished model.
         """
+        if not reading(self._tagger.schemes, "words"):
+            raise MRNLabError(f"Run {self.id} has no task on words; answer() reads whole texts.")
         sentences = split_sentences(text) if isinstance(text, str) else text
         rows = []
         for number, tagged in enumerate(self._tagger.tag(sentences, top=1)):

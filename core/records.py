@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, SupportsFloat
 
 from core.corpora.types import Planted
 from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
+from core.tasks.scores import TaskScore as TaskScore
 
 SelectBy = Literal["score", "loss", "last"]
 
@@ -47,7 +48,8 @@ TOTAL = ""
 class TaskFacts:
     """One task as this run sees it: labels in the order of the head's rows, and what the data holds.
 
-    An `auxiliary` task is annotated on training sentences only, and has no scores.
+    An `auxiliary` task is annotated on training sentences only, and has no scores. `train_tokens` counts its
+    training words, texts or pairs. `scale` are the ends of the training scores of a task of numbers.
     """
 
     name: str
@@ -59,6 +61,7 @@ class TaskFacts:
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     illegal: Mapping[str, int] = field(default_factory=dict)
     auxiliary: bool = False
+    scale: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ class RunFacts:
     """What is known when training begins, and at its end the `usage`. Stored with the run as JSON.
 
     `label_names` are the C rows of the general label space, each `task:label`, or the bare label where tasks
-    share rows; `label_owners` the tasks of each row. `meet` (T, T) says which tasks share a row; `impossible`
+    share rows; `label_owners` the tasks of each row. `related` are the tasks that the prior relates, where it
+    leaves any out; empty elsewhere. `meet` (T, T) says which tasks share a row; `impossible`
     names the modes whose correlations between tasks the alignment forces to zero. `cooccurrence` (C, C) has
     the gold label correlations on the training words; empty where tasks share no words.
     `parameters` counts all weights of encoder, BiLSTM and heads. `planted`: how related simulated tasks are
@@ -101,6 +105,7 @@ class RunFacts:
     alignment_reason: str | None = None
     label_names: tuple[str, ...] = ()
     label_owners: tuple[tuple[str, ...], ...] = ()
+    related: tuple[str, ...] = ()
     meet: tuple[tuple[bool, ...], ...] = ()
     impossible: tuple[str, ...] = ()
     cooccurrence: tuple[tuple[float, ...], ...] = ()
@@ -150,27 +155,6 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class TaskScore:
-    """The scores of one task on one split. All shares in [0, 1]; None where the scheme has no such score.
-
-    `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for plain labels.
-    `report` has a row per span type or label: precision, recall, f1, support.
-    """
-
-    task: str
-    score_name: str
-    score: float
-    accuracy: float
-    precision: float | None
-    recall: float | None
-    f1_conll: float | None
-    f1_strict: float | None
-    seqeval_f1: float | None
-    tokens: int
-    report: Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True)
 class SplitResult:
     """Scores and predictions of the best epoch on `dev` or `test`.
 
@@ -202,6 +186,19 @@ class TaggedSentence:
 
     tokens: tuple[str, ...]
     tags: Mapping[str, tuple[WordTag, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """One task's answer on a whole text or a pair: its label with the probabilities of the best labels in
+    falling order, or a number, which has none.
+
+    `shortened`: the text was too long, and its end was not read.
+    """
+
+    value: str | float
+    probabilities: tuple[tuple[str, float], ...] = ()
+    shortened: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Tag new sentences with every task of a finished run. Imports torch only when a tagger is loaded."""
+"""Tag new sentences, texts and pairs with every task of a finished run. Imports torch only when a tagger is
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,20 @@ from pathlib import Path
 from typing import Protocol
 
 from core.corpora.types import Sentence
-from core.evaluation.scores import PlainScore, score_task
+from core.errors import MRNLabError
 from core.records import TaggedSentence as TaggedSentence
 from core.records import TaskScore
+from core.records import TextAnswer as TextAnswer
 from core.records import WordTag as WordTag
+from core.tasks import reading, score_task
+from core.tasks.scores import PlainScore
+from core.wording import all_of
 
 _PART = 256
 
 
 class Tagger(Protocol):
-    """A trained run, ready to tag. By task: the scheme of its labels, `iob2` or `plain`, and the labels."""
+    """A trained run, ready to tag. By task: the stored name of its kind, labels, scale of numbers."""
 
     @property
     def schemes(self) -> Mapping[str, str]: ...
@@ -25,12 +31,19 @@ class Tagger(Protocol):
     def labels(self) -> Mapping[str, Sequence[str]]: ...
 
     @property
+    def scales(self) -> Mapping[str, tuple[float, float]]: ...
+
+    @property
     def notes(self) -> Sequence[str]:
         """What a reader of its answers should know, a sentence each."""
         ...
 
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
-        """Every task's labels for every word of every sentence, however long."""
+        """The labels of every word of every sentence, however long, by the tasks on words."""
+        ...
+
+    def answer(self, texts: Sequence[tuple[str, str | None]], top: int = 10) -> list[dict[str, TextAnswer]]:
+        """What the tasks on whole texts say of each text, and those on pairs of each pair of texts."""
         ...
 
 
@@ -56,6 +69,75 @@ def tag_in_parts(
         part = sentences[start : start + _PART]
         answers = [tagger.tag(part, top=1) for tagger in taggers]
         yield [joined(sentence) for sentence in zip(*answers, strict=True)]
+
+
+Answered = Mapping[str, TextAnswer]
+"""What the tasks say of one text, or one pair."""
+
+
+def answer_in_parts(taggers: Sequence[Tagger], texts: Sequence[Sentence]) -> Iterator[list[Answered]]:
+    """What the tasks on texts and pairs say of whole texts, a part at a time."""
+    for start in range(0, len(texts), _PART):
+        part = [text_of(text) for text in texts[start : start + _PART]]
+        answers = [tagger.answer(part) for tagger in taggers]
+        yield [
+            {task: said for answer in of_text for task, said in answer.items()}
+            for of_text in zip(*answers, strict=True)
+        ]
+
+
+def text_of(sentence: Sentence) -> tuple[str, str | None]:
+    """A whole text and, of a pair, the second one."""
+    second = None if sentence.second is None else " ".join(sentence.second)
+    return " ".join(sentence.tokens), second
+
+
+def written(value: str | float) -> str:
+    """The answer of a task on texts, as a file has it."""
+    return value if isinstance(value, str) else f"{value:.4f}"
+
+
+def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence], *, second_by: str) -> None:
+    """Raises MRNLabError where a run, by that name, has no task that reads these texts or pairs, or one is
+    empty. `second_by` says how a second text is given.
+    """
+    if any(not text.tokens or text.second == () for text in texts):
+        raise MRNLabError("A text has no words; write some.")
+    of_texts, of_pairs = reading(schemes, "text"), reading(schemes, "pair")
+    paired = any(text.second is not None for text in texts)
+    if not of_texts and not of_pairs:
+        raise MRNLabError(f"{run} has no task on whole texts; it reads words ({all_of(list(schemes))}).")
+    if paired and not of_pairs:
+        raise MRNLabError(f"{run} has no task on pairs, so it does not read a second text; leave it out.")
+    if not paired and not of_texts:
+        raise MRNLabError(
+            f"{run} reads pairs of texts ({all_of(list(of_pairs))}); give the second {second_by}."
+        )
+
+
+def text_table(
+    texts: Sequence[Sentence], answers: Sequence[Answered], *, confidence: bool = False
+) -> list[list[str]]:
+    """A row for each text, below the names of the columns: the text or both texts and, of each task, its gold
+    label where there is any, the run's answer and, if asked for, how sure it is of a label.
+    """
+    paired = any(text.second is not None for text in texts)
+    gold = {task for text in texts for task in text.labels}
+    tasks = {task: bool(said.probabilities) for answer in answers[:1] for task, said in answer.items()}
+    names = [*(("text1", "text2") if paired else ("text",))]
+    for task, is_label in tasks.items():
+        names += [f"{task}_gold"] * (task in gold) + [task]
+        names += [f"{task}_confidence"] * (confidence and is_label)
+    rows = [names]
+    for text, answer in zip(texts, answers, strict=True):
+        first, second = text_of(text)
+        row = [first, second or ""] if paired else [first]
+        for task, is_label in tasks.items():
+            row += [*text.labels.get(task, ("",))] if task in gold else []
+            row.append(written(answer[task].value))
+            row += [f"{answer[task].probabilities[0][1]:.4f}"] if confidence and is_label else []
+        rows.append(row)
+    return rows
 
 
 _NO_LABEL = "_"
@@ -100,22 +182,30 @@ def conll_text(
 
 def given_scores(
     sentences: Sequence[Sentence],
-    tagged: Sequence[TaggedSentence],
+    answers: Sequence[TaggedSentence | Answered],
     schemes: Mapping[str, str],
     plain_score: PlainScore = "accuracy",
 ) -> list[TaskScore]:
-    """Scores against the gold labels that came with the text, by the scorer of training.
+    """Scores of answers on sentences or on texts against the gold labels that came with them, by the scorer
+    of training.
 
-    Each task is scored on the sentences that have labels of it; tasks that no sentence has are left out.
+    Each task is scored on what has labels of it; tasks that nothing has labels of are left out.
     """
     scores = []
     for task, scheme in schemes.items():
         pairs = [
-            (sentence.labels[task], [tag.label for tag in answer.tags[task]])
-            for sentence, answer in zip(sentences, tagged, strict=True)
+            (sentence.labels[task], labels_of(answer, task))
+            for sentence, answer in zip(sentences, answers, strict=True)
             if task in sentence.labels
         ]
         if pairs:
             gold, predicted = zip(*pairs, strict=True)
             scores.append(score_task(task, scheme, gold, predicted, plain_score=plain_score, details=False))
     return scores
+
+
+def labels_of(answer: TaggedSentence | Answered, task: str) -> list[str]:
+    """A task's labels of the words of a sentence; its one answer on a text."""
+    if isinstance(answer, TaggedSentence):
+        return [tag.label for tag in answer.tags[task]]
+    return [written(answer[task].value)]

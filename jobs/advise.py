@@ -23,16 +23,18 @@ from core.config.fields import CONTEXT_FIELDS, attribute_name
 from core.config.sweep import number_typed, seeds_typed
 from core.corpora import prepare
 from core.corpora.derived.kinds import Joined
-from core.corpora.loading import bases_of, placed_name, recipe_of
+from core.corpora.loading import bases_of, placed_name, read, recipe_of
 from core.errors import ConfigError, MRNLabError
 from core.mrn.relations import task_groups
 from core.recording.placed import placed
 from core.store import Run, RunState, Store
 from core.studies.study import Setting, lay_out
 from core.studies.transfer import STUDY
+from core.tasks import KINDS
 from core.transfer.features import TaskFeatures
 from core.transfer.gains import Gain, Gains, Pair, group_key
 from core.transfer.prediction import AMI, CORRELATION, Lessons, Prediction, lessons, packaged
+from core.wording import all_of
 from jobs.estimates import Cost, cost
 from jobs.evidence import label_amis, task_evidence
 from jobs.submit import same_runs
@@ -98,6 +100,17 @@ def inquiry(
             "corpus",
             f"corpus: '{corpus}' is derived already, and the study's runs draw their own sentences; name a "
             "corpus, or some joined by +.",
+        )
+    of_texts = [
+        task.name
+        for task in read(corpus, columns).tasks
+        if task.name in tasks and KINDS[task.scheme].reads != "words"
+    ]
+    if of_texts:
+        raise ConfigError(
+            "tasks",
+            f"tasks: advice rests on a study of tasks on words, and {all_of(of_texts)} read whole texts. "
+            "Train each task alone and every pair: mrnlab launch --paradigm stl,mtl --task-groups pairs.",
         )
     base = "+".join(map(placed_name, bases_of(corpus)))
     words = _budgets(base, tasks, columns, max(seeds, _SWEEP_SEEDS))
@@ -166,10 +179,7 @@ class Measured:
 
     def document(self) -> dict[str, Any]:
         """The gain and its interval in points, over how many seeds, from which runs."""
-        paired = self.gain.paired
-        low, high = (None if end is None else 100 * end for end in (paired.low, paired.high))
-        gain = {"gain": 100 * paired.mean, "low": low, "high": high, "seeds": paired.n}
-        return gain | {"decided": self.gain.is_decided, "runs": self.runs}
+        return {**self.gain.in_points(), "decided": self.gain.is_decided, "runs": self.runs}
 
 
 @dataclass(frozen=True)
@@ -295,7 +305,8 @@ def advice(store: Store, asked: Inquiry, known: Lessons | None = None) -> TaskAd
     }
     expected = known.predict(asked.ordered_pairs, features, numbers)
     measured = _measured(store, asked)
-    new = [config for config in asked.pairs if config not in same_runs(store, asked.pairs)]
+    there = same_runs(store, asked.pairs)
+    new = [config for config in asked.pairs if config not in there]
     return TaskAdvice(
         asked,
         known,

@@ -1,7 +1,8 @@
 """The time and disk that runs will take: from past runs of their kind on this machine, else a rough guess.
 
 A run costs its start-up and its end (corpus, encoder, features, the last scores), and then so many seconds
-for each training word of each epoch. Both are medians over past runs of the kind (`_kind`). The first run of
+for each training word of each epoch, of both texts of a pair, and for each task where the encoder reads a
+sentence once for each. Both are medians over past runs of the kind (`_kind`). The first run of
 a worker also loads the libraries.
 """
 
@@ -21,6 +22,7 @@ from core.paths import checkpoint_dir, home
 from core.records import TOTAL
 from core.registry import ENCODERS, base_name, reads_words
 from core.store import MetricKey, Run, RunState, Store
+from core.tasks import KINDS
 from jobs.engines.local import gpu_count, slot_count, taken_slots
 
 _NEWEST = 400  # runs that succeeded, among which those of a kind are searched
@@ -106,12 +108,13 @@ class _Rate:
 
 
 _Data = tuple[str, tuple[str, ...] | None, tuple[str, ...], bool]
+"""What decides how many words are read: corpus, columns, tasks, whether each task reads its sentences."""
 
 
 def _model(config: RunConfig) -> tuple[object, ...]:
     """What decides how many weights a run trains."""
     sizes = config.bilstm_hidden, config.lstm_layers, config.shared_dense, config.task_dense
-    inputs = config.context_encoder, config.characters, config.window
+    inputs = config.context_encoder, config.characters, config.window, config.task_embedding
     return config.encoder, config.encoder_training, *inputs, *sizes
 
 
@@ -203,6 +206,8 @@ def _rate(store: Store, past: Sequence[Run]) -> _Rate | None:
 def _work_done(run: Run) -> float:
     """How many words, epoch after epoch, a past run trained on; 0 where its facts do not say."""
     tasks = run.facts.get("tasks", ())
+    if any(KINDS[task["scheme"]].reads != "words" for task in tasks) or _once_per_task(run.config):
+        return _passes(run)
     sentences = sum(task["train_sentences"] for task in tasks)
     if not sentences or not run.total_steps:
         return 0.0
@@ -210,6 +215,15 @@ def _work_done(run: Run) -> float:
     # Training with patience may have ended early.
     steps = run.step if run.config.patience else run.total_steps
     return float(steps * run.config.batch_size * per_sentence)
+
+
+def _passes(run: Run) -> float:
+    """As `_work_done`, by the corpus: the facts do not say how many words texts have. 0 where it is gone."""
+    try:
+        words = _words(*_data(run.config)) * run.config.fraction * run.config.epochs
+    except MRNLabError:
+        return 0.0
+    return words * run.step / run.total_steps if run.total_steps else 0.0
 
 
 def _rough_seconds(config: RunConfig, sentences: float) -> float:
@@ -245,18 +259,21 @@ def _features(encoder: str) -> int:
 
 
 def _data(config: RunConfig) -> _Data:
-    return config.corpus, config.columns, config.tasks, config.draw_tasks != "together"
+    return config.corpus, config.columns, config.tasks, _once_per_task(config)
 
 
-def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str], drawn: bool) -> float:
+def _once_per_task(config: RunConfig) -> bool:
+    """Whether a sentence is read once for each of its tasks."""
+    return config.draw_tasks != "together" or config.task_embedding not in (None, "none")
+
+
+def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str], per_task: bool) -> float:
     """How many words a run of these tasks trains on: those of the sentences annotated for one of them; where
-    the task of each step is `drawn`, those of every task.
+    they are read `per_task`, those of every task.
     """
     summary = summarise(corpus, columns)
-    annotated = sum(
-        sum(counts.get("train", {}).values()) for task, counts in summary.counts.items() if task in tasks
-    )
-    words = annotated if drawn else min(summary.splits["train"].tokens, annotated)
+    annotated = sum(words for task, words in summary.words.items() if task in tasks)
+    words = annotated if per_task else min(summary.splits["train"].tokens, annotated)
     return words if "dev" in summary.splits else 0.9 * words
 
 

@@ -71,10 +71,7 @@ class Evidence:
                 {
                     "main": main,
                     "aux": aux,
-                    "gain": 100 * gain.paired.mean,
-                    "low": None if gain.paired.low is None else 100 * gain.paired.low,
-                    "high": None if gain.paired.high is None else 100 * gain.paired.high,
-                    "seeds": gain.paired.n,
+                    **gain.in_points(),
                     **{name: known.by_pair.get((main, aux)) for name, known in self.numbers.items()},
                 }
                 for (main, aux), gain in gains.pairs.items()
@@ -86,7 +83,6 @@ class Evidence:
 
 def evidence(store: Store, group: PairGroup) -> Evidence:
     """All that can be told of the group's pairs from the runs of the store. Takes seconds."""
-    pairs = Pairs.of({pair: 100 * gain.paired.mean for pair, gain in group.gains.pairs.items()})
     features, data_seconds, curve_seconds = task_evidence(store, group)
     numbers = {
         AMI: label_amis(group.config.corpus, group.config.columns, group.gains.pairs),
@@ -94,9 +90,12 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         **_measured(store, group),
     }
     complete = Pairs.of(
-        {pair: gain for pair, gain in zip(pairs.names, pairs.gains.tolist(), strict=True)
-         if features.keys() >= set(pair)}
-    )  # fmt: skip
+        {
+            pair: 100 * gain.paired.mean
+            for pair, gain in group.gains.pairs.items()
+            if features.keys() >= set(pair)
+        }
+    )
     predictors = (
         *baselines(complete),
         *feature_predictors(complete, features, data_seconds, curve_seconds),

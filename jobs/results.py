@@ -13,6 +13,7 @@ from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
+from core.tasks.scores import PEARSON
 from core.wording import which_runs
 from jobs.naming import corpus_name, differing, encoder_title, field_text, field_texts
 
@@ -70,6 +71,7 @@ SCORE_NAMES: Mapping[str, str] = {
     "f1_conll": "F1",
     "accuracy": "accuracy",
     "seqeval_f1": "seqeval F1",
+    PEARSON: "Pearson × 100",
 }
 _ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.evaluation.costs import COST_NOTE, Cost
-from core.evaluation.scores import REPORT_NUMBERS, averages
 from core.plain_text import spreadsheet_cell
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
+from core.tasks import kind_of
+from core.tasks.scores import REPORT_NUMBERS, averages
 from jobs.naming import COST_HEAD, cost_cells, run_name
 from jobs.results import ResultCell, ResultTable
 
@@ -71,7 +72,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     if alike:
         (count,) = counts
         over = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
-    caption = f"{setting}, {table.split} sentences, in percent: {over}."
+    caption = f"{setting}, {table.split} split, in percent: {over}."
     head = ["Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)]
     if cost:
         caption += f" {COST_NOTE}"
@@ -174,17 +175,17 @@ def _cost_record(cost: Cost | None) -> dict[str, object]:
 
 def report_sheet(run: Run, score: StoredScore) -> Sheet:
     """One run's labels of one task, and their averages, in percent. Support counts what is annotated."""
-    is_spans = score.f1_conll is not None
-    of = "span type, as conlleval counts spans" if is_spans else "label"
+    kind = kind_of(run.facts, score.task, score.score_name)
+    of = "span type, as conlleval counts spans" if kind.has_spans else "label"
     return Sheet(
-        ("Type" if is_spans else "Label", "Precision", "Recall", "F1", "Support"),
+        (kind.row_title, "Precision", "Recall", "F1", "Support"),
         (
             Block("", tuple((label, _report_entries(row)) for label, row in score.report.items())),
             Block(
                 "", tuple((f"{name} average", _report_entries(row)) for name, row in averages(score).items())
             ),
         ),
-        f"{score.task} of run {run_name(run)}, {score.split} sentences, in percent by {of}.",
+        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {of}.",
     )
 
 
@@ -198,14 +199,14 @@ def _report_entries(row: Mapping[str, float]) -> tuple[Entry, ...]:
 REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
 
 
-def report_records(score: StoredScore) -> list[dict[str, object]]:
+def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
     """A record of REPORT_COLUMNS per label and average, scores in [0, 1]. `row` is label, type or average."""
-    kind = "label" if score.f1_conll is None else "type"
-    rows = [(kind, label, row) for label, row in score.report.items()]
+    title = kind_of(run.facts, score.task, score.score_name).row_title.lower()
+    rows = [(title, label, row) for label, row in score.report.items()]
     rows += [("average", name, row) for name, row in averages(score).items()]
     return [
-        {"run": score.run_id, "task": score.task, "split": score.split, "row": kind, "label": label, **row}
-        for kind, label, row in rows
+        {"run": run.id, "task": score.task, "split": score.split, "row": name, "label": label, **row}
+        for name, label, row in rows
     ]
 
 

@@ -21,7 +21,6 @@ from typing import Any
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.costs import run_cost
-from core.evaluation.scores import rarer_half_f1
 from core.paths import cache_dir
 from core.recording.owner import process
 from core.recording.placed import placed
@@ -42,6 +41,7 @@ from core.studies.study import (
     planned,
     remaining,
 )
+from core.tasks.scores import rarer_half_f1
 from core.wording import percent
 from jobs import control
 from jobs.engines import Engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from core.mrn.alignments.mapping import fit, read_mapping
 from core.recording.placed import placed
 from core.registry import parse_alignment
 from core.store import Run, RunState, Store
+from core.tasks import KINDS
 from jobs.engines import Engine, default_engine
 from jobs.engines.local import gpu_count, lacks
 from jobs.results import UNKNOWN
@@ -57,6 +58,11 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         labels[share] = {task.name: task.labels for task in corpus.tasks}
         for tasks in dict.fromkeys(config.tasks for config in group):
             check_scored(corpus, tasks)
+        schemes = {task.name: task.scheme for task in corpus.tasks}
+        for config in {
+            (config.paradigm, config.tasks, config.pair_encoding): config for config in group
+        }.values():
+            _check_related(config, schemes)
     for config in configs:
         notes |= dict.fromkeys(config_warnings(config))
     mappings = [
@@ -122,6 +128,18 @@ def _check_transformer(config: RunConfig) -> None:
         if config.context_encoder is None:
             raise
         raise ConfigError("context_encoder", f"{FIELD}: {error}") from error
+
+
+def _check_related(config: RunConfig, schemes: Mapping[str, str]) -> None:
+    """Raises ConfigError for MRN of fewer than two tasks whose heads stand on the same features."""
+    apart = [task for task in config.tasks if KINDS[schemes[task]].reads == "pair"]
+    related = len(config.tasks) - len(apart) * (config.pair_encoding == "apart")
+    if config.paradigm == "mrn" and related < 2:
+        raise ConfigError(
+            "paradigm",
+            f"{FIELD}: MRN relates heads over the same features, and pairs that are read apart "
+            f"({', '.join(apart)}) have others. Set pair_encoding to together, or train with mtl.",
+        )
 
 
 def _share(config: RunConfig) -> _Share:

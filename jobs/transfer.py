@@ -6,9 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.config import RunConfig
-from core.store import MetricKey, Run, RunState, Store
-from core.transfer.affinity import Affinities, affinities, affinity_curves
+from core.store import MetricKey, Run, RunState, SnapshotKey, Store
+from core.transfer.affinity import Affinities, Curve, affinities, affinity_curves
+from core.transfer.embeddings import cosine_matrix, embedding_curves
 from core.transfer.gains import Gains, Pair, group_key, measured_gains
 from jobs.results import one_per_seed
 from jobs.submit import up_to_date
@@ -40,15 +44,15 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False):
         if run.config_problem is None and (key := group_key(run.config)) is not None:
             by_key.setdefault(key, []).append(run)
-    pairs = [runs for runs in by_key.values() if any(len(run.config.tasks) == 2 for run in runs)]
-    known = {run.id for run in up_to_date(store, [run for runs in pairs for run in runs], any_precision=True)}
+    of_pairs = {key: runs for key, runs in by_key.items() if any(len(run.config.tasks) == 2 for run in runs)}
+    known = up_to_date(store, [run for runs in of_pairs.values() for run in runs], any_precision=True)
+    scores: dict[int, dict[str, float]] = {run.id: {} for run in known}
+    for score in store.scores(list(scores), "test", with_reports=False):
+        if math.isfinite(score.score):
+            scores[score.run_id][score.task] = score.score
     groups = []
-    for key, runs in by_key.items():
-        counted = one_per_seed([run for run in runs if run.id in known])
-        scores: dict[int, dict[str, float]] = {run.id: {} for run in counted}
-        for score in store.scores(list(scores), "test", with_reports=False):
-            if math.isfinite(score.score):
-                scores[score.run_id][score.task] = score.score
+    for key, runs in of_pairs.items():
+        counted = one_per_seed([run for run in runs if run.id in scores])
         gains = measured_gains([(run.config, scores[run.id]) for run in counted], order)
         if not gains.pairs:
             continue
@@ -75,3 +79,20 @@ def run_affinities(store: Store, run: Run) -> Affinities:
     keys = [MetricKey(task, "train", name) for task, name in affinity_curves(run.config.tasks)]
     curves = store.metrics_since({(run.id, key): -1 for key in keys})
     return affinities(run.config.tasks, {(each.key.task, each.key.name): each.value for each in curves})
+
+
+def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float64]]:
+    """How alike the embeddings of a run's tasks were: cosines (T, T) in the order of its facts, by step.
+
+    Empty for a run without task embeddings, and for one that has not begun.
+    """
+    tasks = [task["name"] for task in run.facts.get("tasks", ())]
+    keys = [MetricKey(task, "train", name) for task, name in embedding_curves(tasks)]
+    by_step: dict[SnapshotKey, dict[Curve, float]] = {}
+    for curve in store.metrics_since({(run.id, key): -1 for key in keys}):
+        for step, epoch, value in zip(
+            curve.step.tolist(), curve.epoch.tolist(), curve.value.tolist(), strict=True
+        ):
+            by_step.setdefault(SnapshotKey(step, epoch), {})[curve.key.task, curve.key.name] = value
+    in_order = sorted(by_step.items(), key=lambda entry: entry[0].step)
+    return {key: cosine_matrix(tasks, values) for key, values in in_order}

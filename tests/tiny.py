@@ -60,6 +60,7 @@ def tiny_roberta(folder: Path) -> Path:
     torch.manual_seed(0)
     config = RobertaConfig(
         vocab_size=len(vocabulary),
+        type_vocab_size=1,
         hidden_size=16,
         num_hidden_layers=1,
         num_attention_heads=2,

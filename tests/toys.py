@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from core.config import RunConfig
-from core.corpora.types import Corpus, Sentence, Task
+from core.corpora.assembly import assemble
+from core.corpora.types import Corpus, Sentence, Split, Task
 
-__all__ = ["NER", "POS", "WORDS", "config", "corpus", "sentences"]
+__all__ = [
+    "NER",
+    "POS",
+    "TEXT_TASKS",
+    "WORDS",
+    "config",
+    "corpus",
+    "sentences",
+    "text_corpus",
+    "texts",
+]
 
 WORDS = ["EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", "."]
 POS = ["N", "V", "J", "N", "T", "V", "J", "N", "."]
@@ -58,3 +71,43 @@ def config(encoder: str, **changes: Any) -> RunConfig:
     if values.get("encoder_training") == "frozen":
         del values["lr_encoder"]
     return RunConfig.build(**values)
+
+
+TEXT_TASKS = ("mood", "same", "alike")
+"""A label of a text, a label of a pair and a number of a pair."""
+
+
+def texts(count: int, seed: int) -> list[Sentence]:
+    """So many texts of each of TEXT_TASKS. `mood` is told by the words, `same` and `alike` by how many
+    words two texts have in common.
+    """
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        mood = ("good", "bad")[int(rng.integers(2))]
+        known = WORDS[:4] if mood == "good" else WORDS[4:]
+        words = tuple(known[i] for i in rng.integers(0, 4, rng.integers(2, 9)))
+        made.append(Sentence(words, {"mood": (mood,)}, "moods", whole=True))
+    for _ in range(count):
+        first = tuple(WORDS[i] for i in rng.permutation(len(WORDS))[:4])
+        kept = int(rng.integers(0, 5))
+        others = [word for word in WORDS if word not in first]
+        second = first[:kept] + tuple(others[: 4 - kept])
+        labels = {"same": ("yes" if kept > 2 else "no",)}
+        made.append(Sentence(first, labels, "pairs", whole=True, second=second))
+        made.append(replace(made[-1], labels={"alike": (f"{1.25 * kept:g}",)}, part="numbers"))
+    return made
+
+
+def text_corpus(count: int = 40, tasks: Sequence[str] = ("pos", *TEXT_TASKS)) -> Corpus:
+    """Texts, pairs and sentences of words in one corpus, those of these tasks."""
+    shares: list[tuple[Split, int, int]] = [("train", count, 10), ("dev", 8, 11), ("test", 12, 12)]
+    splits: dict[Split, list[Sentence]] = {
+        split: [
+            sentence
+            for sentence in (*sentences(share, seed, ("pos",)), *texts(share, seed))
+            if not sentence.labels.keys().isdisjoint(tasks)
+        ]
+        for split, share, seed in shares
+    }
+    return assemble("texts", splits, schemes=dict(zip(TEXT_TASKS, ("text", "pair", "score"), strict=True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -18,8 +18,18 @@ from core.store import RunState, Store
 from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.tiny import tiny_bert
+from tests.toys import TEXT_TASKS, sentences, texts
 
-__all__ = ["LEARNED", "UNTAUGHT", "copy_taggers", "toy_config", "toy_corpus", "train_runs"]
+__all__ = [
+    "LEARNED",
+    "UNTAUGHT",
+    "copy_taggers",
+    "copy_text_taggers",
+    "text_config",
+    "toy_config",
+    "toy_corpus",
+    "train_runs",
+]
 
 _WORDS = {
     "EU": ("N", "B-ORG"),
@@ -71,6 +81,49 @@ def toy_config(home: Path, **values: Any) -> RunConfig:
     return RunConfig.build(**(defaults | LEARNED | values))
 
 
+def text_corpora(folder: Path) -> None:
+    """A corpus of words (`ner`), of texts (`mood`) and two of pairs (`same`, `alike`), a folder each."""
+    folder.mkdir(parents=True)
+    (folder / "words").mkdir()
+    for split, number in (("train", 64), ("dev", 10), ("test", 12)):
+        (folder / "words" / f"{split}.conll").write_text(
+            "\n\n".join(
+                "\n".join(
+                    f"{word} {label}" for word, label in zip(made.tokens, made.labels["ner"], strict=True)
+                )
+                for made in sentences(number, number, ("ner",))
+            )
+        )
+        for task in TEXT_TASKS:
+            rows = [made for made in texts(number, number) if task in made.labels]
+            names = ("text1", "text2") if rows[0].second else ("text",)
+            lines = ["\t".join([*names, "score" if task == "alike" else "label"])]
+            for made in rows:
+                both = filter(None, (made.tokens, made.second))
+                lines.append("\t".join([*map(" ".join, both), *made.labels[task]]))
+            (folder / task).mkdir(exist_ok=True)
+            (folder / task / f"{split}.tsv").write_text("\n".join([*lines, ""]))
+
+
+def text_config(home: Path, **values: Any) -> RunConfig:
+    """A run on the tasks of `text_corpora` over a tiny encoder, which reads a pair at once."""
+    corpus, encoder = home / "texts", home / "text-encoder"
+    name = "joined:" + "+".join(str(corpus / part) for part in ("words", *TEXT_TASKS))
+    if not corpus.exists():
+        text_corpora(corpus)
+        tiny_bert(encoder)
+    defaults = {
+        "corpus": name,
+        "tasks": ",".join(("ner", *TEXT_TASKS)),
+        "paradigm": "mtl",
+        "encoder": str(encoder),
+        "pair_encoding": "together",
+        "max_length": 32,
+        "dropout": 0.0,
+    }
+    return RunConfig.build(**(defaults | LEARNED | values))
+
+
 def train_runs(store: Store, configs: Sequence[RunConfig], sweep: str = "toy", **options: Any) -> list[int]:
     """Trains them one after another in this process, by a worker with these options."""
     ids = store.add_runs(configs, sweep=sweep)
@@ -88,14 +141,37 @@ def copy_taggers(shared_folder: Path, laboratory: Path) -> None:
 
     Run 1 has learned its corpus, run 2 has not; 3 and 4 are the STL runs of one launch.
     """
-    home = shared_folder / "taggers"
+
+    def configs(home: Path) -> list[RunConfig]:
+        single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
+        return [toy_config(home), toy_config(home, **UNTAUGHT), *single]
+
+    _copy_trained(shared_folder / "taggers", laboratory, configs)
+
+
+def copy_text_taggers(shared_folder: Path, laboratory: Path) -> None:
+    """Copies four runs: run 1 has learned the tasks of `text_corpora`, run 2 has not; run 3 has the tasks on
+    pairs, read apart, and run 4 the one on texts.
+    """
+
+    def configs(home: Path) -> list[RunConfig]:
+        return [
+            text_config(home),
+            text_config(home, **UNTAUGHT),
+            text_config(home, tasks="same,alike", pair_encoding="apart"),
+            text_config(home, tasks="mood", paradigm="stl"),
+        ]
+
+    _copy_trained(shared_folder / "text-taggers", laboratory, configs)
+
+
+def _copy_trained(home: Path, laboratory: Path, configs: Callable[[Path], list[RunConfig]]) -> None:
     with FileLock(home.with_suffix(".lock")), pytest.MonkeyPatch.context() as patch:
         if not (home / "trained").exists():
             patch.setenv("MRNLAB_HOME", str(home))
             patch.delenv("MRNLAB_DB", raising=False)
             home.mkdir()
-            single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
             with contextlib.closing(Store.open()) as store:
-                train_runs(store, [toy_config(home), toy_config(home, **UNTAUGHT), *single])
+                train_runs(store, configs(home))
             (home / "trained").touch()
     shutil.copytree(home, laboratory, dirs_exist_ok=True)

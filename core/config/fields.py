@@ -137,6 +137,13 @@ CONDITIONS: tuple[Condition, ...] = (
         "only the encoder bilstm reads windows of words",
         lambda _: None,
     ),
+    Condition(
+        "task_embedding",
+        lambda values: _shares(values) and not _is_frozen(values) and not _has_bilstm(values),
+        "it tells a fine-tuned transformer right below the heads which of several tasks it computes; STL has "
+        "one task, and a frozen encoder, a BiLSTM and encoders that read words have no task embeddings",
+        lambda _: "none",
+    ),
     Condition("input_dropout", _reads_words, _ONLY_WORDS, lambda _: 0.5),
     Condition(
         "lstm_layers",
@@ -188,11 +195,15 @@ _LABELS = {
     "window": "Words around each word",
     "shared_dense": "Dense layers of all tasks",
     "task_dense": "Dense layers of each task",
+    "task_embedding": "Task embeddings",
     "lr_schedule": "Learning rate schedule",
     "clip_norm": "Clip gradients at",
     "draw_tasks": "Tasks of a step",
     "task_weights": "Weights of tasks",
     "affinity_every": "Measure affinity every",
+    "pooling": "Vector of a text",
+    "pair_encoding": "Pairs are read",
+    "pair_heads": "Heads of pairs",
 }
 
 

@@ -65,6 +65,27 @@ PRESETS: dict[str, dict[str, Any]] = {
         "draw_tasks": "uniform",
         "precision": "fp32",
     },
+    # The best model of Mou, Xu and Yao (TEA-BERT), value by value in docs/mathematics.md.
+    "tea": {
+        "encoder": "google-bert/bert-base-uncased",
+        "encoder_training": "full",
+        "paradigm": "mtl",
+        "dev_sentences": 0,
+        "epochs": 10,
+        "batch_size": 16,
+        "lr_encoder": 1e-5,
+        "lr_heads": 1e-5,
+        "lr_schedule": "constant",
+        "optimiser": "adamw",
+        "weight_decay": 0.0,
+        "task_embedding": "input",
+        "pooling": "cls",
+        "pair_encoding": "apart",
+        "pair_heads": "own",
+        "head": "linear",
+        "head_init": "default",
+        "precision": "fp32",
+    },
 }
 """Values for `RunConfig.build`, by name."""
 

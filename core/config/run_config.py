@@ -69,6 +69,10 @@ LATER_FIELDS: Mapping[str, Any] = {
     "window": None,
     "shared_dense": None,
     "task_dense": None,
+    "pooling": "auto",
+    "pair_encoding": "apart",
+    "pair_heads": "own",
+    "task_embedding": "none",
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -96,7 +100,7 @@ class RunConfig(BaseModel):
     )
 
     corpus: str = _field(..., "name or folder", min_length=1)
-    """The annotated sentences: a name of the catalogue, a folder of CoNLL or CoNLL-U files, or a corpus
+    """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, or a corpus
     derived from such, as 'apart:demo?tokens=300'.
     """
     columns: tuple[str, ...] | None = _field(None, "names")
@@ -220,6 +224,15 @@ class RunConfig(BaseModel):
     """
     task_dense: int | None = _field(None, "layers", ge=1, le=8)
     """Dense layers with a ReLU that each task has of its own, above those that all share (unset: none)."""
+    task_embedding: Literal["none", "input", "attention", "projected", "elu", "tanh", "selu"] | None = _field(
+        None, "choice"
+    )
+    """How the transformer is told which task it computes, by vectors of each task that are trained: 'input'
+    adds one to the embeddings; 'attention' one each to the queries, keys and values of every layer;
+    'projected' adds one to all of these, through a matrix each; 'elu', 'tanh' and 'selu' also pass each sum
+    through that function and one more matrix. Every sentence is read once for each of its tasks, except with
+    'none'.
+    """
     input_dropout: float | None = _field(None, "share", ge=0, lt=1)
     """Probability of dropout at the inputs of the LSTM's layers while training."""
     head: Literal["linear", "crf", "crf_legal"] = _field("linear", "choice")
@@ -227,6 +240,16 @@ class RunConfig(BaseModel):
     which and takes the best sequence of a sentence; 'crf_legal' also rules out I- labels that continue no
     span.
     """
+    pooling: Literal["auto", "cls", "mean"] = _field("auto", "choice")
+    """What stands for a whole text: 'cls', the state of its first subword; 'mean', the mean over all its
+    subwords; 'auto' follows the encoder's own convention.
+    """
+    pair_encoding: Literal["apart", "together"] = _field("apart", "choice")
+    """How the encoder reads a pair of texts: 'apart' in two passes, whose vectors are then compared;
+    'together' in one pass, so that each text sees the other.
+    """
+    pair_heads: Literal["own", "shared"] = _field("own", "choice")
+    """The heads of pairs that are read apart: each task has its own, or all share one linear layer."""
     dropout: float = _field(0.1, "share", ge=0, lt=1)
     """Probability of dropout at the heads while training."""
     dropout_on: Literal["features", "logits"] = _field("features", "choice")
@@ -425,6 +448,11 @@ class RunConfig(BaseModel):
     def transformer(self) -> str | None:
         """The name of the transformer that the run reads; None where it reads none."""
         return self.context_encoder if reads_words(self.encoder) else base_name(self.encoder)
+
+    @property
+    def embeds_tasks(self) -> bool:
+        """Whether the encoder is told which task it computes, and reads a sentence once for each of them."""
+        return self.task_embedding not in (None, "none")
 
     @property
     def configuration_id(self) -> str:

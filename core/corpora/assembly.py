@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
 from core.corpora.readers import FEATURE
-from core.corpora.schemes import convert, inside, label_order, notation, scheme_of, violations
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
+from core.tasks import KINDS
+from core.tasks.schemes import convert, inside, notation, scheme_of
 from core.wording import first_of, plural
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -25,10 +26,12 @@ def assemble(
     splits: Mapping[Split, Sequence[Sentence]],
     notes: Sequence[str] = (),
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    schemes: Mapping[str, Scheme] = MappingProxyType({}),
 ) -> Corpus:
     """The corpus of these sentences as read from files, all of their spans in IOB2.
 
-    `tag_lists` has the labels that the corpus declares for a task, whether they occur or not.
+    `tag_lists` has the labels that the corpus declares for a task, whether they occur or not; `schemes` the
+    kinds of tasks on whole texts. Those of tasks on words show in their labels.
 
     Raises CorpusError where no label was read, or a split's labels are spans and another's are not.
     """
@@ -39,6 +42,13 @@ def assemble(
     tasks = []
     converted = {split: [dict(s.labels) for s in sentences] for split, sentences in splits.items()}
     for task in names:
+        if task in schemes:
+            if not KINDS[schemes[task]].is_number:
+                of_texts = (sentence.labels.get(task, ()) for sentence in chain(*splits.values()))
+                _check_labels(name, task, set(chain.from_iterable(of_texts)))
+            listed = tuple(tag_lists.get(task, ()))
+            tasks.append(Task(task, schemes[task], (), inventory=listed))
+            continue
         columns: dict[Split, list[tuple[str, ...]]] = {}
         for split, rows in converted.items():
             annotated = [labels for labels in rows if task in labels]
@@ -88,20 +98,22 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
 
 
 def _described(corpus: Corpus, task: Task) -> Task:
+    kind = KINDS[task.scheme]
     columns = {
         split: [s.labels[task.name] for s in corpus.split(split) if task.name in s.labels] for split in SPLITS
     }
     labels = {split: set(chain.from_iterable(column)) for split, column in columns.items()}
     if task.trains_io:
         labels = {split: set(map(inside, kinds)) for split, kinds in labels.items()}
-    in_iob2 = SPLITS[1:] if task.trains_io else SPLITS if task.scheme == "iob2" else ()
-    unseen = {split: label_order(labels[split] - labels["train"], task.scheme) for split in SPLITS}
+    in_iob2 = SPLITS[1:] if task.trains_io else SPLITS if kind.has_spans else ()
+    unseen = {} if kind.is_number else {split: kind.rows(labels[split] - labels["train"]) for split in SPLITS}
     return replace(
         task,
-        labels=label_order(labels["train"], task.scheme),
-        inventory=label_order({*task.inventory, *chain.from_iterable(labels.values())}, task.scheme),
+        labels=kind.rows(labels["train"]),
+        inventory=kind.rows({*task.inventory, *chain.from_iterable(labels.values())}),
         unseen={split: names for split, names in unseen.items() if names},
-        illegal={split: violations(columns[split]) for split in in_iob2 if columns[split]},
+        illegal={split: kind.forbidden(columns[split]) for split in in_iob2 if columns[split]},
+        scale=kind.scale(columns["train"]),
     )
 
 
@@ -111,11 +123,7 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, Sequence[tuple[
     Raises CorpusError where training has spans and another split a plain label, or where labels are too many.
     """
     labels = set(chain.from_iterable(chain.from_iterable(columns.values())))
-    if len(labels) > MOST_LABELS:
-        raise CorpusError(
-            f"{name}: the column {task} has {len(labels):,} different labels and the most is {MOST_LABELS:,}"
-            "; where it holds lemmas or the like, begin its name with _ to skip it."
-        )
+    _check_labels(name, task, labels)
     scheme = scheme_of(labels)
     if scheme == "plain" and scheme_of(chain.from_iterable(columns.get("train", ()))) == "iob2":
         strange = {label for label in labels if scheme_of((label, "B-X")) == "plain"}
@@ -133,6 +141,15 @@ def _common_scheme(name: str, task: str, columns: Mapping[Split, Sequence[tuple[
     return scheme
 
 
+def _check_labels(name: str, task: str, labels: Collection[str]) -> None:
+    """Raises CorpusError where labels are too many."""
+    if len(labels) > MOST_LABELS:
+        raise CorpusError(
+            f"{name}: the column {task} has {len(labels):,} different labels and the most is {MOST_LABELS:,}"
+            "; where it holds lemmas or the like, begin its name with _ to skip it."
+        )
+
+
 def text_hash(corpus: Corpus) -> str:
     """16 hexadecimal digits of SHA-256 over all words, labels and parts of a corpus, split by split.
 
@@ -145,6 +162,8 @@ def text_hash(corpus: Corpus) -> str:
         digest.update(f"\x1d{split}".encode())
         for sentence in corpus.split(split):
             columns = [sentence.part, "\x1f".join(sentence.tokens)]
+            if sentence.second is not None:
+                columns.append("\x1f".join(sentence.second))
             for task, labels in sorted(sentence.labels.items()):
                 if task != "deprel" and not task.startswith(FEATURE):
                     columns += (task, "\x1f".join(labels))

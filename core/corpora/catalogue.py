@@ -17,9 +17,10 @@ from urllib.request import getproxies
 
 from core.corpora.assembly import assemble, describe
 from core.corpora.folder import find_splits, read_folder
-from core.corpora.types import Corpus, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
 from core.paths import OUTSIDE, data_dir, may_read
+from core.wording import plural
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -28,24 +29,49 @@ if TYPE_CHECKING:
 _DATA = Path(__file__).parent / "data"
 """The files of the corpora that come with MRN Lab, a folder each."""
 
+_OF_TEXTS = "sentences"
+"""A folder of MRNLAB_DATA that may hold folders of corpora."""
+
 # The bare names on the Hub are script repositories, which `datasets` refuses since version 4; the parquet
 # revision holds the same data without code.
 _REVISION = "refs/convert/parquet"
+_MAIN = "main"
+"""The revision of datasets that their owners keep as files of data."""
 _SPLITS: dict[str, Split] = {"train": "train", "validation": "dev", "test": "test"}
 _TASK_SUFFIX = "_tags"
+_NO_GOLD = (None, -1)
+"""What stands for a label that the owners of a dataset keep to themselves."""
 
 
-def read_hub(name: str, repository: str) -> Corpus:
+@dataclass(frozen=True)
+class HubTexts:
+    """How a dataset of texts is laid out on the Hub: its columns, and its configuration where it has several.
+
+    texts    the column of the text, or of the first and the second text of a pair
+    label    the column of labels or numbers
+    scheme   the kind of task
+    """
+
+    texts: tuple[str, ...]
+    label: str
+    scheme: Scheme
+    config: str | None = None
+
+
+def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corpus:
     """The corpus from the Hub, or from the copy that an earlier load left on this machine.
+
+    `layout` is of a dataset of texts. One of words has columns as `from_dataset` says.
 
     Raises CorpusError where there is neither network nor copy.
     """
     from datasets import load_dataset
 
+    config = None if layout is None else layout.config
     try:
-        if not _in_cache(repository):
+        if not _in_cache(repository, config):
             _look_up_hub()
-        data = load_dataset(repository, revision=_REVISION)
+        data = load_dataset(repository, config, revision=_MAIN if layout else _REVISION)
     except RuntimeError as error:
         # A folder of the repository's name, in the current one, that is a script.
         raise CorpusError(
@@ -58,13 +84,14 @@ def read_hub(name: str, repository: str) -> Corpus:
             f"{name} is not on this machine and the Hugging Face Hub cannot be reached; set MRNLAB_DATA to "
             f"a folder that holds a folder '{name}' with its files, or give such a folder as the corpus."
         ) from error
-    return from_dataset(name, data)
+    return from_dataset(name, data) if layout is None else from_texts(name, data, layout)
 
 
-def _in_cache(repository: str) -> bool:
+def _in_cache(repository: str, configuration: str | None) -> bool:
     from datasets import config
 
-    return (Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___")).is_dir()
+    place = Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___") / (configuration or "")
+    return place.is_dir()
 
 
 def _look_up_hub() -> None:
@@ -97,6 +124,39 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
             if tokens
         ]
     return assemble(name, splits, tag_lists=tag_lists)
+
+
+def from_texts(name: str, data: DatasetDict | Mapping[str, Any], layout: HubTexts) -> Corpus:
+    """The corpus of a dataset of texts or pairs, whose one task has the corpus's name.
+
+    Labels are their numbers, as in the files of these corpora elsewhere. Rows without gold or without words
+    are left out. Where the test split has no gold, that of dev is the test split, as in folders.
+    """
+    splits: dict[Split, list[Sentence]] = {}
+    notes = []
+    for hub_split, split in _SPLITS.items():
+        if hub_split not in data:
+            continue
+        table = data[hub_split]
+        kept: list[Sentence] = []
+        left_out: Counter[str] = Counter()
+        for label, *texts in zip(*(table[column] for column in (layout.label, *layout.texts)), strict=True):
+            words = [tuple((text or "").split()) for text in texts]
+            if label in _NO_GOLD or not all(words):
+                left_out["without gold" if label in _NO_GOLD else "without words"] += 1
+                continue
+            second = words[1] if len(words) > 1 else None
+            # A number of single precision has six digits that mean something.
+            kept.append(Sentence(words[0], {name: (f"{label:.6g}",)}, whole=True, second=second))
+        notes += [
+            f"{hub_split}: {plural(number, 'row')} {what} left out." for what, number in left_out.items()
+        ]
+        if kept:
+            splits[split] = kept
+    if "test" not in splits and "dev" in splits:
+        splits["test"] = splits.pop("dev")
+        notes.append("There is no test split with gold: validation is the test split.")
+    return assemble(name, splits, notes, schemes={name: layout.scheme})
 
 
 def join_all(corpora: Sequence[Corpus]) -> Corpus:
@@ -132,13 +192,17 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
                 old = sentence.labels
                 labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
                 if labels:
-                    kept.append(Sentence(sentence.tokens, labels, corpus.name))
+                    kept.append(replace(sentence, labels=labels, part=corpus.name))
         return tuple(kept)
 
     tasks = [
         replace(corpus.task(task), name=new) for corpus in corpora for new, task in names[corpus.name].items()
     ]
-    notes = tuple(f"{corpus.name}: {note}" for corpus in corpora for note in corpus.notes)
+    whose: dict[str, list[str]] = {}
+    for corpus in corpora:
+        for note in corpus.notes:
+            whose.setdefault(note, []).append(corpus.name)
+    notes = tuple(f"{', '.join(owners)}: {note}" for note, owners in whose.items())
     return describe(
         Corpus(name, tuple(tasks), sentences("train"), sentences("dev"), sentences("test"), notes)
     )
@@ -167,6 +231,7 @@ class CorpusSpec:
     tasks        the names of its tasks
     columns      the columns of its files; None for a corpus that is joined from others
     repository   where the Hub has it; None for one that is joined, comes with MRN Lab or is a folder
+    hub_texts    how the Hub's dataset is laid out, of texts
     tag_lists    by task, the labels that the corpus declares
     parts        of a joined corpus: by corpus, each task and its name there
     """
@@ -176,6 +241,7 @@ class CorpusSpec:
     tasks: tuple[str, ...]
     columns: tuple[str, ...] | None = None
     repository: str | None = None
+    hub_texts: HubTexts | None = None
     tag_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -198,7 +264,7 @@ class CorpusSpec:
         for folder in local_folders(self.name):
             return read_folder(folder, self.columns, self.name, self.tag_lists)
         if self.repository is not None:
-            return read_hub(self.name, self.repository)
+            return read_hub(self.name, self.repository, self.hub_texts)
         if self.needs_folder:
             raise CorpusError(
                 f"{self.name} is not on this machine; set MRNLAB_DATA to a folder that holds a folder "
@@ -266,6 +332,27 @@ CATALOGUE: dict[str, CorpusSpec] = {
             tasks=("upos", "xpos", "mwe", "supersense"),
             columns=("tokens", "upos", "xpos", "mwe", "supersense"),
         ),
+        CorpusSpec(
+            "sst",
+            "Sentences of film reviews (Stanford Sentiment Treebank): sentiment from 0, very negative, to 4.",
+            tasks=("sst",),
+            repository="SetFit/sst5",
+            hub_texts=HubTexts(("text",), "label", "text"),
+        ),
+        CorpusSpec(
+            "quora",
+            "Pairs of questions asked on Quora: 1 where both ask the same, else 0.",
+            tasks=("quora",),
+            repository="nyu-mll/glue",
+            hub_texts=HubTexts(("question1", "question2"), "label", "pair", "qqp"),
+        ),
+        CorpusSpec(
+            "sts",
+            "Pairs of sentences (STS benchmark): how similar they are, a number from 0 to 5.",
+            tasks=("sts",),
+            repository="nyu-mll/glue",
+            hub_texts=HubTexts(("sentence1", "sentence2"), "label", "score", "stsb"),
+        ),
     )
 }
 
@@ -294,11 +381,15 @@ def find_folder(name: str) -> Path | None:
 
 
 def local_folders(name: str) -> list[Path]:
-    """The folders under MRNLAB_DATA that a corpus of the catalogue is read from, those that are there."""
+    """The folders that a corpus of the catalogue is read from, those that are there: under MRNLAB_DATA, or
+    under its folder `sentences`.
+    """
     data = data_dir()
     if data is None:
         return []
-    return [data / part for part in CATALOGUE[name].hub_folders if (data / part).is_dir()]
+    places = [(data / part, data / _OF_TEXTS / part) for part in CATALOGUE[name].hub_folders]
+    found = (next(filter(Path.is_dir, either), None) for either in places)
+    return [folder for folder in found if folder is not None]
 
 
 def offered() -> list[str]:

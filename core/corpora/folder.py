@@ -1,4 +1,4 @@
-"""A folder as a corpus: which of its files are its splits, and what their columns hold."""
+"""A folder as a corpus: which of its files are its splits, in which format, and what their columns hold."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.readers import FEATURE, IGNORED, TOKENS, Source, Table, named, read_conllu, read_table
-from core.corpora.schemes import notation
-from core.corpora.types import Corpus, Sentence, Split
+from core.corpora.text_files import ENDINGS, Columns, holds_texts, read_texts
+from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
+from core.paths import upload_dir
 from core.plain_text import shortened
+from core.tasks.schemes import notation
+from core.wording import all_of
 
 CONLLU = ".conllu"
 EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col", CONLLU)
-"""The endings by which a file is taken for annotated text."""
+"""The endings by which a file is taken for annotated words."""
 
 _SPLIT_WORDS: dict[str, Split] = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -35,9 +39,10 @@ def split_of(file_name: str) -> Split | None:
     """
     path = Path(file_name)
     ending = path.suffix.lower()
-    if file_name.startswith(".") or not (ending in EXTENSIONS or ending.lstrip(".") in ("", *_SPLIT_WORDS)):
+    known = ending in (*EXTENSIONS, *ENDINGS)
+    if file_name.startswith(".") or not (known or ending.lstrip(".") in ("", *_SPLIT_WORDS)):
         return None
-    words = re.split(r"[^a-z]+", path.name.lower().removesuffix(ending if ending in EXTENSIONS else ""))
+    words = re.split(r"[^a-z]+", path.name.lower().removesuffix(ending if known else ""))
     splits = {_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS}
     return splits.pop() if len(splits) == 1 else None
 
@@ -55,7 +60,8 @@ def find_splits(folder: Path) -> dict[Split, Path]:
 def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
     """The split files among files of these names; `place` is what an error calls their folder.
 
-    Raises CorpusError where train or test is missing, two files claim one split, or formats are mixed.
+    Where no file is the test split, that of dev is, and there is no dev split. Raises CorpusError where train
+    or both of these are missing, or two files claim one split.
     """
     files: dict[Split, str] = {}
     for name in names:
@@ -66,21 +72,42 @@ def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
             )
         if split is not None:
             files[split] = name
+    if "test" not in files and "dev" in files:
+        files["test"] = files.pop("dev")
     for needed in ("train", "test"):
         if needed not in files:
             raise CorpusError(
                 f"{place} has no {needed} file; expected {needed}.conll, {needed}.conllu or a like name."
             )
-    if len({is_conllu(name) for name in files.values()}) > 1:
-        raise CorpusError(
-            f"{place} mixes CoNLL-U files with others; all of its splits must be of one format."
-        )
     return {split: files[split] for split in SPLITS if split in files}
 
 
 def is_conllu(file_name: str) -> bool:
     """Whether a file of that name is CoNLL-U."""
     return file_name.lower().endswith(CONLLU)
+
+
+Format = Literal["columns", "conllu", "texts"]
+_FORMATS: dict[Format, str] = {
+    "columns": "CoNLL columns",
+    "conllu": "CoNLL-U",
+    "texts": "texts in named columns",
+}
+
+
+def format_of(files: Iterable[Source], place: str) -> Format:
+    """The format of all these files. Raises CorpusError where they differ; `place` is their folder."""
+    found = dict.fromkeys(map(_format, files))
+    if len(found) > 1:
+        raise CorpusError(
+            f"{place} mixes {all_of([_FORMATS[each] for each in _FORMATS if each in found])}; all of its "
+            "splits must be of one format."
+        )
+    return next(iter(found))
+
+
+def _format(file: Source) -> Format:
+    return "conllu" if is_conllu(file.name) else "texts" if holds_texts(file) else "columns"
 
 
 _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
@@ -102,7 +129,7 @@ class ColumnProposal:
 
 
 def detect_columns(path: str | Path) -> ColumnProposal | None:
-    """Proposed names for the columns of a CoNLL file, or of the train file of a folder; None for CoNLL-U.
+    """Proposed names for the columns of a CoNLL file, or of the train file of a folder; None for others.
 
     Raises CorpusError where the file cannot be read or has only one column.
     """
@@ -112,7 +139,7 @@ def detect_columns(path: str | Path) -> ColumnProposal | None:
     path = Path(path)
     if path.is_dir():
         path = find_splits(path)["train"]
-    if is_conllu(path.name):
+    if _format(path) != "columns":
         return None
     table = read_table(path)
     return ColumnProposal(name_columns(table, path), tuple(zip(*table.sentences[0], strict=True)))
@@ -162,13 +189,19 @@ def read_folder(
     Raises CorpusError naming the file, the line and what was expected.
     """
     files = find_splits(folder)
+    format_ = format_of(files.values(), str(folder))
+    if format_ != "columns" and columns is not None:
+        raise CorpusError(
+            f"{folder} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
+            "column names."
+        )
     notes: list[str] = []
+    if split_of(files["test"].name) == "dev":
+        notes.append(f"There is no test file: {files['test'].name} is the test split.")
+    if format_ == "texts":
+        return _read_texts(folder, files, name, notes)
     splits: dict[Split, Sequence[Sentence]] = {}
-    if is_conllu(files["train"].name):
-        if columns is not None:
-            raise CorpusError(
-                f"{folder} holds CoNLL-U files, whose columns are fixed; leave out the column names."
-            )
+    if format_ == "conllu":
         features: list[str] | None = None
         for split, file in files.items():
             splits[split], left_out = read_conllu(file, features)
@@ -188,6 +221,30 @@ def read_folder(
             splits[split], left_out = named(table, columns, file.name)
             notes += left_out
     return assemble(name or folder.name, splits, notes, tag_lists)
+
+
+def _read_texts(folder: Path, files: Mapping[Split, Path], name: str | None, notes: list[str]) -> Corpus:
+    splits: dict[Split, Sequence[Sentence]] = {}
+    owner = name or corpus_name(folder)
+    training: Columns | None = None
+    left_out: dict[str, None] = {}
+    for split, file in files.items():
+        splits[split], columns = read_texts(file, owner, training)
+        training = training or columns  # which comes first
+        left_out |= dict.fromkeys(columns.left_out)
+    assert training is not None
+    if left_out:
+        shown = [column or "one without a name" for column in left_out]
+        notes.append(f"Columns left out: {', '.join(shown)}.")
+    tasks = training.tasks(owner)
+    schemes: dict[str, Scheme] = {tasks[column]: scheme for column, scheme in training.schemes.items()}
+    return assemble(name or folder.name, splits, notes, schemes=schemes)
+
+
+def corpus_name(folder: Path) -> str:
+    """What the corpus in a folder is called: as the folder, an upload without its hash."""
+    place = folder.resolve()
+    return place.name.rpartition("-")[0] if place.parent == upload_dir().resolve() else place.name
 
 
 def check_names(columns: Sequence[str], tasks: Sequence[str] | None = None) -> None:

@@ -28,9 +28,10 @@ from core.corpora.readers import (
     read_lines,
     read_table,
 )
-from core.corpora.schemes import convert, looks_like_spans, notation
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from core.tasks import KINDS
+from core.tasks.schemes import convert, looks_like_spans, notation
 
 # Rules of our own instead of pysbd 0.3.4: that drops characters it uses as marks inside (a property test here
 # forbids it), and its time grows with the square of the text: 25 s for 72 kB, where these take 0.05 s.
@@ -282,7 +283,7 @@ def read_given(
 
     Without `layout` it is `layout_of`; a file whose `columns` are named holds columns. Columns without names
     are the words and, where there are as many, the tasks in order; else they are named by what is in them.
-    `schemes` has the scheme of each task (`iob2`, `plain`); gold labels of other tasks are left out.
+    `schemes` has the kind of each task on words; gold labels of other tasks are left out.
     Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     file = GivenFile(name, content)
@@ -320,11 +321,11 @@ def _in_iob2(sentences: Sequence[Sentence], schemes: Mapping[str, str], name: st
     for task, scheme in schemes.items():
         numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
         column = [sentences[number].labels[task] for number in numbers]
-        if scheme == "iob2":
+        if KINDS[scheme].has_spans:
             column = convert(column, notation(column))
         for number, labels in zip(numbers, column, strict=True):
             strange = [label for label in labels if label != "O" and not looks_like_spans([label])]
-            if scheme == "iob2" and strange:
+            if KINDS[scheme].has_spans and strange:
                 raise CorpusError(
                     f"{name}, sentence {number + 1}: '{strange[0]}' is no label of spans, which {task} has; "
                     "expected O, or B- or I- and a type."

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, combinations
 
+from core.config.sweep import real_number
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.folder import read_folder
-from core.corpora.sampling import words_of
+from core.corpora.sampling import parts, words_of
 from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
 from core.errors import CorpusError
 
@@ -25,7 +26,7 @@ _KEPT = 4
 
 
 def load(name: str, columns: Sequence[str] | None = None) -> Corpus:
-    """The whole corpus: a name of the catalogue, a folder of CoNLL or CoNLL-U files, or a derived name.
+    """The whole corpus: a name of the catalogue, a folder (CoNLL, CoNLL-U, texts), or a derived name.
 
     `columns` names a CoNLL folder's columns from left to right, one of them `tokens`; without it they are
     named by what is in them. What a derived corpus draws, it draws with seed 1.
@@ -135,15 +136,21 @@ def _measured(
 
 
 def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overlap, ...]:
-    """The overlap of each pair of these tasks in these training sentences, in the order of the tasks."""
+    """The overlap of each pair of these tasks in these training sentences, in the order of the tasks.
+
+    Labels of whole texts that are numbers name nothing: the 0 of a sentiment is not that of a paraphrase.
+    """
     words: Counter[tuple[str, ...]] = Counter()  # those annotated for a task, or for a pair of them
     labels: dict[str, Counter[str]] = {task: Counter() for task in tasks}
     for sentence in sentences:
         annotated = [task for task in tasks if task in sentence.labels]
         for task in annotated:
-            labels[task].update(sentence.labels[task])
+            names = sentence.labels[task]
+            labels[task].update(
+                [name for name in names if real_number(name) is None] if sentence.whole else names
+            )
         for pair in chain(combinations(annotated, 1), combinations(annotated, 2)):
-            words[pair] += len(sentence.tokens)
+            words[pair] += sentence.items
 
     def share_of_names(task: str, other: str) -> float:
         inside = {label: number for label, number in labels[task].items() if label != "O"}
@@ -175,8 +182,9 @@ class CorpusSummary:
     """What the form shows of a corpus.
 
     splits   sizes of train and test, and of dev where the corpus has one
-    counts   by task, for each split that is annotated, how many words have each label
-    samples  three training sentences
+    counts   by task, for each split that is annotated, how many words (or texts) have each label
+    samples  three training sentences, or one of each part where there are more
+    words    by task, how many words its training sentences have, of both texts of a pair
     """
 
     splits: Mapping[Split, SplitSize]
@@ -184,6 +192,7 @@ class CorpusSummary:
     counts: Mapping[str, Mapping[Split, Mapping[str, int]]]
     samples: tuple[Sentence, ...]
     notes: tuple[str, ...]
+    words: Mapping[str, int]
 
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
@@ -205,6 +214,10 @@ def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> Cor
         {task.name: _label_counts(corpus, task.name) for task in corpus.tasks},
         _samples(corpus),
         corpus.notes,
+        {
+            task.name: words_of(sentence for sentence in corpus.train if task.name in sentence.labels)
+            for task in corpus.tasks
+        },
     )
 
 
@@ -218,7 +231,12 @@ def _label_counts(corpus: Corpus, task: str) -> dict[Split, Counter[str]]:
 
 
 def _samples(corpus: Corpus) -> tuple[Sentence, ...]:
-    """Three training sentences of a readable length, spread over the split so that each part shows."""
-    readable = [s for s in corpus.train if len(s.tokens) in _SAMPLE_WORDS] or list(corpus.train)
-    number = min(_SAMPLES, len(readable))
-    return tuple(readable[place * len(readable) // number] for place in range(number))
+    """Training sentences of a readable length, spread over each part: three, or one of each of more parts."""
+    by_part = [sentences for _, sentences in parts(corpus.train)]
+    samples: list[Sentence] = []
+    for number, sentences in enumerate(by_part):
+        readable = [s for s in sentences if s.words in _SAMPLE_WORDS] or sentences
+        wanted = len(range(number, max(_SAMPLES, len(by_part)), len(by_part)))
+        spread = min(wanted, len(readable))
+        samples += [readable[place * len(readable) // spread] for place in range(spread)]
+    return tuple(samples)

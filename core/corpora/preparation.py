@@ -32,12 +32,18 @@ _TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "w
 def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The sentences, those all in capitals with their case restored, as in the dissertation's appendix A.4.
 
-    Only alphabetic tokens are replaced, so tokens and labels stay aligned.
+    Only alphabetic tokens are replaced, so tokens and labels stay aligned. Each text of a pair is restored by
+    itself.
     """
-    return tuple(
-        replace(sentence, tokens=_restored(sentence.tokens)) if all_capitals(sentence.tokens) else sentence
-        for sentence in sentences
-    )
+    return tuple(map(_truecased_sentence, sentences))
+
+
+def _truecased_sentence(sentence: Sentence) -> Sentence:
+    if all_capitals(sentence.tokens):
+        sentence = replace(sentence, tokens=_restored(sentence.tokens))
+    if all_capitals(sentence.second or ()):
+        sentence = replace(sentence, second=_restored(sentence.second or ()))
+    return sentence
 
 
 def all_capitals(tokens: Sequence[str]) -> bool:
@@ -191,7 +197,7 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
         names = [task for task in order if task in sentence.labels]
         if list(sentence.labels) == names:
             return sentence
-        return Sentence(sentence.tokens, {task: sentence.labels[task] for task in names}, sentence.part)
+        return replace(sentence, labels={task: sentence.labels[task] for task in names})
 
     splits = {
         split: tuple(sentence for sentence in map(kept, corpus.split(split)) if sentence.labels)
@@ -217,8 +223,7 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
 def _truecased(corpus: Corpus) -> Corpus:
     changed = {split: truecase(corpus.split(split)) for split in SPLITS}
     counts = ", ".join(
-        f"{sum(new.tokens != old.tokens for new, old in zip(cased, corpus.split(split), strict=True)):,} "
-        f"in {split}"
+        f"{sum(new != old for new, old in zip(cased, corpus.split(split), strict=True)):,} in {split}"
         for split, cased in changed.items()
     )
     note = f"Case restored in sentences all in capitals: {counts}."

@@ -51,10 +51,10 @@ def until(sentences: Iterable[Sentence], words: int) -> list[Sentence]:
         if count >= words:
             break
         taken.append(sentence)
-        count += len(sentence.tokens)
+        count += sentence.words
     return taken
 
 
 def words_of(sentences: Iterable[Sentence]) -> int:
     """How many words the sentences have."""
-    return sum(len(sentence.tokens) for sentence in sentences)
+    return sum(sentence.words for sentence in sentences)

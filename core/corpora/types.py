@@ -6,20 +6,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from core.tasks.schemes import Scheme as Scheme
+
 Split = Literal["train", "dev", "test"]
-Scheme = Literal["iob2", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """The words of a sentence and, for each task annotated on it, one label per word.
 
-    `part` names the corpus it came from, where several were joined; empty elsewhere.
+    part     the corpus it came from, where several were joined; empty elsewhere
+    whole    labels are of the whole text, one for each task; its words are what stands between spaces
+    second   the second text of a pair
     """
 
     tokens: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]]
     part: str = ""
+    whole: bool = False
+    second: tuple[str, ...] | None = None
+
+    @property
+    def items(self) -> int:
+        """How many labels each task has here: one per word, or one for the whole text."""
+        return 1 if self.whole else len(self.tokens)
+
+    @property
+    def words(self) -> int:
+        """How many words there are to read, of both texts of a pair."""
+        return len(self.tokens) + len(self.second or ())
+
+
+def whole_text(text: str, second: str | None = None) -> Sentence:
+    """A text or a pair of texts, without labels."""
+    pair = None if second is None else tuple(second.split())
+    return Sentence(tuple(text.split()), {}, whole=True, second=pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +55,7 @@ class Task:
     inventory   the corpus's own tag list, or else the labels of all its sentences before any draw
     trains_io   training sentences have I-X wherever the others have B-X (which no head has, and which are
                 scored as spans)
+    scale       the least and the greatest training score of a task of numbers
     """
 
     name: str
@@ -44,6 +66,7 @@ class Task:
     auxiliary: bool = False
     inventory: tuple[str, ...] = ()
     trains_io: bool = False
+    scale: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.corpora.folder import EXTENSIONS, find_splits, is_conllu, name_columns, split_of, splits_of
+from core.corpora.folder import EXTENSIONS, find_splits, format_of, name_columns, split_of, splits_of
 from core.corpora.readers import GivenFile, read_conllu, read_table
+from core.corpora.text_files import ENDINGS, Columns, read_texts
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -51,8 +52,7 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
     """Stores the split files (file name → content) and returns the corpus folder.
 
     `name` is what the researcher calls the corpus. Raises CorpusError, and keeps nothing, where a file's name
-    tells no split, two tell the same, train or test is missing, there is too much of it, or a file cannot be
-    read.
+    tells no split, two tell the same, splits are missing, there is too much of it, or a file cannot be read.
     """
     megabytes = sum(map(len, files.values())) / 1e6
     if megabytes > MOST_MEGABYTES:
@@ -65,11 +65,12 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
         if split_of(file.name) is None:
             raise CorpusError(
                 f"'{file.name}' does not tell its split; name the files train, dev and test with an ending "
-                "such as .conll or .conllu."
+                "such as .conll, .conllu or .csv."
             )
     by_name = {file.name: file for file in given}
     chosen = splits_of([file.name for file in given], "The upload")
-    splits = {split: by_name[file_name] for split, file_name in chosen.items()}
+    # By the split that the name tells: where no file is test, that is dev.
+    splits = {split_of(name) or split: by_name[name] for split, name in chosen.items()}
     folder = upload_dir() / f"{_slug(name)}-{_digest(splits)}"
     if not folder.exists():
         _check_readable(splits)
@@ -93,20 +94,26 @@ def _write(folder: Path, splits: Mapping[Split, GivenFile]) -> None:
 
 
 def _check_readable(splits: Mapping[Split, GivenFile]) -> None:
-    """Raises CorpusError where a file cannot be read as rows of one width."""
-    columns = None
-    for file in splits.values():  # training first
-        if is_conllu(file.name):
+    """Raises CorpusError where a file cannot be read as training is."""
+    files = list(splits.values())  # training first
+    format_ = format_of(files, "The upload")
+    names: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    for file in files:
+        if format_ == "conllu":
             read_conllu(file)
-        elif columns is None:
-            columns = name_columns(read_table(file), file)
+        elif format_ == "texts":
+            _, found = read_texts(file, "", columns)
+            columns = columns or found
+        elif names is None:
+            names = name_columns(read_table(file), file)
         else:
-            read_table(file, columns)
+            read_table(file, names)
 
 
 def _ending(base: str) -> str:
     ending = Path(base).suffix.lower()
-    return ending if ending in EXTENSIONS else ".conll"
+    return ending if ending in (*EXTENSIONS, *ENDINGS) else ".conll"
 
 
 def _slug(name: str) -> str:

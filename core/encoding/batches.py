@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.encoding import tokenizer
-from core.encoding.encoded import EncodedText
+from core.encoding.encoded import EncodedText, TextWindows
 
 IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
@@ -44,6 +44,11 @@ class Batch:
     labels (n, T)      label numbers, IGNORED where a task has none for the word
     context (B, L, C)  contextual vectors, where the ids are whole words and the run reads such
     task               the only task whose logits are needed, that of a drawn batch; None: all are
+    tasks (B,)         the task that each window is read for, where an encoder is told its task
+    texts (m,)         which of the words are whole texts, or pairs of texts; None: none is
+    pairs (m, 2)       their windows: that of the text or the first text, that of the second one or the same
+    types (B, L)       1 in the second text of pairs that share a window, where the tokenizer has types
+    scores (n, T)      the gold numbers, where a task has numbers and no labels
     """
 
     ids: Tensor
@@ -57,6 +62,11 @@ class Batch:
     labels: Tensor
     context: Tensor | None = None
     task: int | None = None
+    tasks: Tensor | None = None
+    texts: Tensor | None = None
+    pairs: Tensor | None = None
+    types: Tensor | None = None
+    scores: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """This batch on a device, from pinned memory: the copy does not wait for the device's queued work."""
@@ -109,13 +119,25 @@ class EpochOrder:
         return batches if self.share is None else min(batches, math.floor(self.share * batches) + 2)
 
 
+@dataclass(frozen=True, eq=False)
+class GoldNumbers:
+    """What batches of some runs carry beside label numbers.
+
+    scores (N, T)  the gold numbers of tasks that have such
+    asked (n, T)   the tasks that each window is read for, where an encoder is told its task
+    """
+
+    scores: NDArray[np.float32] | None = None
+    asked: NDArray[np.bool_] | None = None
+
+
 class Batches:
     """The batches of one split. `labels` is (N, T) over its N words.
 
     A batch has `size` windows; for training, where a budget of `tokens` is given, as many as padded to the
     same length have no more subwords than that, and at least one. `epoch_order` says how an epoch is made.
-    `context` is set where batches carry contextual vectors. Raises ValueError where words and labels do not
-    fit each other.
+    `context` is set where batches carry contextual vectors. The two windows of a pair count as one. Raises
+    ValueError where words and labels do not fit each other.
     """
 
     def __init__(
@@ -126,23 +148,27 @@ class Batches:
         pad: int,
         tokens: int | None = None,
         epoch_order: EpochOrder = EpochOrder(),
+        gold: GoldNumbers = GoldNumbers(),
     ) -> None:
         if len(labels) != len(text.firsts):
             raise ValueError(f"labels for {len(labels)} words, but the text has {len(text.firsts)}")
         self.context: Context | None = None
         self._text = text
+        self.gold = gold
+        self._units = _Units(text)
         self._labels = torch.from_numpy(np.ascontiguousarray(labels))
         self._size = size
         self._pad = pad
         self._epoch_order = epoch_order
         if epoch_order.tasks is not None:
-            self._parts = list(epoch_order.tasks)
+            self._parts = [self._units.of(windows) for windows in epoch_order.tasks]
         else:
             parts = np.zeros(text.windows, np.int64) if epoch_order.parts is None else epoch_order.parts
+            parts = parts[self._units.starts]
             self._parts = [np.flatnonzero(parts == part) for part in dict.fromkeys(parts.tolist())]
         self._borders = [
-            None if tokens is None else _borders(np.sort(text.lengths[windows]).tolist(), tokens)
-            for windows in self._parts
+            None if tokens is None else self._units.borders(self._by_length(units), tokens)
+            for units in self._parts
         ]
 
     @property
@@ -203,11 +229,11 @@ class Batches:
 
         In batches of the training size, or of at most `tokens` subwords with padding, at least one window.
         """
-        order = self._by_length(np.arange(self._text.windows))
+        order = self._by_length(np.arange(len(self._units.starts)))
         if tokens is None:
             batches = self._of_size(order)
         else:
-            batches = self._of_tokens(order, _borders(self._text.lengths[order].tolist(), tokens))
+            batches = self._of_tokens(order, self._units.borders(order, tokens))
         yield from map(self._batch, reversed(batches))
 
     def _of_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -230,11 +256,19 @@ class Batches:
         return [near[start:end] for start, end in itertools.pairwise(borders)]
 
     def _by_length(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return windows[np.argsort(self._text.lengths[windows], kind="stable")]
+        return windows[np.lexsort((self._units.sizes[windows], self._units.lengths[windows]))]
 
-    def _batch(self, windows: NDArray[np.int64], task: int | None = None) -> Batch:
-        """The batch of these windows, with the labels of all tasks or of one."""
+    def _batch(self, units: NDArray[np.int64], task: int | None = None) -> Batch:
+        """The batch of these units, with the labels of all tasks or of one."""
         text = self._text
+        tasks = None
+        if self.gold.asked is not None:  # each unit once for each of its tasks
+            wanted = self.gold.asked[self._units.starts[units]]
+            which, tasks = np.nonzero(
+                wanted if task is None else wanted & (np.arange(wanted.shape[1]) == task)
+            )
+            units, tasks = units[which], np.repeat(tasks, self._units.sizes[units[which]])
+        windows = tokenizer.places(self._units.starts[units], self._units.sizes[units])
         lengths = text.lengths[windows]
         width = int(lengths.max())
         column = np.arange(width)
@@ -249,6 +283,10 @@ class Batches:
         labels = self._labels[word_numbers]
         if task is not None:
             labels[:, torch.arange(labels.shape[1]) != task] = IGNORED
+        if tasks is not None:
+            other = np.repeat(tasks, counts)[:, None] != np.arange(labels.shape[1])
+            labels[torch.from_numpy(other)] = IGNORED
+        scores = self.gold.scores
         return Batch(
             ids=torch.from_numpy(ids),
             mask=torch.from_numpy(mask.astype(np.int64)),
@@ -261,13 +299,53 @@ class Batches:
             labels=labels,
             context=None if self.context is None else self.context.at(places),
             task=task,
+            tasks=None if tasks is None else torch.from_numpy(tasks),
+            scores=None if scores is None else torch.from_numpy(scores[words]),
+            **_texts_of(text.texts, windows, counts, mask),
         )
 
 
-def _borders(lengths: Sequence[int], tokens: int) -> list[int]:
-    """Where batches of at most so many subwords, padded, begin and end among windows of ascending lengths."""
-    borders = [0]
-    for place, length in enumerate(lengths):
-        if place > borders[-1] and (place + 1 - borders[-1]) * length > tokens:
-            borders.append(place)
-    return [*borders, len(lengths)] if lengths else borders
+class _Units:
+    """What is drawn as one: a window, or the two windows of a pair. (u,) each.
+
+    starts  the first window; sizes  how many windows; lengths  subwords of the longest of them
+    """
+
+    def __init__(self, text: EncodedText) -> None:
+        self._leads = np.ones(text.windows, bool) if text.texts is None else ~text.texts.follows
+        self.starts = np.flatnonzero(self._leads)
+        self.sizes = np.diff([*self.starts, text.windows])
+        self.lengths = np.maximum.reduceat(text.lengths, self.starts) if text.windows else text.lengths
+
+    def of(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The units that these windows belong to."""
+        return (np.cumsum(self._leads) - 1)[windows]
+
+    def borders(self, order: NDArray[np.int64], tokens: int) -> list[int]:
+        """Where batches of at most so many padded subwords begin and end among units of ascending lengths."""
+        borders, windows = [0], 0
+        for place, (length, size) in enumerate(
+            zip(self.lengths[order].tolist(), self.sizes[order].tolist(), strict=True)
+        ):
+            if windows and (windows + size) * length > tokens:
+                borders.append(place)
+                windows = 0
+            windows += size
+        return [*borders, len(order)] if len(order) else borders
+
+
+def _texts_of(
+    known: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64], mask: NDArray[np.bool_]
+) -> dict[str, Tensor]:
+    """The fields of a batch that only whole texts have."""
+    if known is None or not known.whole[windows].any():
+        return {}
+    window_of_word = np.repeat(np.arange(len(windows)), counts)
+    texts = np.flatnonzero(known.whole[windows][window_of_word])
+    first = window_of_word[texts]
+    paired = np.append(known.follows[windows], False)[first + 1]
+    fields = {"texts": texts, "pairs": np.stack([first, first + paired], axis=1)}
+    types = mask & (np.arange(mask.shape[1]) >= known.second[windows][:, None])
+    if types.any():
+        fields["types"] = types.astype(np.int64)
+    return {name: torch.from_numpy(values) for name, values in fields.items()}

@@ -20,6 +20,19 @@ OVERLAP = 0.25
 """Share of a window that the next one reads again, as context."""
 
 
+@dataclass(frozen=True)
+class TextWindows:
+    """Of each of n windows: whether it holds a whole text, where in it subwords of the second type begin (its
+    length where it holds none), whether it is the second text of the pair in the window before, and whether
+    the text was too long and lost its end; (n,) each.
+    """
+
+    whole: NDArray[np.bool_]
+    second: NDArray[np.int64]
+    follows: NDArray[np.bool_]
+    shortened: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Words [start, stop) are read; words [own_start, own_stop) belong to this window."""
@@ -65,13 +78,14 @@ _FORMAT = 1  # raise it when the arrays below change: old cache files are then l
 
 @dataclass(frozen=True)
 class EncodedText:
-    """n windows over N words of consecutive sentences.
+    """n windows over N words of consecutive sentences. A whole text counts as one word.
 
     ids (S,)        subwords of all windows one after the other, frames included
     offsets (n+1,)  window w has ids[offsets[w] : offsets[w+1]]
     firsts (N,)     for each word, the place of its first subword within its window
     words (n+1,)    the words words[w] … words[w+1]−1 belong to window w
     sentences (s+1,) sentence k has words sentences[k] … sentences[k+1]−1
+    texts           what is known of windows that hold whole texts; None where none does
     """
 
     ids: NDArray[np.int32]
@@ -79,11 +93,18 @@ class EncodedText:
     firsts: NDArray[np.int32]
     words: NDArray[np.int64]
     sentences: NDArray[np.int64]
+    texts: TextWindows | None = None
 
     @property
     def windows(self) -> int:
         """How many windows there are."""
         return len(self.offsets) - 1
+
+    @property
+    def sentence_of_window(self) -> NDArray[np.int64]:
+        """(n,) the sentence that each window reads."""
+        last = np.searchsorted(self.sentences, self.words[:-1], side="right") - 1
+        return last if self.texts is None else last - self.texts.follows
 
     @property
     def first_places(self) -> NDArray[np.int64]:
@@ -94,6 +115,9 @@ class EncodedText:
     def lengths(self) -> NDArray[np.int64]:
         """(n,) subwords in each window."""
         return np.diff(self.offsets)
+
+
+_ARRAYS = tuple(field.name for field in fields(EncodedText) if field.name != "texts")
 
 
 def encode(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int) -> EncodedText:
@@ -168,10 +192,10 @@ def encode_cached(
         try:
             # Opened here: numpy forgets to close a damaged archive that it opened itself.
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                return EncodedText(**{field.name: stored[field.name] for field in fields(EncodedText)}), key
+                return EncodedText(**{name: stored[name] for name in _ARRAYS}), key
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             path.unlink(missing_ok=True)
     text = encode(sentences, tokenizer, max_length)
     with written_whole(path) as beside:
-        np.savez(beside, **{field.name: getattr(text, field.name) for field in fields(EncodedText)})
+        np.savez(beside, **{name: getattr(text, name) for name in _ARRAYS})
     return text, key

@@ -48,6 +48,10 @@ class Tokenizer(Protocol):
     @property
     def suffix(self) -> tuple[int, ...]: ...
     @property
+    def between(self) -> tuple[int, ...]: ...
+    @property
+    def has_types(self) -> bool: ...
+    @property
     def pad(self) -> int: ...
     @property
     def fingerprint(self) -> str: ...
@@ -59,7 +63,11 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True)
 class SubwordTokenizer:
-    """A fast tokenizer with its frame (`[CLS]` and `[SEP]`, say) and a fingerprint of its content."""
+    """A fast tokenizer with its frame (`[CLS]` and `[SEP]`, say) and a fingerprint of its content.
+
+    `between` stands between two texts that are read together; `has_types` says that the second text's
+    subwords are of another type (BERT's segments).
+    """
 
     inner: Any
     prefix: tuple[int, ...]
@@ -67,6 +75,8 @@ class SubwordTokenizer:
     pad: int
     unknown: int
     fingerprint: str
+    between: tuple[int, ...] = ()
+    has_types: bool = False
 
     @property
     def frame(self) -> int:
@@ -138,6 +148,9 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
     bare = inner("a", add_special_tokens=False)["input_ids"]
     framed = inner("a")["input_ids"]
     at = next(index for index in range(len(framed)) if framed[index : index + len(bare)] == bare)
+    paired = inner("a", "a")
+    ids = paired["input_ids"]
+    at_second = len(ids) - len(framed[at + len(bare) :]) - len(bare)
     unknown = inner.unk_token_id if inner.unk_token_id is not None else inner.pad_token_id
     if inner.pad_token_id is None or unknown is None:
         raise EncoderError(
@@ -150,6 +163,8 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
         pad=inner.pad_token_id,
         unknown=unknown,
         fingerprint=hashlib.sha256(inner.backend_tokenizer.to_str().encode()).hexdigest(),
+        between=tuple(ids[at + len(bare) : at_second]),
+        has_types=any(paired.get("token_type_ids", ())),
     )
 
 

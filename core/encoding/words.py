@@ -21,6 +21,8 @@ class WordTokenizer:
 
     prefix: tuple[int, ...] = ()
     suffix: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    has_types = False
     frame = 0
     pad = 0
 

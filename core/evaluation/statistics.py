@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.scores import Counts, score_of_counts
+from core.tasks.scores import Counts, score_of_counts
 
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
@@ -209,7 +209,7 @@ def randomisation_test(
 ) -> Randomised:
     """Approximate randomisation over sentences: would the difference be as large on other text?
 
-    Tests the mean over seeds of score(a) - score(b); a[k] and b[k], each (sentences, 3) of `sentence_counts`,
+    Tests the mean over seeds of score(a) - score(b); a[k] and b[k], each (sentences, k) of `sentence_counts`,
     were trained with the same seed. In each round a coin per sentence decides whether the two systems
     exchange their predictions of it. One coin serves all seeds: a sentence that suits one system does so
     whatever the seed, so that only whole sentences are exchangeable. A coin per sentence and seed would be
@@ -229,8 +229,10 @@ def randomisation_test(
         raise ValueError("the systems were not tested on the same sentences")
     moved = second - first
     differs = moved.any(axis=(0, 2))
-    # (sentences that differ, seeds * 3): what a gains where the two are exchanged, small whole numbers.
-    moved = moved[:, differs].transpose(1, 0, 2).reshape(-1, 3 * len(first)).astype(np.float32)
+    # (sentences that differ, seeds * k): what a gains where the two are exchanged. Of counts small whole
+    # numbers, which float32 adds exactly.
+    number: type[np.floating[Any]] = np.float32 if np.issubdtype(first.dtype, np.integer) else np.float64
+    moved = moved[:, differs].transpose(1, 0, 2).reshape(-1, len(first) * first.shape[-1])
     totals = first.sum(axis=1), second.sum(axis=1)
     observed = _difference(*totals)
     random = np.random.default_rng(seed)
@@ -239,7 +241,7 @@ def randomisation_test(
     for start in range(0, rounds, step):
         tossed = min(step, rounds - start)
         bits = random.integers(0, 256, (tossed, -(-len(moved) // 8)), dtype=np.uint8)
-        coins = np.unpackbits(bits, axis=1, count=len(moved)).astype(np.float32)
+        coins = np.unpackbits(bits, axis=1, count=len(moved)).astype(number)
         gained = (coins @ moved).astype(np.float64).reshape(tossed, *totals[0].shape)
         differences = _difference(totals[0] + gained, totals[1] - gained)
         extreme += int(np.sum(np.abs(differences) >= abs(observed) - _ROUNDING))
@@ -247,5 +249,5 @@ def randomisation_test(
 
 
 def _difference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """The mean over seeds of the difference of scores; counts are (..., seeds, 3)."""
+    """The mean over seeds of the difference of scores; counts are (..., seeds, k)."""
     return np.asarray(np.mean(score_of_counts(a) - score_of_counts(b), axis=-1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
@@ -11,9 +12,21 @@ from torch import Tensor, nn
 
 from core.config import RunConfig
 from core.encoding.batches import IGNORED, Batch
+from core.errors import FIELD, ConfigError
 from core.models.crf import LinearChain
 from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Dropout
+from core.models.encoders.transformer import PooledBy
+from core.models.text_heads import (
+    ChainOutput,
+    LabelOutput,
+    NumberOutput,
+    Output,
+    PairHeads,
+    PairTask,
+    pooled,
+)
+from core.tasks import KINDS, Kind
 
 
 class Heads(nn.Module):
@@ -58,72 +71,157 @@ class Heads(nn.Module):
         return torch.cat(by_task, dim=1)
 
 
-def chains(config: RunConfig, schemes: Sequence[str], labels: Sequence[Sequence[str]]) -> list[LinearChain]:
-    """A CRF for each task, by its scheme and labels, where the run has such."""
-    if config.head == "linear":
-        return []
-    # Legal moves are those of spans: a task without spans has none.
-    return [
-        LinearChain(names, scheme, legal=config.head == "crf_legal" and scheme == "iob2")
-        for scheme, names in zip(schemes, labels, strict=True)
-    ]
+@dataclass(frozen=True)
+class HeadTask:
+    """What a head must know of its task: its kind's stored name, its labels, the scale of its numbers."""
+
+    scheme: str
+    labels: Sequence[str]
+    scale: tuple[float, float] | None = None
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.scheme]
 
 
 class MultiTaskTagger(nn.Module):
-    """Encoder states of each word's first subword, and every task's logits of them.
+    """Encoder states of each word's first subword, or one vector for a whole text, and every task's logits.
 
-    With `chains`, one for each task, labels are chosen by sentence; without, word by word.
+    heads      the stack of all tasks over D features
+    outputs    by task, how logits become losses and answers; None: as labels, word by word
+    pairs      the heads of pair tasks whose texts are read apart
+    places     by task, where its logits stand: first those of the stack, then those of the pairs
+    pooled_by  what stands for a whole text
     """
 
-    def __init__(self, encoder: Encoder, heads: Heads, chains: Sequence[LinearChain] = ()) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        heads: Heads,
+        outputs: Sequence[Output] | None = None,
+        pairs: PairHeads | None = None,
+        places: Sequence[int] | None = None,
+        pooled_by: PooledBy = "cls",
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.heads = heads
-        self.chains = nn.ModuleList(chains)
-        self._chains = tuple(chains)
+        self.pairs = pairs
+        self.pooled_by: PooledBy = pooled_by
+        self._sizes = [rows.stop - rows.start for rows in heads.slices] + (pairs.sizes if pairs else [])
+        self._outputs = outputs or [LabelOutput()] * len(self._sizes)
+        self._places = places or range(len(self._sizes))
+        self.chains = nn.ModuleList(
+            output.chain for output in self._outputs if isinstance(output, ChainOutput)
+        )
+
+    @property
+    def stacked(self) -> list[int]:
+        """The numbers of the tasks whose heads are in the stack, in its order."""
+        return [task for task, place in enumerate(self._places) if place < len(self.heads.slices)]
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are."""
+        return len(self._outputs)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits (n, r) of the batch's n words, all tasks' labels side by side."""
-        logits: Tensor = self.heads(self.encoder.words(batch), batch.task)
-        return logits
+        """Logits (n, r) of the batch's n words: side by side those of stacked tasks, then those of pairs."""
+        if batch.texts is None or batch.pairs is None:
+            logits: Tensor = self.heads(self.encoder.words(batch), batch.task)
+            return self._with_pairs(logits, batch, None)
+        states = self.encoder(batch)
+        vectors = pooled(states, batch, self.pooled_by)
+        firsts, seconds = (vectors.index_select(-2, windows) for windows in batch.pairs.T)
+        words = states.flatten(-3, -2).index_select(-2, batch.rows).index_copy(-2, batch.texts, firsts)
+        return self._with_pairs(self.heads(words, batch.task), batch, (firsts, seconds))
+
+    def _with_pairs(self, logits: Tensor, batch: Batch, texts: tuple[Tensor, Tensor] | None) -> Tensor:
+        if self.pairs is None:
+            return logits
+        if texts is None or batch.texts is None:
+            return torch.cat([logits, logits.new_zeros(len(logits), sum(self.pairs.sizes))], dim=1)
+        of_pairs = torch.cat(self.pairs(*texts), dim=1)
+        everywhere = of_pairs.new_zeros(len(logits), of_pairs.shape[1]).index_copy(0, batch.texts, of_pairs)
+        return torch.cat([logits, everywhere], dim=1)
 
     def losses(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Summed negative log-likelihood L_t of each task (T,): cross-entropy, or that of a CRF's sequences;
-        and the number of labelled words it is summed over (T,).
+        """Summed loss L_t of each task (T,): cross-entropy, the negative log-likelihood of a CRF's sequences,
+        or squared error; and the number of labelled words it is summed over (T,).
         """
-        columns = batch.labels.unbind(dim=1)
-        if self.chains:
-            sums = [
-                chain.loss(task_logits, numbers, batch.counts)
-                for chain, task_logits, numbers in zip(
-                    self._chains, self._split(logits), columns, strict=True
-                )
-            ]
-        else:
-            sums = [
-                nn.functional.cross_entropy(task_logits, numbers, ignore_index=IGNORED, reduction="sum")
-                for task_logits, numbers in zip(self._split(logits), columns, strict=True)
-            ]
+        sums = [
+            output.loss(task_logits, task, batch)
+            for task, (output, task_logits) in enumerate(zip(self._outputs, self._split(logits), strict=True))
+        ]
         return torch.stack(sums), (batch.labels != IGNORED).sum(dim=0)
 
     def best(self, logits: Tensor, batch: Batch) -> Tensor:
-        """The label number of each word for each task (n, T)."""
-        if not self.chains:
-            return torch.stack([task_logits.argmax(dim=1) for task_logits in self._split(logits)], dim=1)
-        decoded = zip(self._chains, self._split(logits), strict=True)
-        return torch.stack([chain.decode(task_logits, batch.counts) for chain, task_logits in decoded], dim=1)
+        """The answer for each word and each task (n, T): the label's number, or the number predicted."""
+        answers = [
+            output.best(task_logits, batch)
+            for output, task_logits in zip(self._outputs, self._split(logits), strict=True)
+        ]
+        if len({answer.dtype for answer in answers}) > 1:
+            answers = [answer.double() for answer in answers]
+        return torch.stack(answers, dim=1)
 
     def probabilities(self, logits: Tensor, batch: Batch) -> list[Tensor]:
-        """For each task the probabilities (n, C_t) of each word's labels."""
-        if not self.chains:
-            return [torch.softmax(task_logits, dim=1) for task_logits in self._split(logits)]
+        """For each task the probabilities (n, C_t) of each word's labels; of numbers these themselves."""
         return [
-            chain.marginals(task_logits, batch.counts)
-            for chain, task_logits in zip(self._chains, self._split(logits), strict=True)
+            output.probabilities(task_logits, batch)
+            for output, task_logits in zip(self._outputs, self._split(logits), strict=True)
         ]
 
-    def _split(self, logits: Tensor) -> tuple[Tensor, ...]:
+    def _split(self, logits: Tensor) -> list[Tensor]:
         """The logits (n, C_t) of each task. At once: the gradient is then put together once, and not added up
         from a slice per task.
         """
-        return torch.split(logits, [rows.stop - rows.start for rows in self.heads.slices], dim=1)
+        parts = torch.split(logits, self._sizes, dim=1)
+        return [parts[place] for place in self._places]
+
+
+def make_tagger(
+    encoder: Encoder,
+    config: RunConfig,
+    tasks: Sequence[HeadTask],
+    *,
+    pooled_by: PooledBy = "cls",
+    init: str = "zeros",
+    dropout: float = 0.0,
+) -> MultiTaskTagger:
+    """The model of a run's tasks over an encoder. Raises ConfigError for pair heads that cannot be shared."""
+    apart = [config.pair_encoding == "apart" and task.kind.reads == "pair" for task in tasks]
+    stack = [task for task, is_apart in zip(tasks, apart, strict=True) if not is_apart]
+    others = [task for task, is_apart in zip(tasks, apart, strict=True) if is_apart]
+    heads = Heads(
+        encoder.features,
+        [len(task.labels) for task in stack],
+        init=init,
+        dropout=dropout,
+        dropout_on=config.dropout_on,
+    )
+    shared = config.pair_heads == "shared"
+    if shared and (unfit := [task for task in others if not task.scale and len(task.labels) != 2]):
+        raise ConfigError(
+            "pair_heads",
+            f"{FIELD}: a shared head has one output, enough for two labels; a task of these pairs has "
+            f"{len(unfit[0].labels)}. Give each task a head of its own.",
+        )
+    pair_tasks = [PairTask(len(task.labels), task.scale) for task in others]
+    pairs = (
+        PairHeads(encoder.features, pair_tasks, shared=shared, init=init, dropout=dropout) if others else None
+    )
+    order = sorted(range(len(tasks)), key=lambda task: apart[task])
+    outputs = [_output(config, task, is_apart) for task, is_apart in zip(tasks, apart, strict=True)]
+    places = [order.index(task) for task in range(len(tasks))]
+    return MultiTaskTagger(encoder, heads, outputs, pairs, places, pooled_by)
+
+
+def _output(config: RunConfig, task: HeadTask, is_apart: bool) -> Output:
+    if task.scale is not None:
+        return NumberOutput(task.scale, from_logits=not is_apart)
+    if config.head == "linear" or task.kind.reads != "words":
+        return LabelOutput()
+    # Legal moves are those of spans: a task without spans has none.
+    legal = config.head == "crf_legal" and task.kind.has_spans
+    return ChainOutput(LinearChain(task.labels, task.scheme, legal=legal))

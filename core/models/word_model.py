@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from core.config import RunConfig
-from core.corpora.types import Sentence
 from core.encoding.batches import AT_ONCE, Batches, Context
 from core.encoding.encoded import EncodedText, encode
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
@@ -32,13 +31,12 @@ INVENTORY = "words.json"
 
 
 def word_encoder(
-    config: RunConfig, tokenizer: WordTokenizer, train: Sequence[Sentence], context_size: int = 0
+    config: RunConfig, tokenizer: WordTokenizer, training_words: Sequence[str], context_size: int = 0
 ) -> tuple[StackedBiLSTM | Dense, str]:
     """The encoder that `config` describes, at its start, and a sentence on the words that have no vector.
 
     `tokenizer` has numbered all forms of the corpus. Raises ConfigError where the vectors cannot be read.
     """
-    training_words = [word for sentence in train for word in sentence.tokens]
     training_forms, forms = set(training_words), tokenizer.forms[1:]
     needed = {*forms, *map(str.lower, forms)}
     vectors = read_vectors(str(config.vectors), needed.__contains__)

@@ -85,16 +85,22 @@ class Relations:
         return scale * largest, relative * _inverse(scale)[:, None]
 
 
+def related_tasks(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tasks that a run's prior relates, by its stored facts, in the order of the task covariance."""
+    return tuple(facts.get("related", ())) or tuple(task["name"] for task in facts.get("tasks", ()))
+
+
 def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """The tasks of a run's stored facts in groups, in their order: relations are learned within a group only.
+    """The related tasks of a run's stored facts in groups, in their order: relations are learned within a
+    group only.
 
     Two tasks share rows (`meet`) where both have weights in a general row. Between tasks that share none,
     directly or through others, Ω_task and the blocks of Ω_label stay exactly zero: their scatters are zero
     there while the covariances are, and these begin as the identity.
     """
-    names = [task["name"] for task in facts.get("tasks", ())]
+    names = related_tasks(facts)
     if not facts.get("meet"):  # a run of a version that told only whether all tasks are apart
-        return tuple((name,) for name in names) if "task" in facts.get("impossible", ()) else (tuple(names),)
+        return tuple((name,) for name in names) if "task" in facts.get("impossible", ()) else (names,)
     reach = np.asarray(facts["meet"], dtype=bool)
     for _ in names:
         reach = reach @ reach
@@ -120,7 +126,7 @@ def row_names(
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """The name of each row and the tasks that own it; numbers where the facts do not tell."""
     if mode == "task":
-        names = tuple(fact["name"] for fact in facts.get("tasks", ())) or tuple(tasks)
+        names = related_tasks(facts) or tuple(tasks)
         owners = tuple((name,) for name in names)
     else:
         names = tuple(facts.get("label_names", ())) if mode == "label" else ()

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from core.errors import StoreError
 from core.store.schema import metadata, versions
 
-HEAD = "0003"
+HEAD = "0004"
 """The present revision. A new store is made at it; `_STEPS` bring older ones to it."""
 
 # Columns are added, tables never rebuilt: SQLite would first drop the rows, and all that depend on them.
@@ -28,6 +28,7 @@ _STEPS: dict[str, tuple[str, ...]] = {
         "CREATE TABLE settings (name VARCHAR(300) NOT NULL, value TEXT NOT NULL, "
         "changed_at DOUBLE PRECISION NOT NULL, CONSTRAINT pk_settings PRIMARY KEY (name))",
     ),
+    "0004": ("ALTER TABLE scores ADD COLUMN spearman DOUBLE PRECISION",),
 }
 # Any number that no other program on the same database would use.
 _LOCK = 0x4D524E4C  # "MRNL"

@@ -17,6 +17,7 @@ from core.store.database import Database, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
 from core.store.schema import predictions, runs, scores, snapshots
 from core.store.snapshot_codec import decode, encode
+from core.tasks.scores import PEARSON
 
 Labels = Sequence[Sequence[str]]
 
@@ -57,7 +58,7 @@ class Results(Database):
             parts = (statement.where(scores.c.run_id.in_(chunk)) for chunk in in_chunks(run_ids))
         with self.transaction(write=False) as connection:
             rows = [row for part in parts for row in connection.execute(part).mappings()]
-        stored = [StoredScore(**{**row, "report": json.loads(row["report"])}) for row in rows]
+        stored = [_stored_score(dict(row)) for row in rows]
         return sorted(stored, key=lambda score: (score.run_id, score.split, score.task))
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
@@ -127,7 +128,16 @@ class Results(Database):
 
 def score_row(score: TaskScore) -> dict[str, Any]:
     """The columns of a score."""
-    return dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
+    # The column of accuracy takes no NULL since the first schema; a task without accuracy has 0 there.
+    accuracy = {"accuracy": score.accuracy or 0.0}
+    return dataclasses.asdict(score) | accuracy | {"report": json.dumps(score.report, ensure_ascii=False)}
+
+
+def _stored_score(row: Mapping[str, Any]) -> StoredScore:
+    values = {**row, "report": json.loads(row["report"])}
+    if row["score_name"] == PEARSON:
+        values["accuracy"] = None
+    return StoredScore(**values)
 
 
 def prediction_rows(

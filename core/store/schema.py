@@ -153,7 +153,7 @@ scores = Table(
     Column("epoch", Integer, nullable=False),
     Column("score_name", String(40), nullable=False),
     *_columns(Double, "score", "accuracy", nullable=False),
-    *_columns(Double, "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1"),
+    *_columns(Double, "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1", "spearman"),
     Column("tokens", Integer, nullable=False),
     Column("report", Text, nullable=False),
     _one_of("split", ("train", "dev", "test"), "split"),

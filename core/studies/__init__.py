@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.errors import ConfigError
-from core.studies import dissertation, priors, sc_lstm, simulator, transfer
+from core.studies import dissertation, priors, sc_lstm, simulator, task_embeddings, tea, transfer
 from core.studies.study import Family, Paper, Sample, Setting, Study
 
 __all__ = ["STUDIES", "Family", "Paper", "Sample", "Setting", "Study", "load_study", "may_change_encoder"]
@@ -14,6 +14,8 @@ STUDIES: dict[str, Study] = {
     "sc-lstm": sc_lstm.STUDY,
     "transfer": transfer.STUDY,
     "simulator": simulator.STUDY,
+    "tea": tea.STUDY,
+    "task-embeddings": task_embeddings.STUDY,
 }
 """The studies by name. A new one is a file and a line here."""
 

@@ -234,7 +234,8 @@ def _by_seed(
 class TableView:
     """A published table with our figures: a row per model under a paradigm, such as `BERT (STL)`.
 
-    `paper` has the title, and the rows that stand in the table as reported.
+    `paper` has the title, and the rows that stand in the table as reported. `tasks` has MEAN last where these
+    have it.
     """
 
     paper: Paper
@@ -269,4 +270,6 @@ def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView 
         for result in of_part
         for outcome in result.outcomes
     }
-    return TableView(study.papers[part], of_part[0].setting.targets, rows)
+    paper = study.papers[part]
+    has_mean = any(MEAN in row.scores for row in paper.reported)
+    return TableView(paper, (*of_part[0].setting.targets, *[MEAN] * has_mean), rows)

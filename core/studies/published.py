@@ -1,5 +1,5 @@
 """Tables 1 to 3 of the MRN dissertation, and which of their figures may stand beside a run; tables 3 to 6 of
-the SC-LSTM paper.
+the SC-LSTM paper; the results of TEA-BERT.
 
 The dissertation's are mean and standard deviation over 5 random starts, in percent. POS was scored by
 seqeval's F1 there, which reads `NNP` as a span.
@@ -46,7 +46,9 @@ class Published:
 
 @dataclass(frozen=True)
 class Reported:
-    """A row that the paper quotes from the literature: F1 in percent by task, without a spread."""
+    """A row that stands in the paper's table: scores in percent by task, and perhaps in the `mean` over them,
+    without a spread.
+    """
 
     model: str
     source: str
@@ -238,3 +240,53 @@ def _lu(source: str, rows: Mapping[str, str]) -> tuple[Reported, ...]:
 
 LU_TABLE_3 = _lu("Table 3", _TABLE_3)
 LU_TABLES_4_TO_6 = _lu("Tables 4 to 6", _TABLES_4_TO_6)
+
+
+# The table of section 5.4 of TEA-BERT, its baselines, and the figure of section 6: accuracy of SST and of
+# paraphrases, correlation of STS, and their mean, on the dev split, without a spread.
+
+MOU_CITATION = (
+    "C. Mou, Z. Xu and H. Yao, Multitask BERT with Task Embedded Attentions (TEA-BERT), Stanford CS224N "
+    "project report"
+)
+MOU_TASKS = ("sst", "quora", "sts", "mean")
+
+_TABLE_5_4 = {
+    ("Baseline (sst)", "0.010"): "0.476 0.506 0.289 0.424",
+    ("Baseline (all)", "0.010"): "0.378 0.692 0.483 0.518",
+    ("Task Embedding at Input Layer", "0.000"): "0.483 0.706 0.627 0.605",
+    ("Task Embedding at Input Layer", "0.001"): "0.484 0.688 0.575 0.582",
+    ("Task Embedding at Input Layer", "0.010"): "0.444 0.647 0.568 0.553",
+    ("Task Embedding at Attention Layer", "0.000"): "0.469 0.699 0.574 0.581",
+    ("Task Embedding at Attention Layer", "0.001"): "0.510 0.698 0.552 0.587",
+    ("Task Embedding at Attention Layer", "0.010"): "0.445 0.707 0.515 0.556",
+    ("Projected Task-embedded Attention", "0.000"): "0.480 0.709 0.590 0.593",
+    ("Projected Task-embedded Attention", "0.001"): "0.442 0.710 0.596 0.583",
+    ("Projected Task-embedded Attention", "0.010"): "0.441 0.647 0.489 0.526",
+    ("Task-embedded Attention with ELU", "0.000"): "0.392 0.615 0.511 0.506",
+    ("Task-embedded Attention with ELU", "0.001"): "0.374 0.683 0.489 0.515",
+    ("Task-embedded Attention with ELU", "0.010"): "0.289 0.662 0.421 0.457",
+    ("Task-embedded Attention with Tanh", "0.000"): "0.366 0.603 0.411 0.460",
+    ("Task-embedded Attention with Tanh", "0.001"): "0.366 0.692 0.444 0.501",
+    ("Task-embedded Attention with Tanh", "0.010"): "0.318 0.632 0.367 0.439",
+    ("Task-embedded Attention with SeLU", "0.000"): "0.369 0.694 0.543 0.535",
+    ("Task-embedded Attention with SeLU", "0.001"): "0.390 0.667 0.449 0.502",
+    ("Task-embedded Attention with SeLU", "0.010"): "0.330 0.668 0.358 0.452",
+    ("Test leaderboard", "0.000"): "0.486 0.705 0.623 0.605",
+}
+
+
+def _mou() -> tuple[Reported, ...]:
+    rows = [
+        Reported(
+            model,
+            f"Table 5.4, weight decay {float(decay):g}",
+            {task: round(100 * float(cell), 1) for task, cell in zip(MOU_TASKS, text.split(), strict=True)},
+        )
+        for (model, decay), text in _TABLE_5_4.items()
+    ]
+    shared = Reported("Task Embedding at Input Layer, task-sharable layers", "section 6", {"sts": 44.2})
+    return (*rows, shared)
+
+
+MOU_TABLE_5_4 = _mou()

@@ -15,16 +15,11 @@ from typing import Any
 from core.evaluation.statistics import HIGHER, LOWER, UNDECIDED
 from core.studies.analysis import MEAN
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, LU_TASKS, Reported
-from core.studies.study import Arms, Family, Paper, Sample, Setting, Study
+from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, one_rate
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
 _TASKS = {POS: "POS", CHUNKS: "chunks", NER: "NER"}
 _CORPUS = "joined:conll2003+conll2000+ud-lines"
-
-
-def _rate(lr: float) -> dict[str, Any]:
-    """One learning rate for all parts of the model."""
-    return dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), lr)
 
 
 # What the paper's sections 4.2 and 4.3 say, and its Algorithm 1.
@@ -42,8 +37,8 @@ _TRAINING: dict[str, Any] = {
 }
 # The smallest size of their search (section 5.1). Tried on 10%: 12 epochs at a rate of 0.002
 # give a dev average of 0.79 with one layer and 0.76 with two; 10 epochs at 0.005 give 0.80 with one.
-_SMALL: dict[str, Any] = _rate(5e-3) | {"bilstm_hidden": 100, "lstm_layers": 1}
-_PUBLISHED: dict[str, Any] = _rate(1e-3) | {
+_SMALL: dict[str, Any] = one_rate(5e-3) | {"bilstm_hidden": 100, "lstm_layers": 1}
+_PUBLISHED: dict[str, Any] = one_rate(1e-3) | {
     "bilstm_hidden": 300,
     "lstm_layers": 3,
     "epochs": 30,
@@ -118,7 +113,7 @@ _DEMO = Setting(
     "POS + chunks + NER of the demo corpus",
     "demo",
     _TRAINING
-    | _rate(5e-3)
+    | one_rate(5e-3)
     | {"corpus": "apart:demo?tokens=500&dev=100&test=200", "tasks": ("pos", "chunk", "ner")}
     | {"bilstm_hidden": 32, "lstm_layers": 1, "epochs": 8},
     ("pos", "chunk", "ner"),

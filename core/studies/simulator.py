@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from core.studies.study import Arms, Family, Setting, Study
+from core.studies.study import Arms, Family, Setting, Study, one_rate
 
 BALANCED, UNBALANCED, PLANTED, PUBLISHED = "balanced", "unbalanced", "planted", "published"
 
@@ -45,10 +45,6 @@ class Point:
         return f"{self.part}-n{self.words}{beside}-t{self.tasks}-a{self.alpha:g}"
 
 
-def _rate(lr: float) -> dict[str, Any]:
-    return dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), lr)
-
-
 # The paper's section 4, where it says so: window, fixed vectors, Adam at its defaults. Its batches have 100
 # words, and the training sentences of CoNLL-2003 14.5: seven make such a batch.
 _TRAINING: dict[str, Any] = {
@@ -68,9 +64,11 @@ _TRAINING: dict[str, Any] = {
     "batching": "shuffled",
     "select_by": "last",
 }
-_PUBLISHED: dict[str, Any] = _TRAINING | _rate(1e-3) | {"bilstm_hidden": 100, "epochs": 100, "batch_size": 7}
+_PUBLISHED: dict[str, Any] = (
+    _TRAINING | one_rate(1e-3) | {"bilstm_hidden": 100, "epochs": 100, "batch_size": 7}
+)
 # In a size that two cores train in half an hour.
-_SMALL: dict[str, Any] = _TRAINING | _rate(5e-3) | {"bilstm_hidden": 32, "epochs": 10, "batch_size": 20}
+_SMALL: dict[str, Any] = _TRAINING | one_rate(5e-3) | {"bilstm_hidden": 32, "epochs": 10, "batch_size": 20}
 
 _BESIDE = re.compile(r"tasks=\d+&alpha=[^&,]+&samples=\d+")
 

@@ -15,6 +15,11 @@ Arms = tuple[Mapping[str, Any], ...]
 """Candidates: each maps fields of a run to values."""
 
 
+def one_rate(lr: float) -> dict[str, float]:
+    """One learning rate for all parts of the model."""
+    return dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), lr)
+
+
 @dataclass(frozen=True)
 class Family:
     """One method with its candidates; dev chooses among the arms.

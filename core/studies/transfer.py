@@ -11,7 +11,7 @@ import re
 from itertools import combinations
 from typing import Any
 
-from core.studies.study import Family, Setting, Study
+from core.studies.study import Family, Setting, Study, one_rate
 
 TASKS: dict[str, str] = {
     "pos@conll2003": "CoNLL-2003 POS",
@@ -48,7 +48,7 @@ _SMALL: dict[str, Any] = _TRAINING | {
     "characters": "none",
     "lstm_layers": 1,
     "optimiser": "adadelta",
-    **dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), 1.0),
+    **one_rate(1.0),
 }
 _MINILM: dict[str, Any] = _TRAINING | {
     "encoder": "minilm+bilstm",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations, permutations
@@ -28,6 +29,8 @@ from core.training.setup import TrainingRun, part_of
 from core.transfer.affinity import affinity_curve, cosine_curve
 
 _STREAM = 2  # of the seed: the batches of measurements are drawn apart from those of the training
+
+_OF_ONE_TASK = re.compile(r"\.gate_|\.task_vectors")
 
 SharedWeight = tuple[nn.Parameter, float]
 """A weight that all tasks train, and its learning rate."""
@@ -59,12 +62,14 @@ def measure_affinity(run: TrainingRun, batch: Batch, step: int) -> dict[tuple[st
 
 
 def shared_weights(run: TrainingRun) -> list[SharedWeight]:
-    """The trained weights below the heads, without the gates that SC-LSTM has for each task."""
+    """The trained weights below the heads, without those that each task has for itself: SC-LSTM's gates and
+    task embeddings.
+    """
     rates = {group["name"]: float(group["lr"]) for group in run.optimiser.param_groups}
     return [
         (weight, rates[part_of(name)])
         for name, weight in run.model.named_parameters()
-        if weight.requires_grad and part_of(name) != "heads" and ".gate_" not in name
+        if weight.requires_grad and part_of(name) != "heads" and not _OF_ONE_TASK.search(name)
     ]
 
 
@@ -76,7 +81,7 @@ def compare(
     """
     weights = [weight for weight, _ in shared]
     sizes = [weight.numel() for weight in weights]
-    before = torch.full((len(model.heads.slices),), math.nan, device=weights[0].device)
+    before = torch.full((model.tasks,), math.nan, device=weights[0].device)
     gradients = torch.zeros(len(before), sum(sizes), device=before.device)
     measured: list[list[int]] = []  # the tasks of each batch
     for batch in batches:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,18 +12,21 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.encoding.batches import AT_ONCE, IGNORED
-from core.evaluation.scores import score_numbers
-from core.evaluation.spans import Gold
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
-from core.training.setup import SplitData
+from core.tasks import KINDS, Kind
+from core.tasks.kinds import labels_by_sentence
+from core.tasks.spans import Gold
+from core.training.data import SplitData
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """Label numbers (N, T) of every word of a split, and each task's mean loss over labelled words (T,)."""
+    """Label numbers (N, T), or predicted numbers, of every word or text of a split, and each task's mean loss
+    over those labelled (T,).
+    """
 
-    numbers: NDArray[np.int64]
+    numbers: NDArray[Any]
     losses: NDArray[np.float64]
 
 
@@ -32,8 +34,9 @@ class Predicted:
 def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> Predicted:
     """The most probable label of every word for every task: each word belongs to exactly one window."""
     model.eval()
-    tasks = len(model.heads.slices)
-    numbers = torch.full((len(split.labels), tasks), -1, dtype=torch.int64, device=device)
+    tasks = model.tasks
+    number = torch.int64 if split.batches.gold.scores is None else torch.float64
+    numbers = torch.full((len(split.labels), tasks), -1, dtype=number, device=device)
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
     for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
@@ -42,7 +45,12 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
         batch_sums, batch_counts = model.losses(logits, batch)
         sums += batch_sums
         counts += batch_counts
-        numbers[batch.words] = model.best(logits, batch)
+        best = model.best(logits, batch).to(number)
+        if batch.tasks is None:
+            numbers[batch.words] = best
+        else:  # each word as read for its task
+            read_for = batch.tasks.repeat_interleave(cpu_batch.counts.to(device))
+            numbers[batch.words, read_for] = best.gather(1, read_for[:, None])[:, 0]
     losses = torch.where(counts > 0, sums / counts, torch.nan)
     return Predicted(numbers.cpu().numpy(), losses.cpu().numpy())
 
@@ -58,10 +66,14 @@ class _Column:
     words: NDArray[np.int64]
     gold: Gold
 
-    def predictions(self, predicted: Predicted) -> NDArray[np.int64]:
-        """The predicted label numbers (n,)."""
-        numbers: NDArray[np.int64] = predicted.numbers[self.words, self.index]
-        return numbers
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.task.scheme]
+
+    def predictions(self, predicted: Predicted) -> NDArray[Any]:
+        """The predicted label numbers, or numbers (n,)."""
+        numbers: NDArray[Any] = predicted.numbers[self.words, self.index]
+        return numbers if self.kind.is_number else numbers.astype(np.int64)
 
 
 class Scorer:
@@ -72,7 +84,7 @@ class Scorer:
     """
 
     def __init__(self, config: RunConfig, name: str, split: SplitData, facts: Sequence[TaskFacts]) -> None:
-        self._score = partial(score_numbers, plain_score=config.pos_score)
+        self._plain_score = config.pos_score
         self._name = name
         self._columns = [
             _column(split, index, task) for index, task in enumerate(facts) if not task.auxiliary
@@ -84,19 +96,22 @@ class Scorer:
 
     def result(self, predicted: Predicted, epoch: int) -> SplitResult:
         """The scores with details, and the labels themselves."""
-        gold = {column.task.name: _labels(column.gold, column.gold.numbers) for column in self._columns}
+        gold = {
+            column.task.name: labels_by_sentence(column.gold, column.gold.numbers) for column in self._columns
+        }
         labels = {
-            column.task.name: _labels(column.gold, column.predictions(predicted)) for column in self._columns
+            column.task.name: column.kind.written(column.gold, column.predictions(predicted))
+            for column in self._columns
         }
         return SplitResult(self._name, epoch, self._scores(predicted, details=True), labels, gold)
 
     def _scores(self, predicted: Predicted, *, details: bool) -> tuple[TaskScore, ...]:
         return tuple(
-            self._score(
+            column.kind.score(
                 column.task.name,
-                column.task.scheme,
                 column.gold,
                 column.predictions(predicted),
+                self._plain_score,
                 details=details,
             )
             for column in self._columns
@@ -108,15 +123,13 @@ def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
     lengths = np.diff(split.text.sentences)
     words = np.flatnonzero(np.repeat(annotated, lengths))
     numbers, names = split.labels[words, index], task.labels
-    if len(unseen := np.flatnonzero(numbers == IGNORED)):
-        flat = [label for sentence in split.sentences for label in sentence.labels.get(task.name, ())]
+    flat = [label for sentence in split.sentences for label in sentence.labels.get(task.name, ())]
+    if KINDS[task.scheme].is_number:
+        names = tuple(dict.fromkeys(flat))
+        place = {name: number for number, name in enumerate(names)}
+        numbers = np.array([place[label] for label in flat], dtype=np.int64)
+    elif len(unseen := np.flatnonzero(numbers == IGNORED)):
         labels = [flat[place] for place in unseen.tolist()]
         names = (*names, *dict.fromkeys(labels))
         numbers[unseen] = list(map(names.index, labels))
     return _Column(task, index, words, Gold(names, numbers, lengths[annotated]))
-
-
-def _labels(gold: Gold, numbers: NDArray[np.int64]) -> list[list[str]]:
-    """The labels of each sentence."""
-    flat = np.asarray(gold.names, dtype=object)[numbers].tolist()
-    return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(gold.lengths).tolist()])]

@@ -8,137 +8,44 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.loading import overlaps
-from core.corpora.types import Corpus, Sentence, Split
-from core.encoding.batches import IGNORED, Batch, Batches, Context, EpochOrder
-from core.encoding.encoded import EncodedText, encode_cached
+from core.corpora.types import Corpus
+from core.encoding.batches import Batch, Context
+from core.encoding.texts import word_forms
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
 from core.encoding.words import WordTokenizer, words_read
-from core.errors import TrainingError
-from core.evaluation.scores import score_name
+from core.errors import FIELD, ConfigError, TrainingError
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
 from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
-from core.models.encoders.transformer import LazyTransformer, load_transformer
-from core.models.sources import check_max_length, local_copy, locate, longest_window, signature
-from core.models.tagger import Heads, MultiTaskTagger, chains
+from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
+from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
+from core.models.sources import check_max_length, local_copy, locate, signature
+from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.word_model import word_encoder
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
 from core.registry import reads_words
+from core.tasks import KINDS
+from core.training.data import SPLITS, SplitData, encode_corpus, task_facts
+from core.wording import plural
 
-SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
 _MOMENTUM = 0.9
 _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
-
-
-@dataclass(frozen=True)
-class SplitData:
-    """One split, ready to be trained on or predicted.
-
-    `labels` (N, T): label numbers of its N words, IGNORED where a task has none or training never saw it.
-    `subwords`: what a frozen transformer reads of the split, and its key: `text`, or where `text` has whole
-    words, their subwords in windows of their own.
-    """
-
-    sentences: tuple[Sentence, ...]
-    text: EncodedText
-    key: str
-    labels: NDArray[np.int64]
-    batches: Batches
-    subwords: tuple[EncodedText, str]
-
-
-def label_numbers(
-    sentences: Sequence[Sentence], tasks: Sequence[str], labels: Sequence[Sequence[str]]
-) -> NDArray[np.int64]:
-    """(N, T) label numbers of all words, sentence after sentence."""
-    words = sum(len(sentence.tokens) for sentence in sentences)
-    numbers = np.full((len(tasks), words), IGNORED)
-    lengths = np.fromiter((len(sentence.tokens) for sentence in sentences), np.int64, len(sentences))
-    for row, task, names in zip(numbers, tasks, labels, strict=True):
-        number = {label: index for index, label in enumerate(names)}
-        columns = [sentence.labels.get(task) for sentence in sentences]
-        annotated = np.repeat([column is not None for column in columns], lengths)
-        known = (number.get(label, IGNORED) for column in columns if column for label in column)
-        row[annotated] = np.fromiter(known, np.int64)
-    return numbers.T
-
-
-def encode_corpus(
-    config: RunConfig, corpus: Corpus, tokenizer: Tokenizer, context: SubwordTokenizer | None
-) -> Mapping[str, SplitData]:
-    """Every split that has sentences, encoded (from the cache where it was before). `context` splits words
-    for the context encoder, where the run has one.
-    """
-    tasks, labels = [task.name for task in corpus.tasks], [task.labels for task in corpus.tasks]
-    window = longest_window(str(config.context_encoder), config.max_length) if context else 0
-    splits = {}
-    for name in SPLITS:
-        if sentences := corpus.split(name):
-            words = [sentence.tokens for sentence in sentences]
-            text, key = encode_cached(words, tokenizer, config.max_length, cache_dir("encoded"))
-            subwords = text, key
-            if context is not None:
-                subwords = encode_cached(words, context, window, cache_dir("encoded"))
-            numbers = label_numbers(sentences, tasks, labels)
-            order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
-            batches = Batches(text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order)
-            splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches, subwords)
-    return splits
-
-
-def _epoch_order(
-    config: RunConfig, sentences: Sequence[Sentence], text: EncodedText, labels: NDArray[np.int64]
-) -> EpochOrder:
-    """How the training sentences make an epoch."""
-    if config.draw_tasks != "together":
-        window_of_word = np.repeat(np.arange(text.windows), np.diff(text.words))
-        annotated = [np.unique(window_of_word[column != IGNORED]) for column in labels.T]
-        return EpochOrder(
-            config.batching == "by_length", tasks=tuple(annotated), by_size=config.draw_tasks == "by_size"
-        )
-    part_of_window = None
-    if config.corpus_order == "in_turn":
-        number = {part: n for n, part in enumerate(dict.fromkeys(sentence.part for sentence in sentences))}
-        part_of_sentence = np.array([number[sentence.part] for sentence in sentences])
-        sentence_of_window = np.searchsorted(text.sentences, text.words[:-1], side="right") - 1
-        part_of_window = part_of_sentence[sentence_of_window]
-    fraction = config.fraction if config.fraction_draw == "each_epoch" else None
-    return EpochOrder(config.batching == "by_length", part_of_window, fraction)
-
-
-def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
-    """What this run knows of each task before it trains."""
-    return tuple(
-        TaskFacts(
-            name=task.name,
-            scheme=task.scheme,
-            labels=task.labels,
-            score_name=score_name(task.scheme, config.pos_score),
-            train_sentences=sum(task.name in sentence.labels for sentence in train.sentences),
-            train_tokens=int((train.labels[:, index] != IGNORED).sum()),
-            unseen=dict(task.unseen),
-            illegal=dict(task.illegal),
-            auxiliary=task.auxiliary,
-        )
-        for index, task in enumerate(corpus.tasks)
-    )
 
 
 _LSTM = (".lstm.", ".gate_", "encoder.shared.", "encoder.own.")
@@ -146,7 +53,7 @@ _LSTM = (".lstm.", ".gate_", "encoder.shared.", "encoder.own.")
 
 def part_of(parameter_name: str) -> str:
     """Which part a parameter of the tagger belongs to: `heads`, `bilstm` or `encoder`."""
-    if parameter_name.startswith(("heads.", "chains.")):
+    if parameter_name.startswith(("heads.", "chains.", "pairs.")):
         return "heads"
     return "bilstm" if any(part in parameter_name for part in _LSTM) else "encoder"
 
@@ -262,7 +169,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     tasks = task_facts(config, corpus, splits["train"])
     if empty := [task.name for task in tasks if not task.train_tokens]:
         raise TrainingError(
-            f"Task {empty[0]} has no labelled training words in this run. Use a larger fraction or "
+            f"Task {empty[0]} has nothing labelled to train on in this run. Use a larger fraction or "
             "other data."
         )
 
@@ -274,24 +181,30 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         else:  # batches carry contextual vectors to the device
             pad, kept_on = context_tokenizer.pad, torch.device("cpu")
         features = FeatureTables(frozen, pad, cache_dir("features"), kept_on)
-    encoder, encoder_notes = _encoder(config, half, device, splits["train"], tokenizer, frozen, lookup)
-    heads = Heads(
-        encoder.features,
-        [len(task.labels) for task in tasks],
+    encoder, encoder_notes = _encoder(
+        config, half, device, splits["train"], tokenizer, len(tasks), frozen, lookup
+    )
+    texts, text_notes = _text_reading(config, corpus, splits)
+    model = make_tagger(
+        encoder,
+        config,
+        [HeadTask(task.scheme, task.labels, task.scale) for task in tasks],
+        pooled_by=texts,
         init=config.head_init,
         dropout=config.dropout,
-        dropout_on=config.dropout_on,
-    ).to(device)
-    model = MultiTaskTagger(
-        encoder, heads, chains(config, [task.scheme for task in tasks], [task.labels for task in tasks])
     ).to(device)
     weights = weight_count(model)
     fixed_weights = sum(weight.numel() for weight in model.parameters() if not weight.requires_grad)
 
+    if weights == fixed_weights:
+        raise TrainingError(
+            "This run has no weight to train: the encoder is frozen, and the similarity of two texts that "
+            "are read apart has none. Set encoder_training to full, or pair_encoding to together."
+        )
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
     optimiser, schedule = make_optimiser(model, config, total_steps)
-    prior, alignment_facts, alignment_notes = _prior(config, corpus, splits["train"], tasks, heads, device)
+    prior, alignment_facts, alignment_notes = _prior(config, corpus, splits["train"], tasks, model, device)
     facts = RunFacts(
         device=str(device),
         precision="bf16" if half else "fp32",
@@ -309,7 +222,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         text_hash=corpus.text_hash,
         parameters=weights + (0 if frozen is None else frozen.parameters),
         trained_parameters=weights - fixed_weights,
-        notes=(*corpus.notes, *encoder_notes, *config_warnings(config), *alignment_notes),
+        notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),
         **alignment_facts,
     )
     return TrainingRun(
@@ -342,7 +255,7 @@ def _tokenizer(config: RunConfig, corpus: Corpus) -> Tokenizer:
     """Of an encoder over words, all forms of the corpus; else the encoder's own."""
     if reads_words(config.encoder):
         return WordTokenizer(
-            word for split in SPLITS for sentence in corpus.split(split) for word in sentence.tokens
+            word for split in SPLITS for sentence in corpus.split(split) for word in word_forms(sentence)
         )
     check_max_length(config)
     return _subword_tokenizer(config.encoder)
@@ -367,15 +280,17 @@ def _encoder(
     device: torch.device,
     train: SplitData,
     tokenizer: Tokenizer,
+    tasks: int,
     frozen: LazyTransformer | None,
     lookup: FrozenFeatures | None,
 ) -> tuple[Encoder, tuple[str, ...]]:
-    """The shared layers on the device, and notes on where they come from."""
+    """The shared layers of so many tasks on the device, and notes on them."""
     folder = None if config.transformer is None else local_copy(config.transformer)
     notes = () if folder is None else (f"The encoder {config.transformer} was read from {folder}.",)
     if isinstance(tokenizer, WordTokenizer):
         context_size = 0 if frozen is None else frozen.features
-        over_words, note = word_encoder(config, tokenizer, train.sentences, context_size)
+        words = [word for sentence in train.sentences for word in word_forms(sentence)]
+        over_words, note = word_encoder(config, tokenizer, words, context_size)
         return over_words.to(device), (note, *notes)
     encoder: Encoder
     if lookup is not None:
@@ -383,10 +298,43 @@ def _encoder(
     else:
         transformer = load_transformer(config.encoder, half=half)
         train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))
-        encoder = transformer.to(device)
+        encoder = embed_tasks(transformer, tasks, config.task_embedding).to(device)
+        if isinstance(encoder, TaskEmbeddedTransformer):
+            notes = (*notes, encoder.note)
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
     return encoder, notes
+
+
+def _text_reading(
+    config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitData]
+) -> tuple[PooledBy, tuple[str, ...]]:
+    """What stands for a whole text, and notes on it. Raises ConfigError where texts cannot be read so."""
+    known = [split.text.texts for split in splits.values() if split.text.texts is not None]
+    if not known:
+        return "cls", ()
+    over_words = reads_words(config.encoder)
+    if over_words and config.context_encoder is not None:
+        raise ConfigError(
+            "context_encoder", f"{FIELD} must be left unset here: it reads words, not whole texts."
+        )
+    pairs = any(KINDS[task.scheme].reads == "pair" for task in corpus.tasks)
+    if over_words and pairs and config.pair_encoding == "together":
+        problem = f"{FIELD} must be apart here: word vectors have nothing to tell two texts from each other."
+        raise ConfigError("pair_encoding", problem)
+    by, whose = text_pooling(config.encoder), "as the encoder's own files say"
+    if over_words:
+        by, whose = "mean", "for the encoder has no [CLS]"
+    elif config.pooling != "auto":
+        by, whose = config.pooling, "as asked for"
+    vector = {"cls": "the state of its first subword", "mean": "the mean over its subwords"}[by]
+    notes = [f"A text is represented by {vector}, {whose}."]
+    if shortened := sum(int(texts.shortened.sum()) for texts in known):
+        notes.append(
+            f"{plural(shortened, 'text')} longer than {config.max_length} subwords lost the end; set "
+            "max_length higher to read more."
+        )
+    return by, tuple(notes)
 
 
 def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:
@@ -419,18 +367,35 @@ def _prior(
     corpus: Corpus,
     train: SplitData,
     tasks: Sequence[TaskFacts],
-    heads: Heads,
+    model: MultiTaskTagger,
     device: torch.device,
 ) -> tuple[Prior, dict[str, Any], tuple[str, ...]]:
     """The prior, the fields of RunFacts on its alignment, and notes on it."""
     if config.prior is None or config.alignment is None or config.lambda_ is None or config.learn is None:
         return NoPrior(), {}, ()  # STL and MTL
+    stacked = model.stacked
+    if len(stacked) < 2:
+        raise ConfigError(
+            "paradigm",
+            f"{FIELD}: MRN relates heads over the same features, and a pair of texts that are read apart has "
+            "others. Set pair_encoding to together, or train with mtl.",
+        )
+    left_out = tuple(task.name for place, task in enumerate(tasks) if place not in stacked)
+    notes: tuple[str, ...] = ()
+    if left_out:
+        notes = (
+            f"The prior leaves out {', '.join(left_out)}: pairs that are read apart have heads of another "
+            "shape.",
+        )
+    tasks = [tasks[place] for place in stacked]
     counts = LabelCounts.from_words(
-        [task.name for task in tasks], [task.labels for task in tasks], train.labels
+        [task.name for task in tasks], [task.labels for task in tasks], train.labels[:, stacked]
     )
-    alignment = align(config.alignment, counts, corpus.overlaps or overlaps(corpus.train, config.tasks))
+    names = [task.name for task in tasks]
+    pairs = corpus.overlaps or overlaps(corpus.train, config.tasks)
+    alignment = align(config.alignment, counts, [pair for pair in pairs if set(pair.tasks) <= set(names)])
     settings = PriorSettings(
-        features=heads.weight.shape[1],
+        features=model.heads.weight.shape[1],
         lambda_=config.lambda_,
         tokens=sum(task.train_tokens for task in tasks),
         learn=config.learn,
@@ -446,8 +411,9 @@ def _prior(
         "meet": tuple(map(tuple, alignment.meet.tolist())),
         "impossible": alignment.impossible,
         "cooccurrence": tuple(map(tuple, gold.tolist())),
+        "related": tuple(names) if left_out else (),
     }
-    return make_prior(config.prior, alignment, settings, device), facts, alignment.notes
+    return make_prior(config.prior, alignment, settings, device), facts, (*notes, *alignment.notes)
 
 
 @cache

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 
 import torch
 from torch.autograd import backward
@@ -15,6 +16,7 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import NotFinite
+from core.models.encoders.task_embedding import cosine_similarities, task_vectors
 from core.records import (
     TOTAL,
     DevMetrics,
@@ -33,10 +35,14 @@ from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, process_peak, restart_process_peak
 from core.training.setup import TrainingRun, set_up, snapshot_steps, update_steps
 from core.training.step_log import Measured, StepLog
+from core.transfer.embeddings import embedding_curve
 from core.wording import plural
 
 _VANISHED = 1e-6
 """Fraction of the total loss under which a penalty no longer does anything."""
+
+_COSINES = 50
+"""How often a run without snapshots tells how alike its task embeddings are: as often as MRN by default."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ def train(
     per_epoch = run.facts.steps_per_epoch
     steps = update_steps(config, run.splits["train"].batches.per_part)
     updates, snapshots = frozenset(steps), snapshot_steps(steps, config.snapshots or 1)
+    tells_cosines = snapshots if config.snapshots else snapshot_steps(range(1, steps[-1] + 1), _COSINES)
     dev = Scorer(config, "dev", run.splits["dev"], tasks) if "dev" in run.splits else None
     chosen = partial(best_epoch, by=run.facts.selected_by, epochs=config.epochs)
     best_on_dev: Predicted | None = None
@@ -89,6 +96,8 @@ def train(
             if at.step not in snapshots:
                 prior.update(heads.weight)
                 _send_relations(run, sink, at.step, log.seconds)
+            if at.step not in tells_cosines:
+                _send_cosines(run, sink, at.step, log.seconds)
             break
         model.train()
         for batch in run.epoch(skip=at.step % per_epoch):
@@ -110,6 +119,8 @@ def train(
                 prior.update(heads.weight)  # (24) to (26)
             if at.step in snapshots:
                 _send_relations(run, sink, at.step, log.seconds)
+            if at.step in tells_cosines:
+                _send_cosines(run, sink, at.step, log.seconds)
         log.flush()
         metrics, predicted = DevMetrics(epoch, math.nan, math.nan), None
         if dev is not None:
@@ -169,6 +180,18 @@ def _send_relations(run: TrainingRun, sink: Sink, step: int, seconds: float) -> 
     sink(Snapshot(step, epoch, relations))
     objective = run.prior.objective(run.model.heads.weight)
     sink(relation_metrics(step, epoch, seconds, relations, objective))
+
+
+def _send_cosines(run: TrainingRun, sink: Sink, step: int, seconds: float) -> None:
+    """Send how alike the tasks' embeddings are by now, if the run has such."""
+    if (vectors := task_vectors(run.model)) is None:
+        return
+    cosines = cosine_similarities(vectors.double()).tolist()
+    names = [task.name for task in run.facts.tasks]
+    values = {
+        embedding_curve(names[i], names[j]): cosines[i][j] for i, j in combinations(range(len(names)), 2)
+    }
+    sink(StepMetrics(step, step / run.facts.steps_per_epoch, seconds, values))
 
 
 def _evaluate(

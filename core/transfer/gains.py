@@ -39,6 +39,11 @@ class Gain:
         """The gain in percent of STL's score, as Bingel and Søgaard (2017) have it; NaN where that is 0."""
         return 100 * self.paired.mean / self.alone if self.alone else math.nan
 
+    def in_points(self) -> dict[str, float | int | None]:
+        """The gain and its interval in points, over how many seeds."""
+        low, high = (None if end is None else 100 * end for end in (self.paired.low, self.paired.high))
+        return {"gain": 100 * self.paired.mean, "low": low, "high": high, "seeds": self.paired.n}
+
     @property
     def is_decided(self) -> bool:
         """Whether the 95% interval leaves out zero. Not without a spread: one seed, or equal differences."""
@@ -71,7 +76,8 @@ def group_key(run: RunConfig) -> str | None:
     """
     if run.paradigm == "mrn" or run.task_order is not None or run.task_weights is not None:
         return None
-    values = {name: value for name, value in run.values().items() if name not in _FREE}
+    # As stored: a field that STL lacks is left out of MTL too, where it is at its old value.
+    values = {name: value for name, value in json.loads(run.to_json()).items() if name not in _FREE}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 

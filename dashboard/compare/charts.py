@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.evaluation.statistics import UNDECIDED
 from core.studies.analysis import RARE
-from dashboard.compare.closer_views import Matrix
+from core.tasks.confusion import NOTHING, OTHER_WORDS
+from dashboard.compare.closer_views import Guesses, Matrix
 from dashboard.compare.views import Forest
 from dashboard.shared.charts import axis, figure
 from dashboard.text import plotly_text
-from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT
+from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT, faint
 from jobs.results import ResultTable
 
 _MOST_NUMBERS = 12
@@ -75,6 +75,30 @@ def _number(share: float) -> str:
     if math.isnan(share) or share < 0.005:
         return ""
     return f"{share:.2f}" if share < 10 else f"{share:.1f}"
+
+
+def deviation_chart(side: Guesses, name: str, colour: str) -> go.Figure:
+    """Predicted numbers against the annotated ones, with the line where both are the same."""
+    chart = figure(460, margin={"l": 52, "r": 16, "t": 12, "b": 44})
+    low, high = (
+        float(end([end(side.gold, initial=0.0), end(side.mean, initial=0.0)])) for end in (np.min, np.max)
+    )
+    room = 0.04 * (high - low or 1.0)
+    ends = [low - room, high + room]
+    chart.add_scatter(
+        x=ends, y=ends, mode="lines", line={"color": MUTED, "width": 1, "dash": "dot"}, hoverinfo="skip"
+    )
+    chart.add_scatter(
+        x=side.gold,
+        y=side.mean.round(4),
+        mode="markers",
+        marker={"size": 6, "color": faint(colour, 0.65)},
+        name=plotly_text(name),
+        hovertemplate="annotated %{x:g}, predicted %{y:.2f}<extra></extra>",
+    )
+    chart.update_xaxes(axis("annotated", range=ends, nticks=8))
+    chart.update_yaxes(axis("predicted", range=ends, nticks=8))
+    return chart
 
 
 def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:

@@ -7,30 +7,49 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from core.corpora.types import Sentence
 from core.errors import MRNLabError
-from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.store.records import Run
+from core.tasks import Kind
+from core.tasks.confusion import NOTHING, OTHER_WORDS
+from core.tasks.scores import percent_sign
 from core.wording import p_text, plural, unsigned_zero
 from dashboard.compare.answer import difference_view
-from dashboard.compare.charts import confusion_chart, seeds_chart
+from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
 from dashboard.compare.closer_views import (
     DETAIL,
     Errors,
+    Guesses,
+    Labels,
     Matrix,
     classes,
     errors,
+    furthest,
+    guesses,
     matrix,
+    misses,
     mistakes,
     places,
     reports,
 )
-from dashboard.compare.scope import Scope, confusions, labels, words
+from dashboard.compare.scope import Scope, confusions, examples, labels, task_kind
 from dashboard.compare.views import Difference, per_seed
 from dashboard.components.charts import chart
-from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks, sentence
+from dashboard.components.sentence import (
+    Lane,
+    Mark,
+    Said,
+    SentenceBlock,
+    TextBlock,
+    lane_kind,
+    marks,
+    sentence,
+    texts,
+)
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.selection import segments
@@ -39,10 +58,11 @@ from dashboard.theme import TASK_COLOURS, colours
 from jobs.results import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
-_MOST_MISTAKES = 60
+_MOST_MISTAKES, _FEW_MISTAKES = 60, 11
 _MOST_LINES = 12
 """Configurations side by side up to which their names can be read."""
 _SHOWN, _PICKED = "shown_mistake", "picked_mistake"
+_READ, _PICKED_NUMBER = "read_number", "picked_number"
 _LOOKS = {
     "differences": "Differences",
     "per class": "Per class",
@@ -94,7 +114,12 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
     scores = resources.store().scores(ids, table.split)
     frame = classes(*(reports(row.cells[task], task, scores) for row in (a, b)))
     if frame.empty:
-        st.caption("No report by label is stored for these runs.")
+        numbers = task_kind(table, task).is_number
+        st.caption(
+            "Numbers have no classes: *Mistakes* shows what is predicted against what is annotated."
+            if numbers
+            else "No report by label is stored for these runs."
+        )
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}", width="stretch")
@@ -132,8 +157,11 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
 
 
 def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultRow, b: ResultRow) -> None:
-    scheme = "iob2" if table.scored_by[task] == "f1_conll" else "plain"
-    errors_a, errors_b = (_errors(row, runs, table.split, task, scheme) for row in (a, b))
+    kind = task_kind(table, task)
+    if kind.is_number:
+        _numbers(table, runs, task, a, b)
+        return
+    errors_a, errors_b = (_errors(row, runs, table.split, task, kind) for row in (a, b))
     if errors_a is None:
         st.caption(
             f"No predictions of {escape(a.name)} on {escape(task)} are stored: its mistakes are unknown."
@@ -147,9 +175,12 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
     shown = segments("Of", choices, key="of_whom")
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        clicked = _matrix(matrix(errors_b if errors_b is not None and shown == b.name else errors_a), task)
+        of_side = errors_b if errors_b is not None and shown == b.name else errors_a
+        clicked = _matrix(matrix(of_side), task, kind)
     with right:
-        selected = _mistake_table(mistakes(errors_a, errors_b), a.name, None if errors_b is None else b.name)
+        selected = _mistake_table(
+            mistakes(errors_a, errors_b), a.name, None if errors_b is None else b.name, kind
+        )
     # A click is reported once, a selected row as long as it stands: the later one is shown.
     if clicked is not None:
         st.session_state[_SHOWN] = task, *clicked
@@ -158,15 +189,15 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
     st.session_state[_PICKED] = selected
     of_task, gold, predicted = st.session_state.get(_SHOWN, ("", "", ""))
     if of_task == task and gold != predicted:
-        _examples(table, runs, task, scheme, (a, b), (gold, predicted))
+        _examples(table, runs, task, kind, (a, b), (gold, predicted))
 
 
-def _errors(row: ResultRow, runs: Mapping[int, Run], split: str, task: str, scheme: str) -> Errors | None:
+def _errors(row: ResultRow, runs: Mapping[int, Run], split: str, task: str, kind: Kind) -> Errors | None:
     run_ids = row.cells[task].run_ids.values() if task in row.cells else ()
-    return errors(confusions([runs[run_id] for run_id in run_ids], split, task, scheme))
+    return errors(confusions([runs[run_id] for run_id in run_ids], split, task, kind))
 
 
-def _matrix(view: Matrix, task: str) -> tuple[str, str] | None:
+def _matrix(view: Matrix, task: str, kind: Kind) -> tuple[str, str] | None:
     """Returns the mistake that was clicked."""
     clicked = chart(
         confusion_chart(view),
@@ -179,7 +210,7 @@ def _matrix(view: Matrix, task: str) -> tuple[str, str] | None:
     st.caption(
         "Rows: what is annotated, and the share that is right. Columns: what it was taken for, in "
         f"percent of the row{invented if NOTHING in view.gold else ''}. What is right is grey, so that "
-        "mistakes show. Click a cell for sentences."
+        f"mistakes show. Click a cell for {kind.examples}."
     )
     return None if clicked is None else (view.gold[round(clicked.y)], view.predicted[round(clicked.x)])
 
@@ -193,7 +224,7 @@ def _mistake(gold: str, predicted: str) -> str:
     return " → ".join(names)
 
 
-def _mistake_table(mistake_counts: pd.DataFrame, a: str, b: str | None) -> tuple[str, str] | None:
+def _mistake_table(mistake_counts: pd.DataFrame, a: str, b: str | None, kind: Kind) -> tuple[str, str] | None:
     """The most frequent mistakes; returns the selected one."""
     listed = mistake_counts.head(_MOST_MISTAKES)
     pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
@@ -206,7 +237,7 @@ def _mistake_table(mistake_counts: pd.DataFrame, a: str, b: str | None) -> tuple
         frame,
         key="mistakes",
         hide_index=True,
-        height=440,
+        height="content" if len(frame) <= _FEW_MISTAKES else 440,
         on_select="rerun",
         selection_mode="single-row",
         column_config={
@@ -218,7 +249,7 @@ def _mistake_table(mistake_counts: pd.DataFrame, a: str, b: str | None) -> tuple
         alt="The most frequent mistakes, per seed",
     )
     second = f", B: {escape(b)}" if b else ""
-    st.caption(f"Mistakes per seed. A: {escape(a)}{second}. Select one for sentences.")
+    st.caption(f"Mistakes per seed. A: {escape(a)}{second}. Select one for {kind.examples}.")
     rows = event.selection.rows
     return pairs[rows[0]] if rows else None
 
@@ -227,7 +258,7 @@ def _examples(
     table: ResultTable,
     runs: Mapping[int, Run],
     task: str,
-    scheme: str,
+    kind: Kind,
     rows: tuple[ResultRow, ResultRow],
     mistake: tuple[str, str],
 ) -> None:
@@ -241,7 +272,7 @@ def _examples(
         if run_id is not None and stored is not None:
             predictions[letter] = (runs[run_id], *stored)
     where = {
-        letter: list(islice(places(scheme, gold, predicted, mistake), _MOST_SENTENCES))
+        letter: list(islice(places(kind, gold, predicted, mistake), _MOST_SENTENCES))
         for letter, (_, gold, predicted) in predictions.items()
     }
     st.markdown(f"**{escape(_mistake(*mistake))}**")
@@ -251,38 +282,165 @@ def _examples(
         return
     run, gold, _ = predictions[first_letter]
     try:
-        text = words(run.config, table.split, task, gold)
+        found = examples(run.config, table.split, task, gold)
     except MRNLabError as error:
-        st.caption(escape(f"The sentences cannot be shown. {error}"))
+        st.caption(escape(f"The {kind.examples} cannot be shown. {error}"))
         return
-    if text is None:
-        st.caption("The corpus is no longer what these runs were scored on: its words cannot be shown.")
-        return
-    colour = colours(resources.task_order()).get(task, TASK_COLOURS[-1])
-    kind = "spans" if scheme == "iob2" else "plain"
-    lanes = {"gold": gold} | {other: guess for other, (_, _, guess) in predictions.items()}
-    blocks = [
-        SentenceBlock(
-            text[place],
-            tuple(
-                Lane(task, colour, kind, _marks(of_all[place], gold[place], scheme), who=name)
-                for name, of_all in lanes.items()
-            ),
+    if found is None:
+        st.caption(
+            f"The corpus is no longer what these runs were scored on: its {kind.examples} cannot be shown."
         )
-        for place in where[first_letter]
-    ]
-    sentence(blocks, key="mistake_sentences", small=True)
+        return
+    lanes = {"gold": gold} | {other: guess for other, (_, _, guess) in predictions.items()}
+    _drawn(where[first_letter], found, task, kind, lanes)
+    first = plural(len(where[first_letter]), kind.examples[:-1])
+    marked = "Outlined" if kind.reads == "words" else "On orange"
     st.caption(
-        f"The first {plural(len(where[first_letter]), 'sentence')} in which {first_letter} makes this "
-        f"mistake (seed {run.config.seed}). Outlined: not as annotated."
+        f"The first {first} in which {first_letter} makes this mistake (seed {run.config.seed}). {marked}: "
+        "not as annotated."
     )
 
 
-def _marks(predicted: Sequence[str], gold: Sequence[str], scheme: str) -> tuple[Mark, ...]:
+def _drawn(
+    where: Sequence[int], found: Sequence[Sentence], task: str, kind: Kind, lanes: Mapping[str, Labels]
+) -> None:
+    """The sentences or texts at these places, each with the labels of every lane, the gold ones first."""
+    colour, gold = colours(resources.task_order()).get(task, TASK_COLOURS[-1]), lanes["gold"]
+    if kind.reads == "words":
+        blocks = [
+            SentenceBlock(
+                found[place].tokens,
+                tuple(
+                    Lane(task, colour, lane_kind(kind.scheme), _marks(of_all[place], gold[place], kind), who)
+                    for who, of_all in lanes.items()
+                ),
+            )
+            for place in where
+        ]
+        sentence(blocks, key="mistake_sentences", small=True)
+        return
+    texts(
+        [
+            TextBlock(
+                found[place].tokens,
+                found[place].second,
+                [
+                    Said(who, of_all[place][0], colour * (who == "gold"), of_all[place] != gold[place])
+                    for who, of_all in lanes.items()
+                ],
+            )
+            for place in where
+        ]
+    )
+
+
+def _marks(predicted: Sequence[str], gold: Sequence[str], kind: Kind) -> tuple[Mark, ...]:
     return tuple(
         mark if label == true else replace(mark, differs=True, why=f"annotated: {true}")
-        for mark, label, true in zip(marks(predicted, scheme), predicted, gold, strict=True)
+        for mark, label, true in zip(marks(predicted, kind.scheme), predicted, gold, strict=True)
     )
+
+
+# Numbers: predicted against annotated left, the largest misses right, the chosen text below
+
+
+def _numbers(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultRow, b: ResultRow) -> None:
+    """The scatter of one of the two left, the largest misses of both right, the chosen text below."""
+    sides = {letter: _guesses(row, runs, table.split, task) for letter, row in (("A", a), ("B", b))}
+    known = {letter: side for letter, side in sides.items() if side is not None}
+    if "A" not in known:
+        st.caption(f"No predictions of {escape(a.name)} on {escape(task)} are stored.")
+        return
+    if "B" in known and known["B"].gold != known["A"].gold:
+        del known["B"]
+        st.caption(f"{escape(b.name)} was tested on other text, so it is left out here.")
+    names = {"A": a.name, "B": b.name}
+    if st.session_state.get("of_number") not in known:
+        st.session_state.pop("of_number", None)
+    shown = segments("Of", {letter: option(names[letter]) for letter in known}, key="of_number")
+    side, colour = known[shown], colours(resources.task_order()).get(task, TASK_COLOURS[-1])
+    kind = task_kind(table, task)
+    found = _sentences(runs[next(iter(a.cells[task].run_ids.values()))], table.split, task, known["A"])
+    left, right = st.columns([5, 4], gap="medium")
+    with left:
+        clicked = chart(
+            deviation_chart(side, names[shown], colour),
+            key="numbers_chart",
+            revision=f"{task} {shown} {len(side.gold)}",
+            still=True,
+            alt=f"Predicted against annotated numbers of {task}, a point per {kind.item}",
+        )
+        others = f"; {side.elsewhere} more had other text" if side.elsewhere else ""
+        st.caption(
+            f"{escape(names[shown])} is {misses(side)} A point per {kind.item}; on the line both numbers are "
+            f"the same. Predicted is the mean over {plural(side.seeds, 'seed')}{others}. Click a point to "
+            "read it."
+        )
+    with right:
+        listed = furthest(known).head(_MOST_MISTAKES)
+        selected = _number_table(listed, found, names)
+    if clicked is not None:
+        distance = np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y)
+        st.session_state[_READ] = task, int(np.argmin(distance))
+    elif selected is not None and selected != st.session_state.get(_PICKED_NUMBER):
+        st.session_state[_READ] = task, selected
+    st.session_state[_PICKED_NUMBER] = selected
+    of_task, place = st.session_state.get(_READ, ("", 0))
+    if found is not None and len(listed):
+        place = place if of_task == task and place < len(found) else int(listed["place"].iloc[0])
+        said = [Said(letter, f"{known[letter].mean[place]:.2f}") for letter in known]
+        sentence = found[place]
+        texts([TextBlock(sentence.tokens, sentence.second, [_gold(task, side.gold[place], colour), *said])])
+
+
+def _gold(task: str, value: float, colour: str) -> Said:
+    return Said(f"{task}, annotated", f"{value:g}", colour)
+
+
+def _guesses(row: ResultRow, runs: Mapping[int, Run], split: str, task: str) -> Guesses | None:
+    ids = row.cells[task].run_ids.values() if task in row.cells else ()
+    return guesses([stored for run_id in ids if (stored := labels(runs[run_id], split, task)) is not None])
+
+
+def _sentences(run: Run, split: str, task: str, side: Guesses) -> Sequence[Sentence] | None:
+    """The texts, where they can still be read; else a line says why not."""
+    gold = labels(run, split, task)
+    try:
+        found = None if gold is None else examples(run.config, split, task, gold[0])
+    except MRNLabError as error:
+        st.caption(escape(f"The texts cannot be shown. {error}"))
+        return None
+    if found is None:
+        st.caption("The corpus is no longer what these runs were scored on: its texts cannot be shown.")
+    return found
+
+
+def _number_table(
+    listed: pd.DataFrame, found: Sequence[Sentence] | None, names: Mapping[str, str]
+) -> int | None:
+    """The largest misses; returns the selected one's place."""
+    frame = listed.drop(columns="place")
+    if found is not None:
+        frame.insert(0, "Text", [" ".join(found[place].tokens) for place in listed["place"]])
+    number = st.column_config.NumberColumn
+    event = st.dataframe(
+        frame,
+        key="number_misses",
+        hide_index=True,
+        height=440,
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "Text": st.column_config.TextColumn(width=200),
+            "Annotated": number(format="%g", width=80),
+            **{letter: number(format="%.2f", width=60) for letter in names},
+        },
+        alt="The largest differences of predicted and annotated numbers",
+    )
+    whose = ", ".join(f"{letter}: {escape(names[letter])}" for letter in names if letter in frame)
+    st.caption(f"The largest misses of either. {whose}. Select one to read it.")
+    rows = event.selection.rows
+    return int(listed["place"].iloc[rows[0]]) if rows else None
 
 
 def _per_seed(table: ResultTable, task: str) -> None:
@@ -311,6 +469,7 @@ def _per_seed(table: ResultTable, task: str) -> None:
         alt=f"Scores on {task} in percent, a line per seed, a column per configuration",
     )
     st.caption(
-        f"{escape(task)}, {escape(table.score_names[task])}, in percent. A thin line is a seed, the thick "
-        "one their mean: where all thin lines rise or fall together, every seed says the same."
+        f"{escape(task)}, {escape(table.score_names[task])}"
+        f"{', in percent' * bool(percent_sign(table.scored_by[task]))}. A thin line is a seed, the thick one "
+        "their mean: where all thin lines rise or fall together, every seed says the same."
     )

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.evaluation.confusion import NOTHING, OTHER_WORDS, Confusion, confusion, summed
-from core.evaluation.scores import Counts, sentence_counts
 from core.evaluation.statistics import holm, paired_difference, randomisation_test, summary
 from core.store.records import StoredScore
+from core.tasks import Kind
+from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
+from core.tasks.scores import Counts, sentence_counts
 from core.wording import points
 from dashboard.compare.views import Tested
 from jobs.results import ResultCell
@@ -171,11 +172,68 @@ def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
     return pd.DataFrame(counted_pairs, columns=["gold", "predicted", "A", "B"])
 
 
-def places(scheme: str, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
+def places(kind: Kind, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
     """The sentences in which this mistake is made, in their order."""
     for place, (row, guess) in enumerate(zip(gold, predicted, strict=True)):
-        if list(row) != list(guess) and Errors(confusion(scheme, [row], [guess]), 1).count(*mistake):
+        if list(row) == list(guess):
+            continue
+        found = kind.confusion([row], [guess])
+        if found is not None and Errors(found, 1).count(*mistake):
             yield place
+
+
+# Numbers
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What one configuration predicts on a task of numbers: the gold number of each text, the `mean` (N,)
+    of what its seeds predict. `elsewhere` seeds were tested on other text, and are left out.
+    """
+
+    gold: tuple[float, ...]
+    mean: Floats
+    seeds: int
+    elsewhere: int
+
+
+def guesses(stored: Sequence[tuple[Labels, Labels]]) -> Guesses | None:
+    """From the stored gold and predicted numbers of each seed; None where there are none. The text is that
+    of the first.
+    """
+    if not stored:
+        return None
+    gold = _numbers(stored[0][0])
+    predicted = [_numbers(guess) for of_seed, guess in stored if _numbers(of_seed) == gold]
+    return Guesses(gold, np.mean(predicted, axis=0), len(predicted), len(stored) - len(predicted))
+
+
+def _numbers(column: Labels) -> tuple[float, ...]:
+    return tuple(float(text) for (text,) in column)
+
+
+def furthest(sides: Mapping[str, Guesses]) -> pd.DataFrame:
+    """A row per text, those first that one of the sides misses by most: its `place`, what is annotated, what
+    each side predicts.
+    """
+    gold = next(iter(sides.values())).gold
+    frame = pd.DataFrame({"place": range(len(gold)), "Annotated": gold})
+    for name, side in sides.items():
+        frame[name] = side.mean
+    worst = np.max([np.abs(side.mean - np.array(gold)) for side in sides.values()], axis=0)
+    return frame.iloc[np.argsort(-worst, kind="stable")]
+
+
+def misses(side: Guesses) -> str:
+    """How far predictions are off, and to which side, in a sentence."""
+    apart = side.mean - np.array(side.gold)
+    mean = float(np.mean(apart))
+    way = (
+        f"{abs(mean):.2f} too {'high' if mean > 0 else 'low'}"
+        if abs(mean) >= 0.005
+        else "neither high nor low"
+    )
+    return f"off by {np.mean(np.abs(apart)):.2f} on average; in the mean {way}."
 
 
 # Tests over sentences

@@ -13,9 +13,11 @@ import streamlit as st
 
 from core.config import RunConfig, comparison_key
 from core.corpora import prepare
-from core.evaluation.confusion import Confusion, confusion
+from core.corpora.types import Sentence
 from core.paths import database_url
 from core.store.records import Run, RunState
+from core.tasks import KINDS, Kind, kind_of
+from core.tasks.confusion import Confusion
 from core.wording import all_of, plural
 from dashboard.compare.closer_views import Counted, Labels, counted, tested
 from dashboard.compare.views import Difference, Tested, run_pairs
@@ -71,7 +73,7 @@ def scope() -> Scope | None:
     setting, on_data = by_setting[name]
     compared, left_out = _newest_rows(on_data)
     with st.container(horizontal=True, vertical_alignment="center"):
-        split = segments("Scores on", {"test": "Test sentences", "dev": "Dev sentences"}, key="on")
+        split = segments("Scores on", {"test": "Test split", "dev": "Dev split"}, key="on")
         st.caption(_described(name, picked, on_data, left_out), width="content")
         if picked:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
@@ -166,17 +168,25 @@ def _counted(url: str, attempt: _Attempt, split: str, task: str, score_name: str
     return None if stored is None else counted(score_name, *stored)
 
 
-def confusions(runs: Iterable[Run], split: str, task: str, scheme: str) -> list[Confusion]:
+def task_kind(table: ResultTable, task: str) -> Kind:
+    """What kind of task it is: the same in all runs of a table, which have learned from the same data."""
+    run_id = next(
+        run_id for row in table.rows if task in row.cells for run_id in row.cells[task].run_ids.values()
+    )
+    return kind_of(resources.store().run(run_id).facts, task, table.scored_by[task])
+
+
+def confusions(runs: Iterable[Run], split: str, task: str, kind: Kind) -> list[Confusion]:
     """The confusions of each of these runs whose predictions are stored."""
     url = database_url()
-    parts = (_confusion(url, (run.id, run.attempt), split, task, scheme) for run in runs)
+    parts = (_confusion(url, (run.id, run.attempt), split, task, kind.scheme) for run in runs)
     return [part for part in parts if part is not None]
 
 
 @st.cache_resource(max_entries=2000, show_spinner=False)
 def _confusion(url: str, attempt: _Attempt, split: str, task: str, scheme: str) -> Confusion | None:
     stored = resources.store().predictions(attempt[0], split, task).get(task)
-    return None if stored is None else confusion(scheme, *stored)
+    return None if stored is None else KINDS[scheme].confusion(*stored)
 
 
 def labels(run: Run, split: str, task: str) -> tuple[Labels, Labels] | None:
@@ -189,19 +199,19 @@ def _labels(url: str, attempt: _Attempt, split: str, task: str) -> tuple[Labels,
     return resources.store().predictions(attempt[0], split, task).get(task)
 
 
-def words(config: RunConfig, split: str, task: str, gold: Labels) -> list[tuple[str, ...]] | None:
-    """The words of the sentences that a run was scored on; None where the corpus has changed.
+def examples(config: RunConfig, split: str, task: str, gold: Labels) -> list[Sentence] | None:
+    """The sentences, texts or pairs that a run was scored on; None where the corpus has changed.
 
     Raises CorpusError where it cannot be read.
     """
     # Without truecasing, which takes long and changes no annotation.
     annotated = _annotated(config.with_(truecase=False).to_json(), split, task)
-    same = [list(setting_runs) for _, setting_runs in annotated] == [list(labels) for labels in gold]
-    return [words for words, _ in annotated] if same else None
+    same = [list(sentence.labels[task]) for sentence in annotated] == [list(labels) for labels in gold]
+    return annotated if same else None
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the corpus")
-def _annotated(config: str, split: str, task: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _annotated(config: str, split: str, task: str) -> list[Sentence]:
     corpus = prepare(RunConfig.from_json(config))
     sentences = corpus.dev if split == "dev" else corpus.test
-    return [(sentence.tokens, sentence.labels[task]) for sentence in sentences if task in sentence.labels]
+    return [sentence for sentence in sentences if task in sentence.labels]

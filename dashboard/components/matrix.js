@@ -302,7 +302,7 @@ class Player {
     frame.panels.forEach((one, index) => {
       const rough = this.stacks[index].bits === 8
       const text = impossible[index] ? "cannot be learned" : (rough ? "≈ " : "") + written(values[index], rough ? 2 : 3)
-      add(one.title || "Correlation", text)
+      add(one.title || (one.scale === "cosine" ? "Cosine" : "Correlation"), text)
     })
     if (frame.panels[panel].variances) {
       // Of a part of the features the columns are others than the rows, and only the rows have bars.

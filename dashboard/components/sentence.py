@@ -1,5 +1,6 @@
 """Words in large type with one lane per task and run: spans as coloured underlines, other labels in small
-capitals, details of a word on hover, on touch and at the keyboard.
+capitals, details of a word on hover, on touch and at the keyboard. And whole texts and pairs of texts, with
+what is said of each.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from typing import Any
 
 import streamlit as st
 
-from core.evaluation.spans import spans
+from core.tasks import KINDS
+from core.tasks.spans import spans
+from core.wording import plural
 from dashboard.components.charts import read_asset
+from dashboard.text import escape
 
 MOST_WORDS = 600
 """The words of one sentence that are drawn: a browser needs seconds for thousands."""
+_MOST_OF_A_TEXT = 120
 
 _mount = st.components.v2.component(
     "mrnlab_sentence",
@@ -86,9 +91,14 @@ def sentence(
     _mount(key=key, data={"blocks": drawn, "small": small, "confidence": confidence})
 
 
+def lane_kind(scheme: str) -> str:
+    """The `kind` of a lane of such labels."""
+    return "spans" if KINDS[scheme].has_spans else "plain"
+
+
 def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:
     """A lane's marks from its labels: spans where the scheme has them, else the labels themselves."""
-    if scheme != "iob2":
+    if not KINDS[scheme].has_spans:
         return tuple(Mark(label, label) for label in labels)
     cells = [Mark("", label) for label in labels]
     for span in spans(labels):
@@ -115,3 +125,53 @@ def _mark(mark: Mark) -> Mapping[str, Any]:
     if mark.shares:
         fields["shares"] = [[label, round(share, 4)] for label, share in mark.shares]
     return fields
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of a text: `value` by `who` on a task of that colour; `differs` from what is annotated."""
+
+    who: str
+    value: str
+    colour: str = ""
+    differs: bool = False
+
+    @property
+    def markdown(self) -> str:
+        dot = f':color[●]{{foreground="{self.colour}"}} ' if self.colour else ""
+        value = f"**{escape(self.value)}**"
+        return f"{dot}{escape(self.who)} {f':orange-badge[{value}]' if self.differs else value}"
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """The words of a text, or of both texts of a pair, and what is said of them; `about` is said under it."""
+
+    tokens: Sequence[str]
+    second: Sequence[str] | None
+    said: Sequence[Said]
+    about: str = ""
+
+
+def texts(blocks: Sequence[TextBlock], *, most_words: int = _MOST_OF_A_TEXT) -> None:
+    """Draw the blocks one under the other, the texts of a pair side by side. Of each text the first
+    `most_words` are drawn.
+    """
+    for block in blocks:
+        with st.container(border=True, gap="xsmall"):
+            if block.second is None:
+                st.markdown(_written(block.tokens, most_words))
+            else:
+                for column, tokens in zip(st.columns(2), (block.tokens, block.second), strict=True):
+                    column.markdown(_written(tokens, most_words))
+            with st.container(horizontal=True, gap="medium"):
+                for said in block.said:
+                    st.markdown(said.markdown, width="content")
+            if block.about:
+                st.caption(escape(block.about))
+
+
+def _written(tokens: Sequence[str], most_words: int) -> str:
+    left_out = len(tokens) - most_words
+    more = f" :gray[… and {plural(left_out, 'more word')}]" if left_out > 0 else ""
+    return escape(" ".join(tokens[:most_words])) + more

@@ -42,7 +42,7 @@ class Metric:
         return f"{name}, {unit}" if unit else name
 
 
-_NATS = "nats per word"
+_NATS = "nats per label"
 
 METRICS: Mapping[str, Metric] = {
     "dev-score": Metric("dev", "score", "Dev score", "mean over tasks", percent=True, best="max"),

@@ -11,16 +11,27 @@ import pandas as pd
 import streamlit as st
 
 from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
-from core.corpora.catalogue import is_local, offered
-from core.corpora.derived import KINDS
+from core.corpora.catalogue import find_folder, is_local, offered
+from core.corpora.derived import KINDS as DERIVED
 from core.corpora.loading import bases_of, recipe_of, tasks_of
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run
+from core.tasks import KINDS
 from core.wording import all_of, plural
-from dashboard.components.sentence import Lane, SentenceBlock, marks, sentence
+from dashboard.components.charts import chart
+from dashboard.components.sentence import (
+    Lane,
+    Said,
+    SentenceBlock,
+    TextBlock,
+    lane_kind,
+    marks,
+    sentence,
+    texts,
+)
 from dashboard.launch.address import (
     FOLDER,
     OWN,
@@ -32,6 +43,7 @@ from dashboard.launch.address import (
     fresh,
     key_of,
 )
+from dashboard.launch.charts import number_spreads, spread_chart
 from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
 from dashboard.text import escape
@@ -124,7 +136,7 @@ def _uploaded() -> str | None:
     """The folder of the files in the field, or of an earlier upload. Raises CorpusError."""
     name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
     files = st.file_uploader(
-        "Files named train, dev and test, as CoNLL columns or CoNLL-U",
+        "Files named train, dev and test: CoNLL columns, CoNLL-U, or texts as TSV, CSV or JSONL",
         accept_multiple_files=True,
         max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",
@@ -174,12 +186,12 @@ def _earlier_upload() -> str | None:
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _sentences(path: str) -> str:
-    """How many sentences an upload has, which never changes."""
+    """How many sentences, texts or pairs an upload has, which never changes."""
     try:
-        splits = summarise(path, None).splits.values()
+        summary = summarise(path, None)
     except CorpusError:
         return "cannot be read"
-    return plural(sum(split.sentences for split in splits), "sentence")
+    return f"{sum(split.sentences for split in summary.splits.values()):,} {examples_of(summary)}"
 
 
 def _deletion(path: Path, users: Sequence[Run]) -> None:
@@ -217,21 +229,23 @@ def _folder() -> str | None:
         "Folder, or a corpus derived from others",
         placeholder="/path/to/a/folder with train, dev and test files",
         help="\n\n".join(
-            f"**{escape(kind.name)}:** {escape(kind.description)}" for kind in KINDS.values() if kind.name
+            f"**{escape(kind.name)}:** {escape(kind.description)}" for kind in DERIVED.values() if kind.name
         ),
         key=OWN_FOLDER,
         persist_state="session",
     )
     st.caption(
-        "A corpus can be derived from others, as `demo?train=100`, `apart:demo?tokens=300` or "
-        "`simulated:conll2003?task=ner&tasks=5`. Braces hold a list: `tasks={1|5}`."
+        "A corpus can be derived from others, as `demo?train=100`, `joined:sst+sts`, "
+        "`apart:demo?tokens=300` or `simulated:conll2003?task=ner&tasks=5`. Braces hold a list: "
+        "`tasks={1|5}`."
     )
     return path.strip() or None
 
 
 def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | None:
-    """The columns of the folders that a corpus is derived from; asked only where there are such folders."""
-    if all(base in CATALOGUE for base in bases):
+    """The columns of the folders that a corpus is derived from; asked only where there are CoNLL files."""
+    folders = [find_folder(base) for base in bases if base not in CATALOGUE]
+    if not any(folder is not None and detect_columns(folder) is not None for folder in folders):
         return None
     text = st.text_input(
         "Columns of its files, from left to right",
@@ -247,7 +261,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _columns(path: str) -> tuple[str, ...] | None:
-    """The columns of CoNLL files, proposed from their content and confirmed by the reader; CoNLL-U: None."""
+    """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None."""
     proposal = detect_columns(path)
     if proposal is None:
         return None
@@ -281,40 +295,84 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
         return ChosenData(name, columns, tasks, None, str(error))
     sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
     words = sum(size.tokens for size in summary.splits.values())
-    st.caption(f"{all_of(sizes)} sentences, {words:,} words.")
+    st.caption(f"{all_of(sizes)} {examples_of(summary)}, {words:,} words.")
     for note in summary.notes:
         st.caption(f":material/info: {escape(note)}")
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 
+def examples_of(summary: CorpusSummary) -> str:
+    """What the corpus consists of, in the plural: `sentences`, `texts and pairs`."""
+    return all_of(list(dict.fromkeys(KINDS[task.scheme].examples for task in summary.tasks)))
+
+
 def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
-    """A sentence with all its labels; in a fold the other sentences and how often each label occurs."""
+    """A sentence, text or pair for each group of tasks that is annotated together, with all its labels; in a
+    fold the other ones and how often each label occurs.
+    """
+    first: dict[frozenset[str], Sentence] = {}
+    others = [
+        sample
+        for sample in summary.samples
+        if first.setdefault(frozenset(sample.labels), sample) is not sample
+    ]
     with st.container(gap="xsmall"):
-        first, *others = [_drawn(sample, summary, colour) for sample in summary.samples]
-        sentence([first], key="launch_sample", small=True, most_words=_SAMPLE_WORDS)
+        _draw(list(first.values()), summary, colour, key="launch_sample")
 
         def more() -> None:
-            sentence(others, key="launch_samples", small=True, most_words=_SAMPLE_WORDS)
+            _draw(others, summary, colour, key="launch_samples")
             show_labels(summary, colour)
 
-        label = f"{plural(len(others), 'more sentence')} and how often each label occurs"
-        fold(more, key="launch_more_data", label=label)
+        numbers = any(KINDS[task.scheme].is_number for task in summary.tasks)
+        counts = "how labels and numbers are spread" if numbers else "how often each label occurs"
+        noun = examples_of(summary).removesuffix("s") if " " not in examples_of(summary) else "example"
+        more_of = f"{plural(len(others), f'more {noun}')} and " if others else ""
+        label = more_of + counts
+        fold(more, key="launch_more_data", label=label[0].upper() + label[1:])
 
 
-def _drawn(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> SentenceBlock:
-    lanes = []
-    for task in summary.tasks:
-        if task.name in sample.labels:
-            kind = "spans" if task.scheme == "iob2" else "plain"
-            cells = marks(sample.labels[task.name], task.scheme)
-            lanes.append(Lane(task.name, colour.get(task.name, GREY), kind, cells))
+def _draw(
+    samples: Sequence[Sentence], summary: CorpusSummary, colour: Mapping[str, str], *, key: str
+) -> None:
+    """Sentences with a lane for each task, then texts and pairs with what is said of each."""
+    of_words = [_lanes(sample, summary, colour) for sample in samples if not sample.whole]
+    if of_words:
+        sentence(of_words, key=key, small=True, most_words=_SAMPLE_WORDS)
+    whole = [sample for sample in samples if sample.whole]
+    texts([_text(sample, summary, colour) for sample in whole], most_words=_SAMPLE_WORDS)
+
+
+def _lanes(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> SentenceBlock:
+    lanes = [
+        Lane(
+            task.name,
+            colour.get(task.name, GREY),
+            lane_kind(task.scheme),
+            marks(sample.labels[task.name], task.scheme),
+        )
+        for task in summary.tasks
+        if task.name in sample.labels
+    ]
     return SentenceBlock(sample.tokens, tuple(lanes))
 
 
+def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> TextBlock:
+    said = [
+        Said(task.name, sample.labels[task.name][0], colour.get(task.name, GREY))
+        for task in summary.tasks
+        if task.name in sample.labels
+    ]
+    return TextBlock(sample.tokens, sample.second, said)
+
+
 def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
-    """A tab for each task: how often each of its labels stands in each split."""
+    """A tab for each task: how often each of its labels stands in each split, or how its numbers lie."""
     names = [f':color[●]{{foreground="{colour[task.name]}"}} {escape(task.name)}' for task in summary.tasks]
     for tab, task in zip(st.tabs(names), summary.tasks, strict=True):
+        if KINDS[task.scheme].is_number:
+            with tab:
+                _numbers(task, summary.counts[task.name], colour.get(task.name, GREY))
+            continue
         frame = label_counts(task, summary.counts[task.name])
         numbers = st.column_config.NumberColumn(format="localized")
         most = max([1, *frame["Train"]])
@@ -332,6 +390,25 @@ def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
         )
 
 
+def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str) -> None:
+    """How the numbers of each split are spread: a chart, and a line per split."""
+    spreads = number_spreads(counted)
+    chart(
+        spread_chart(spreads, colour),
+        key=f"launch_numbers_{task.name}",
+        revision=task.name,
+        still=True,
+        alt=f"How the numbers of {task.name} are spread",
+    )
+    items = KINDS[task.scheme].items
+    lines = [
+        f"{spread.split.capitalize()}: {spread.count:,} {items}, from {spread.low:g} to {spread.high:g}, "
+        f"mean {spread.mean:.2f}, SD {spread.sd:.2f}."
+        for spread in spreads
+    ]
+    st.caption("  \n".join(lines))
+
+
 def label_counts(task: Task, counted: Mapping[Split, Mapping[str, int]]) -> pd.DataFrame:
     """A row per label, of IOB2 per type of spans: the words, or spans, that have it in each split; the
     commonest in training first.
@@ -339,7 +416,7 @@ def label_counts(task: Task, counted: Mapping[Split, Mapping[str, int]]) -> pd.D
     splits = [split.capitalize() for split in counted]
     counts = pd.DataFrame(counted).fillna(0).astype(int).set_axis(splits, axis="columns")
     name = "Label"
-    if task.scheme == "iob2":
+    if KINDS[task.scheme].has_spans:
         # A span counts once, where it begins.
         counts = counts[counts.index.str.startswith("B-")].rename(index=lambda label: label[2:])
         name = "Type of spans"

@@ -61,6 +61,8 @@ RARE: Mapping[str, tuple[str, ...]] = _rare()
 """The fields under *More settings*, by group."""
 NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
+_OF_TEXTS = {"pooling": {"text", "pair"}, "pair_encoding": {"pair"}, "pair_heads": {"pair"}}
+"""The fields that only runs have of whose tasks one reads this."""
 OPEN: tuple[str, ...] = ("encoder",)
 """The fields whose options are only the known ones: another one may be typed."""
 
@@ -141,6 +143,8 @@ class Draft:
     lists: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     """By field, what is wrong with files that cannot be read or used."""
+    reads: frozenset[str] | None = None
+    """What the tasks read (`core.tasks.Kind.reads`); None where that is unknown."""
     priority: int = 0
     retries: int = 0
     """How the runs wait and come back, not what they are: `core.store.Store.add_runs`."""
@@ -187,9 +191,19 @@ def said(error: ConfigError) -> str:
     return error.sentence(field_label(error.field))
 
 
-def applicable(lists: Mapping[str, str | tuple[str, ...]]) -> frozenset[str]:
-    """The fields that at least one of the runs has. What is not chosen yet counts as in a fresh form."""
-    return frozenset[str]().union(*(applicable_fields(*kind) for kind in _kinds(lists)))
+def applicable(
+    lists: Mapping[str, str | tuple[str, ...]], reads: frozenset[str] | None = None
+) -> frozenset[str]:
+    """The fields that at least one of the runs has, whose tasks read this (None: unknown). What is not chosen
+    yet counts as in a fresh form.
+    """
+    fields = frozenset[str]().union(*(applicable_fields(*kind) for kind in _kinds(lists)))
+    if reads is None:
+        return fields
+    unread = {field for field, of in _OF_TEXTS.items() if reads.isdisjoint(of)}
+    if "apart" not in (lists.get("pair_encoding") or START["pair_encoding"]):
+        unread.add("pair_heads")  # what reads both texts at once has heads as any other
+    return fields - unread
 
 
 def _kinds(lists: Mapping[str, str | tuple[str, ...]]) -> Iterable[tuple[str, ...]]:
@@ -212,7 +226,7 @@ def automatic(lists: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[Any
 
 def whole_of(draft: Draft) -> dict[str, str | tuple[str, ...]]:
     """The value of each field in WHOLE that has one and that a run of this form has."""
-    used = applicable(draft.lists)
+    used = applicable(draft.lists, draft.reads)
     given = {name: draft.lists[name] for name in WHOLE if name in used and name in draft.lists}
     return {name: value for name, value in given.items() if value}
 
@@ -229,7 +243,7 @@ def lists_of(draft: Draft) -> dict[str, list[Any]]:
 
 def _names_of(draft: Draft) -> frozenset[str]:
     """The fields with a list that a run of this form has."""
-    return applicable(draft.lists) & draft.lists.keys() & set(_ORDER)
+    return applicable(draft.lists, draft.reads) & draft.lists.keys() & set(_ORDER)
 
 
 def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
@@ -248,7 +262,7 @@ def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
 def _missing(draft: Draft) -> dict[str, str]:
     """By field, that nothing is chosen or typed where a value is needed."""
     missing = {}
-    used = applicable(draft.lists)
+    used = applicable(draft.lists, draft.reads)
     if not draft.corpus:
         missing["corpus"] = "Corpus: upload files, or name a folder."
     elif not draft.tasks and "corpus" not in draft.problems:

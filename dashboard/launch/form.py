@@ -18,6 +18,7 @@ from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS, base_name
+from core.tasks import KINDS
 from core.wording import number
 from dashboard.launch.address import (
     GROUPS_WRITTEN,
@@ -185,17 +186,25 @@ def form() -> tuple[Draft, _Slots]:
         labels = {task: known[task] for task in tasks if task in known}
         lists |= _prior(slots, lists, labels, problems)
     lists |= _budget(slots)
-    rare, execution = _rare(slots, lists)
+    reads = _reads(data, tasks)
+    rare, execution = _rare(slots, lists, reads)
     draft = Draft(
         corpus=data.corpus,
         columns=data.columns,
         tasks=tasks,
         task_groups=task_groups,
         lists=lists | rare,
+        reads=reads,
         problems=problems,
         **execution,
     )
     return draft, slots
+
+
+def _reads(data: ChosenData, tasks: Sequence[str]) -> frozenset[str] | None:
+    """What the chosen tasks read; None where the corpus has not been looked into."""
+    kinds = {task.name: KINDS[task.scheme] for task in data.summary.tasks} if data.summary else {}
+    return frozenset(kinds[task].reads for task in tasks) if kinds.keys() >= set(tasks) else None
 
 
 def captions(words: Mapping[str, str]) -> None:
@@ -361,9 +370,10 @@ _EXECUTION_WORDS = {
 }
 
 
-def _rare(slots: _Slots, lists: _Lists) -> tuple[_Lists, dict[str, int]]:
+def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_Lists, dict[str, int]]:
     """The other fields that at least one of the runs has; how runs wait and come back."""
-    used, defaults = applicable(lists), automatic(lists)
+    pairs = {"pair_encoding": tuple(st.session_state[key_of("pair_encoding")])}
+    used, defaults = applicable(lists | pairs, reads), automatic(lists)
     values: _Lists = {}
     numbers = {}
     more = st.expander("More settings", icon=":material/tune:", key="launch_more", on_change="rerun")

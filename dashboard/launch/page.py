@@ -16,7 +16,7 @@ from dashboard.shared.queue import held_banner
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"
-_OWN = "CoNLL columns or CoNLL-U. Nothing leaves this machine."
+_OWN = "CoNLL columns, CoNLL-U, or texts and pairs. Nothing leaves this machine."
 
 
 def preset_cards() -> None:

@@ -46,9 +46,9 @@ class Axis:
 class Panel:
     """One matrix at every step, (k, n, m), or (1, n, m) where it is constant.
 
-    `scale` is `correlation` (−1 to 1), `difference` or `affinity` (−limit to limit), or `spread` (0 to
-    limit). The alignment forces the `impossible` blocks to zero. `steps` are the panel's own, where it has
-    any. `variances` (k, n) are those of the rows over their mean; empty where the panel has none.
+    `scale` is `correlation` or `cosine` (−1 to 1), `difference` or `affinity` (−limit to limit), or `spread`
+    (0 to limit). The alignment forces the `impossible` blocks to zero. `steps` are the panel's own, where it
+    has any. `variances` (k, n) are those of the rows over their mean; empty where the panel has none.
     """
 
     title: str

@@ -16,6 +16,7 @@ from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
 from dashboard.relations.reading import (
     read_difference,
+    read_embeddings,
     read_features,
     read_labels,
     read_parts,
@@ -23,7 +24,7 @@ from dashboard.relations.reading import (
     read_size,
     read_tasks,
 )
-from dashboard.relations.state import MODES, RelationsState
+from dashboard.relations.state import EMBEDDING, MODES, RelationsState
 from dashboard.relations.views import (
     RelationsView,
     agreement,
@@ -63,7 +64,7 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
 
 def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
     """What the matrix says at the step shown, in a sentence or two."""
-    mode, runs, rows = state.selection.mode, state.runs, state.shared.rows
+    mode, runs, rows = state.mode, state.runs, state.shared.rows
     names = [escape(name) for name in rows.names]
     run_views = zip(views, state.shared.places, strict=True)
     values = np.stack([view.matrix[np.ix_(places, places)] for view, places in run_views])
@@ -75,9 +76,12 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
         seen = np.diagonal(gold)[state.shared.places[0]] > 0
         possible &= seen[:, None] & seen
     if not np.isfinite(values).all():
-        text = "The covariance holds values that are not numbers."
+        what = "covariance holds" if state.of_prior else "embeddings hold"
+        text = f"The {what} values that are not numbers."
     elif state.view == "side":
         text = read_difference(names, values, possible, [run.id for run in runs])
+    elif not state.of_prior:
+        text = read_embeddings(names, values)
     elif mode == "task":
         text = read_tasks(names, values, possible)
     elif mode == "label":
@@ -87,6 +91,8 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
     step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     with st.container(key="relations_reading"):
         st.markdown(step + text)
+    if not state.of_prior:
+        return
     config = runs[0].config
     of_lstms = not (config.shared_dense or config.task_dense)
     if mode == "feature" and of_lstms and (parts := read_parts(feature_parts(config.encoder), len(rows))):
@@ -97,6 +103,15 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
 
 def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
     return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
+
+
+def embedding_note(state: RelationsState) -> None:
+    """Which vectors are compared, and what a cosine near 0 is worth."""
+    ways = all_of(list(dict.fromkeys(str(run.config.task_embedding) for run in state.runs)))
+    st.caption(
+        f"Task embeddings: {ways}. They begin as random vectors, whose cosines are near 0: what training "
+        "adds to that was learned. A cosine near 0 does not say that telling the tasks apart is of no use."
+    )
 
 
 def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
@@ -139,6 +154,8 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
             word = STATES[run.state].word.lower()
             st.caption(f"{escape(run_name(run))}: {word}. Shown is what it learned up to step {run.step:,}.")
+        if not state.of_prior:
+            continue
         series = curve_series([run], [_PENALTY])
         if (vanished := penalty_vanished(series[0] if series else None)) is not None:
             largest, last = (number(float(f"{value:.2g}")) for value in vanished)
@@ -148,7 +165,8 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 "cannot vanish in this way.",
                 icon=":material/warning:",
             )
-    for text in dict.fromkeys(_limits(run, view) for run, view in zip(runs, views, strict=True)):
+    limits = [_limits(run, view) for run, view in zip(runs, views, strict=True) if state.of_prior]
+    for text in dict.fromkeys(limits):
         if text:
             st.info(text, icon=":material/info:")
     if state.steps.cut:
@@ -179,6 +197,9 @@ def _description(run: Run) -> str:
     config, facts = run.config, run.facts
     learned = ", ".join(config.learn or ())
     words = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
+    if related := facts.get("related"):
+        others = [task for task in config.tasks if task not in related]
+        words += f" It leaves out {escape(all_of(others))}, with heads of another shape."
     if not facts.get("alignment"):
         return words
     reason = facts.get("alignment_reason")
@@ -305,6 +326,9 @@ rows turn out to be related or to vary unlike; **trace** $\sum_k s_k$, kept at $
 
 def how_to_read(mode: str, view: str) -> None:
     """The fold at the foot of the page, on the mode and the view shown."""
+    if mode == EMBEDDING:
+        fold(_explain_embeddings, key="how_to_read")
+        return
     symbol, of = _ROWS[mode]
     equation, words = _VIEWS[view]
 
@@ -314,3 +338,22 @@ def how_to_read(mode: str, view: str) -> None:
         st.markdown(words + _COLOURS + PENALTY + _NUMBERS)
 
     fold(explain, key="how_to_read")
+
+
+_EMBEDDINGS = """
+The vectors are those that the encoder adds for each task: at its input, or through matrices of its layers.
+Where each layer has vectors of its own for queries, keys and values, those of all queries and values stand
+side by side; what is added to all keys of a window changes no attention, so theirs are left out.
+
+They begin as random vectors of $d$ numbers, whose cosine is 0, give or take $1/\\sqrt{d}$ (0.05 for 384).
+**Red**: the two tasks shift the states alike. **Blue**: they shift them in opposite directions. A mean over
+seeds near 0 beside large single values says that directions were not learned from the data.
+
+A cosine does not say that one task helps the other, nor that telling tasks apart helps: *Compare* shows that.
+"""
+
+
+def _explain_embeddings() -> None:
+    st.markdown("Every cell is the cosine of the vectors by which tasks $i$ and $j$ are told apart:")
+    st.latex(r"c_{ij} = \frac{e_i^\top e_j}{\lVert e_i \rVert \, \lVert e_j \rVert}")
+    st.markdown(_EMBEDDINGS)

@@ -17,6 +17,7 @@ from dashboard.components.charts import chart, matrix_player
 from dashboard.relations.charts import pair_chart
 from dashboard.relations.notes import (
     describe_runs,
+    embedding_note,
     explain_waiting,
     gold_agreement,
     not_learned,
@@ -60,6 +61,7 @@ _TITLES = {
 }
 _HELP = {
     "r": "The correlation at this step.",
+    "Cosine": "The cosine of the two tasks' embeddings at this step.",
     BEYOND: "Learned less gold: what was learned beyond counting.",
 }
 _TALL = 12
@@ -79,18 +81,18 @@ def draw(selection: Selection) -> None:
     explain_waiting(waiting, alone=state is None)
     if reason is not None:
         st.info(reason, icon=":material/info:")
-    if state is None or not_learned(state):
+    if state is None or (state.of_prior and not_learned(state)):
         return
     data = player_data(state)
     learned = state.learned(state.at)
     views = [
-        relations(run, selection.mode, keys[state.at], learned_here)
+        relations(run, state.mode, keys[state.at], learned_here)
         for run, keys, learned_here in zip(state.runs, state.steps.keys, learned, strict=True)
     ]
     read(state, views, learned)
     run_warnings(state, views)
     if len(data.frame["panels"]) == 1:
-        left, right = st.columns([3, 2] if selection.mode == "task" else [2, 1], gap="large")
+        left, right = st.columns([3, 2] if state.mode == "task" else [2, 1], gap="large")
         line, table = right.container(), right.container()
     else:
         left = st.container()
@@ -103,6 +105,9 @@ def draw(selection: Selection) -> None:
         pair = _pair_table(state, learned, _chosen_pair(state))
     with line:
         _pair_line(state, pair)
+    if not state.of_prior:
+        embedding_note(state)
+        return
     rank_note(state, learned)
     with st.expander("In numbers", icon=":material/functions:"):
         _numbers(state, learned)
@@ -119,7 +124,9 @@ def _chosen_pair(state: RelationsState) -> Pair | None:
 
 
 def _player(state: RelationsState, data: PlayerData) -> None:
-    mode, names = state.selection.mode, state.shared.rows.names
+    mode, names = state.mode, state.shared.rows.names
+    what = f"Correlations between {MODES[mode].lower()}" if state.of_prior else "Cosines of task embeddings"
+    ids = "-".join(str(run.id) for run in state.runs[:4])
     zoomed, pair = mode == "feature" and corner() is not None, _chosen_pair(state)
     drawn_rows, drawn_columns = data.frame["rows"]["names"], data.frame["columns"]["names"]
 
@@ -132,8 +139,8 @@ def _player(state: RelationsState, data: PlayerData) -> None:
         data.frame
         | {
             "name": PLAYER,
-            "alt": f"Correlations between {MODES[mode].lower()}, by training step",
-            "filename": f"relations-{mode}-run-{'-'.join(str(run.id) for run in state.runs[:4])}",
+            "alt": f"{what}, by training step",
+            "filename": f"relations-{state.selection.mode}-run-{ids}",
             "step": whole_number(st.query_params.get("step", "")),
             "pair": [
                 (drawn_rows.index(row), drawn_columns.index(column))
@@ -178,18 +185,18 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
     """The strongest pairs; returns the pair whose line is drawn, by default the first one."""
-    mode, runs, view = state.selection.mode, state.runs, state.view
+    mode, runs, view = state.mode, state.runs, state.view
     gold = gold_labels(runs[0]) if state.selection.gold else None
     st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
     among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
     table = strongest(runs, learned, mode, view, state.shared, among=among, gold=gold)
     if table.empty:
         unrelated = mode == "task" and any("task" in run.facts.get("impossible", ()) for run in runs)
-        learnable = all(learns(run, mode) for run in runs) and not unrelated
+        learnable = not state.of_prior or (all(learns(run, mode) for run in runs) and not unrelated)
         st.caption("No pair is related at this step." if learnable else "No pair can be related here.")
         return chosen
     pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
-    key = f"relations_pairs_{mode}_{view}"
+    key = f"relations_pairs_{state.selection.mode}_{view}"
 
     def selected() -> None:
         rows = st.session_state[key]["selection"]["rows"]
@@ -197,9 +204,9 @@ def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pai
             st.query_params["pair"] = list(pairs[rows[0]])
 
     _table(
-        table.rename(columns={"Correlation": "r"}),
+        table.rename(columns={"Correlation": "r" if state.of_prior else "Cosine"}),
         key,
-        "Strongest pairs, by the size of their correlation",
+        f"Strongest pairs, by the size of their {'correlation' if state.of_prior else 'cosine'}",
         on_select=selected,
         selection_mode="single-row",
     )
@@ -213,14 +220,14 @@ def _pair_line(state: RelationsState, pair: Pair | None) -> None:
         return
     first, second = pair
     place = [state.shared.rows.names.index(name) for name in pair]
-    lines = pair_lines(state.trajectories(), state.selection.mode, state.shared.places, *place)
+    lines = pair_lines(state.trajectories(), state.mode, state.shared.places, *place)
     st.markdown(f"**{escape(first)}** and **{escape(second)}** over training")
     chart(
         pair_chart(lines, state.at, by_share=not state.steps.exact, mean=state.view == "mean"),
         key="pair_line",
         revision=f"{state.runs[0].id} {first} {second}",
         still=True,
-        alt=f"Correlation of {first} and {second} at each step",
+        alt=f"{'Correlation' if state.of_prior else 'Cosine'} of {first} and {second} at each step",
     )
 
 

@@ -31,9 +31,12 @@ def _names(names: Sequence[str], pair: Pair) -> str:
     return f"**{names[pair[0]]}** and **{names[pair[1]]}**"
 
 
+def _degree(value: float) -> str:
+    return next(word for least, word in _STRENGTHS if abs(round(value, 2)) >= least)
+
+
 def _strength(value: float) -> str:
-    word = next(word for least, word in _STRENGTHS if abs(round(value, 2)) >= least)
-    return f"{word} {'related' if value > 0 else 'opposed'} ({signed(value)})"
+    return f"{_degree(value)} {'related' if value > 0 else 'opposed'} ({signed(value)})"
 
 
 def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
@@ -71,6 +74,33 @@ def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> 
     signs = "sign holds" if len(pairs) == 1 else "signs hold"
     words = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
     return f" This is the mean of {len(values)} seeds, {words}."
+
+
+def read_embeddings(names: Sequence[str], values: Floats) -> str:
+    """Which tasks have embeddings that are alike, and which are told apart."""
+    mean = values.mean(axis=0)
+    pairs = _ranked(np.abs(mean), ~np.eye(len(names), dtype=bool))
+    alike = [pair for pair in pairs if abs(mean[pair].round(2)) >= _NEGLIGIBLE]
+    if not alike:
+        first = f"{_names(names, pairs[0])}{' embeddings' * (len(pairs) == 1)}"
+        value = signed(mean[pairs[0]])
+        if len(pairs) == 1:
+            text = f"{first} are nearly orthogonal ({value})."
+        else:
+            text = f"All task embeddings are nearly orthogonal: {first} come nearest to each other ({value})."
+        return text + _over_seeds(names, values, pairs[:1])
+    shown = alike[:_MOST_PAIRS]
+    parts = [
+        f"{_names(names, pair)} {_degree(mean[pair])} {'alike' if mean[pair] > 0 else 'opposed'} "
+        f"({signed(mean[pair])})"
+        for pair in shown
+    ]
+    rest = ""
+    if more := len(alike) - len(shown):
+        rest = f"; {plural(more, 'further pair')} less so"
+    elif len(alike) < len(pairs):
+        rest = "; all others are nearly orthogonal"
+    return f"Task embeddings: {all_of(parts)}{rest}." + _over_seeds(names, values, shown)
 
 
 def read_labels(names: Sequence[str], values: Floats, possible: Bools, same_task: Bools) -> str:

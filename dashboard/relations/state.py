@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from core.config.sweep import whole_number
@@ -14,7 +15,7 @@ from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store.records import Run, RunState, SnapshotKey
 from dashboard.relations.charts import player_frame, player_numbers
-from dashboard.relations.matrices import Corner, arrangement, picture
+from dashboard.relations.matrices import Corner, Panel, arrangement, picture
 from dashboard.relations.views import (
     AlignedSteps,
     Places,
@@ -33,9 +34,11 @@ from dashboard.shared.selection import segments
 from dashboard.theme import colours
 from jobs.naming import run_name
 from jobs.results import one_per_seed
-from jobs.transfer import run_affinities
+from jobs.transfer import run_affinities, run_embeddings
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
+EMBEDDING = "embedding"
+"""The mode of the task embeddings, which MTL has too; the others are what MRN learned."""
 PLAYER = "relations_matrix"
 _VIEWS = {"one": "One run", "side": "Side by side", "mean": "Mean over seeds"}
 _ORDERS = {"task": "By task", "cluster": "Clustered"}
@@ -56,25 +59,34 @@ class Selection:
 
 
 def mrn_runs() -> list[Run] | None:
-    """The chosen MRN runs; by default the newest that has begun. None where there is no MRN run."""
+    """The chosen runs of MRN or with task embeddings; by default the newest that has begun. None where there
+    is no such run.
+    """
     return pick_runs(
         key="relations_runs",
-        suitable=lambda run: run.config.paradigm == "mrn",
+        suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
         instead=lambda runs: [next((run.id for run in runs if run.step), runs[0].id)],
-        label="MRN runs",
+        label="Runs of MRN, or with task embeddings",
     )
 
 
 def select(runs: Sequence[Run]) -> Selection:
-    """One row of controls, and with several runs a second one that says which of them is meant."""
+    """One row of controls, and with several runs a second one that says which of them is meant.
+
+    Runs that have nothing of the mode chosen are left out.
+    """
+    of_mrn = [run for run in runs if run.config.paradigm == "mrn"]
+    embedding = [run for run in runs if run.config.embeds_tasks]
+    modes = (MODES if of_mrn else {}) | ({EMBEDDING: "Embeddings"} if embedding else {})
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         # The style sheet greys what none of these runs learned, by the name of the container.
-        missing = [mode for mode in MODES if not any(learns(run, mode) for run in runs)]
+        missing = [mode for mode in MODES if of_mrn and not any(learns(run, mode) for run in of_mrn)]
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
-            mode = segments("Relations between", MODES, key="mode", on_change=_unzoom)
+            mode = segments("Relations between", modes, key="mode", on_change=_unzoom)
+        runs = embedding if mode == EMBEDDING else of_mrn
         view = segments("Runs shown", _VIEWS, key="view", on_change=_unzoom)
         order, gold, gradients = "task", False, False
-        if mode != "task" and mode not in missing:
+        if mode in ("label", "feature") and mode not in missing:
             names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}
             order = segments("Order", names, key="order", on_change=_unzoom)
         if mode == "label" and mode not in missing and view in ("one", "mean"):
@@ -151,11 +163,16 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
     return tuple(run.id for run in by_seed[:_MOST_SEEDS])
 
 
+Embeddings = Mapping[int, Mapping[SnapshotKey, Relations]]
+"""The cosines of task embeddings by run and step, as relations of tasks."""
+
+
 @dataclass(frozen=True)
 class RelationsState:
     """The runs that have snapshots, their aligned steps, the rows they share.
 
-    `view` is the selected one, or `one` where only one run can be shown.
+    `view` is the selected one, or `one` where only one run can be shown. `embeddings` are empty
+    where the mode shows what MRN learned.
     """
 
     selection: Selection
@@ -163,6 +180,25 @@ class RelationsState:
     runs: tuple[Run, ...]
     steps: AlignedSteps
     shared: SharedRows
+    embeddings: Embeddings = field(default_factory=dict)
+
+    @property
+    def of_prior(self) -> bool:
+        """Whether the matrices are what the prior of MRN learned, and not cosines of task embeddings."""
+        return self.selection.mode != EMBEDDING
+
+    @property
+    def mode(self) -> str:
+        """What the rows of the matrices are: a task, a label or a feature."""
+        return matrix_mode(self.selection)
+
+    def name(self, run: Run) -> str:
+        """What a run's matrix is titled with."""
+        return (
+            run_name(run)
+            if self.of_prior
+            else f"{run.id} · {run.config.task_embedding} · seed {run.config.seed}"
+        )
 
     @property
     def at(self) -> int:
@@ -172,14 +208,19 @@ class RelationsState:
     def trajectories(self) -> list[Trajectory]:
         """The runs at all steps."""
         return [
-            Trajectory(run, keys, tuple(resources.learned(run, key) for key in keys))
+            Trajectory(run, keys, tuple(_learned(run, key, self.embeddings) for key in keys))
             for run, keys in zip(self.runs, self.steps.keys, strict=True)
         ]
 
     def learned(self, position: int) -> list[Relations]:
         """What each run had learned by then."""
         keys = zip(self.runs, self.steps.keys, strict=True)
-        return [resources.learned(run, of_run[position]) for run, of_run in keys]
+        return [_learned(run, of_run[position], self.embeddings) for run, of_run in keys]
+
+
+def matrix_mode(selection: Selection) -> str:
+    """What the rows of the matrices are: a task, a label or a feature."""
+    return "task" if selection.mode == EMBEDDING else selection.mode
 
 
 def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], str | None]:
@@ -187,26 +228,49 @@ def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], 
     store = resources.store()
     by_id = {run.id: run for run in store.runs(selection.run_ids)}
     runs = [by_id[run_id] for run_id in selection.run_ids if run_id in by_id]
-    snapshots = {run.id: store.snapshots(run.id) for run in runs}
+    embeddings: Embeddings = {}
+    if selection.mode == EMBEDDING:
+        embeddings = {run.id: _embeddings(run) for run in runs}
+        # What the facts tell of the prior's alignment does not hold of them.
+        runs = [replace(run, facts={"tasks": run.facts.get("tasks", ())}) for run in runs]
+        snapshots = {run_id: list(of_run) for run_id, of_run in embeddings.items()}
+    else:
+        snapshots = {run.id: store.snapshots(run.id) for run in runs}
     begun = tuple(run for run in runs if snapshots[run.id])
     waiting = [run for run in runs if not snapshots[run.id]]
     if not begun:
         return None, waiting, None
-    state = _state(selection, begun, snapshots)
-    reason = not_comparable(begun, selection.mode, state.shared) if len(begun) > 1 else None
-    return state if reason is None else _state(selection, begun[:1], snapshots), waiting, reason
+    state = _state(selection, begun, snapshots, embeddings)
+    reason = not_comparable(begun, state.mode, state.shared) if len(begun) > 1 else None
+    if reason is not None:
+        state = _state(selection, begun[:1], snapshots, embeddings)
+    return state, waiting, reason
+
+
+def _embeddings(run: Run) -> dict[SnapshotKey, Relations]:
+    """The cosines of a run's task embeddings: a correlation matrix like those of tasks."""
+    none = np.zeros((0, 0))
+    cosines = run_embeddings(resources.store(), run)
+    return {key: Relations(matrix, none, none, 0.0) for key, matrix in cosines.items()}
 
 
 def _state(
-    selection: Selection, runs: tuple[Run, ...], snapshots: Mapping[int, Sequence[SnapshotKey]]
+    selection: Selection,
+    runs: tuple[Run, ...],
+    snapshots: Mapping[int, Sequence[SnapshotKey]],
+    embeddings: Embeddings,
 ) -> RelationsState:
     steps = aligned(runs, snapshots)
     rows = [
-        rows_of(run, selection.mode, resources.learned(run, keys[-1]))
+        rows_of(run, matrix_mode(selection), _learned(run, keys[-1], embeddings))
         for run, keys in zip(runs, steps.keys, strict=True)
     ]
     view = selection.view if len(runs) > 1 else "one"
-    return RelationsState(selection, view, runs, steps, shared_rows(rows))
+    return RelationsState(selection, view, runs, steps, shared_rows(rows), embeddings)
+
+
+def _learned(run: Run, key: SnapshotKey, embeddings: Embeddings) -> Relations:
+    return embeddings[run.id][key] if embeddings else resources.learned(run, key)
 
 
 def corner() -> Corner | None:
@@ -244,11 +308,11 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
     """Made once for all sessions; at most a few MB each. `identity` tells all that it depends on."""
     selection = _state.selection
     last = _state.learned(len(_state.steps.steps) - 1)
-    order = arrangement(selection.mode, _state.shared, last, selection.order)
+    order = arrangement(_state.mode, _state.shared, last, selection.order)
     shown = picture(
         _state.trajectories(),
-        [run_name(run) for run in _state.runs],
-        selection.mode,
+        [_state.name(run) for run in _state.runs],
+        _state.mode,
         _state.view,
         _state.shared,
         order,
@@ -256,6 +320,14 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
         gold_labels(_state.runs[0]) if selection.gold else None,
         run_affinities(resources.store(), _state.runs[0]) if selection.gradients else None,
     )
+    if selection.mode == EMBEDDING:
+        shown = replace(shown, panels=tuple(map(_of_cosines, shown.panels)))
     shades = colours(resources.task_order())
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
     return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)
+
+
+def _of_cosines(panel: Panel) -> Panel:
+    """A panel of cosines: the vectors' lengths are not among what is stored, so it has no variances."""
+    scale = "cosine" if panel.scale == "correlation" else panel.scale
+    return replace(panel, scale=scale, variances=np.empty((0, 0)))

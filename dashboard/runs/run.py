@@ -9,9 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
-from core.evaluation.scores import averages
 from core.store import Store
-from core.store.records import ACTIVE, Run, RunState
+from core.store.records import ACTIVE, Run, RunState, StoredScore
+from core.tasks import KINDS, kind_of
+from core.tasks.scores import averages
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.bar import run_actions
 from dashboard.runs.views import value_text
@@ -120,31 +121,15 @@ def _scores(detail: RunDetail) -> None:
                 last = run.facts.get("selected_by", run.config.select_by) == "last"
                 kept = " The last epoch, {}, is kept." if last else " The best epoch on dev is {}."
             st.caption(f"Scores in percent.{kept.format(run.best_epoch)}")
-            place = {task: number for number, task in enumerate(run.config.tasks)}
-            in_order = sorted(
-                detail.scores, key=lambda score: (score.split != "test", place.get(score.task, len(place)))
-            )
-            records = [
-                {
-                    "Task": score.task,
-                    "Split": score.split,
-                    "Score": SCORE_NAMES.get(score.score_name, score.score_name),
-                    "Value": percent(score.score),
-                    "Precision": percent(score.precision),
-                    "Recall": percent(score.recall),
-                    "Strict F1": percent(score.f1_strict),
-                    "Accuracy": percent(score.accuracy),
-                }
-                for score in in_order
-            ]
-            _table(records, "Scores of this run by task and split")
+            _table(score_rows(run, detail.scores), "Scores of this run by task and split")
         if tasks := run.facts.get("tasks", ()):
             st.caption("What training sees of each task.")
             localized = st.column_config.NumberColumn(format="localized")
+            records = task_rows(tasks)
             _table(
-                list(map(_task_facts, tasks)),
+                records,
                 "What the training data hold of each task",
-                column_config={"Sentences": localized, "Words": localized},
+                column_config={name: localized for name in records[0] if name in _COUNTED},
             )
         with st.container(gap="xsmall"):
             for note in run.facts.get("notes", ()):
@@ -152,8 +137,33 @@ def _scores(detail: RunDetail) -> None:
     right.table(_facts(run), border="horizontal")
 
 
+def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
+    """A row per split and task: the headline, and what its kind of task tells beside it. What no task here
+    has is no column.
+    """
+    place = {task: number for number, task in enumerate(run.config.tasks)}
+    rows = [
+        {
+            "Task": score.task,
+            "Split": score.split,
+            "Score": SCORE_NAMES.get(score.score_name, score.score_name),
+            "Value": percent(score.score),
+            **kind_of(run.facts, score.task, score.score_name).beside(score),
+        }
+        for score in sorted(scores, key=lambda score: (score.split != "test", place[score.task]))
+    ]
+    shown = dict.fromkeys(name for row in rows for name, value in row.items() if value is not None)
+    return [
+        {name: value if isinstance(value := row.get(name), str) else percent(value) for name in shown}
+        for row in rows
+    ]
+
+
 def _table(records: Sequence[Mapping[str, Any]], alt: str, **look: Any) -> None:
-    st.dataframe(pd.DataFrame(records), **{"hide_index": True, "height": "content", "alt": alt, **look})
+    st.dataframe(
+        pd.DataFrame(records),
+        **{"hide_index": True, "height": "content", "placeholder": "–", "alt": alt, **look},
+    )
 
 
 def _no_scores(run: Run) -> None:
@@ -164,16 +174,27 @@ def _no_scores(run: Run) -> None:
     )
 
 
-def _task_facts(task: Mapping[str, Any]) -> dict[str, Any]:
-    unseen = "; ".join(f"{', '.join(labels)} in {split}" for split, labels in task["unseen"].items())
-    return {
-        "Task": task["name"],
-        "Labels": len(task["labels"]),
-        "Scheme": task["scheme"],
-        "Sentences": task["train_sentences"],
-        "Words": task["train_tokens"],
-        "Labels never seen": unseen or "none",
-    }
+_COUNTED = ("Labels", "Sentences", "Words", "Texts", "Pairs")
+
+
+def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row per task of a run's facts; a column for each thing that one of them counts."""
+    rows = []
+    for task in tasks:
+        kind, unseen = KINDS[task["scheme"]], task["unseen"].items()
+        rows.append(
+            {
+                "Task": task["name"],
+                "Kind": kind.title,
+                "Labels": None if kind.is_number else len(task["labels"]),
+                kind.examples.capitalize(): task["train_sentences"],
+                kind.items.capitalize(): task["train_tokens"],
+                "Labels never seen": "; ".join(f"{', '.join(labels)} in {split}" for split, labels in unseen)
+                or "none",
+            }
+        )
+    names = dict.fromkeys(name for row in rows for name in row if name != "Labels never seen")
+    return [{name: row.get(name) for name in (*names, "Labels never seen")} for row in rows]
 
 
 def _facts(run: Run) -> dict[str, str]:
@@ -209,7 +230,12 @@ def _by_label(detail: RunDetail) -> None:
     """The report of one task on one split: its averages, then every label; as a file too."""
     reported = {(score.task, score.split): score for score in detail.scores if score.report}
     if not reported:
-        _no_scores(detail.run)
+        if detail.scores:
+            st.caption(
+                "Tasks of numbers have no labels. Compare shows their predictions beside the gold ones."
+            )
+        else:
+            _no_scores(detail.run)
         return
     tasks_reported = {task for task, _ in reported}
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -217,10 +243,11 @@ def _by_label(detail: RunDetail) -> None:
         split = _choice("report_split", [split for split in ("test", "dev") if (task, split) in reported])
         st.space("stretch")
         score = reported[task, split]
-        sheet, records = report_sheet(detail.run, score), report_records(score)
+        sheet, records = report_sheet(detail.run, score), report_records(detail.run, score)
         copy_table(sheet, REPORT_COLUMNS, records, key=f"run_{score.run_id}_{task}")
     averaged = averages(score)
-    first = "Label" if score.f1_conll is None else "Type"
+    kind = kind_of(detail.run.facts, task, score.score_name)
+    first = kind.row_title
     rows = [
         {
             first: f"{name} average" if place < len(averaged) else name,
@@ -239,9 +266,9 @@ def _by_label(detail: RunDetail) -> None:
     )
     support = int(averaged["micro"]["support"])
     st.caption(
-        f"In percent, over {plural(support, 'word')}. The micro average is the accuracy here."
-        if score.f1_conll is None
-        else f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
+        f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
+        if kind.has_spans
+        else f"In percent, over {plural(support, kind.item)}. The micro average is the accuracy here."
     )
 
 

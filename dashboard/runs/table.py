@@ -286,9 +286,10 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     means = _MEANS if grouped else "In percent; of a run in progress on dev after its last epoch"
     for task in table.tasks:
         scores = [line.scores.get((split, task)) for line in lines]
+        label = f"{task}, {table.measures.get(task, split)}"
         columns[f"{task}, {split}"] = _Column(
             [None if score is None else 100 * score.mean for score in scores],
-            config.Column(help=means, width=112 if grouped else 84),
+            config.Column(label, help=means, width=max(112 if grouped else 84, 20 + 7 * len(label))),
             [_score_text(score, line) for score, line in zip(scores, lines, strict=True)],
             table.best(split, task),
         )

@@ -21,7 +21,7 @@ from core.wording import all_of, number, percent, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
 from jobs.naming import fields_apart, has_field
-from jobs.results import one_per_seed
+from jobs.results import SCORE_NAMES, one_per_seed
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -72,13 +72,14 @@ class Line:
 @dataclass(frozen=True)
 class Table:
     """The lines of one corpus. `shared` says in words what all of them have in common; `tasks` are in the
-    order of the whole store.
+    order of the whole store, `measures` by what those that have scores are scored, in words.
     """
 
     corpus: str
     shared: str
     tasks: tuple[str, ...]
     lines: tuple[Line, ...]
+    measures: Mapping[str, str]
 
     def split(self, wanted: str) -> str:
         """The split whose scores are shown: the other one where this corpus has only those."""
@@ -136,7 +137,7 @@ def page_of(
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
     shown = _sorted(store, rows, sort)[(page - 1) * size : page * size]
-    scores = _scores(store, [run for row in shown for run in row], with_latest=not grouped)
+    scores, names_of_scores = _scores(store, [run for row in shown for run in row], with_latest=not grouped)
     conditions = store.conditions(run for row in shown for run in row) if grouped else {}
     by_corpus: dict[str, list[list[Run]]] = defaultdict(list)
     for row in shown:
@@ -151,7 +152,12 @@ def page_of(
             _line(row, one_per_seed(row, conditions), texts, scores, is_run=not grouped)
             for row, texts in zip(of_corpus, cells, strict=True)
         )
-        tables.append(Table(name, shared, tuple(columns), tuple(lines)))
+        scored_by: dict[str, dict[str, None]] = defaultdict(dict)
+        for run in (run for row in of_corpus for run in row):
+            for task, score_name in names_of_scores.get(run.id, {}).items():
+                scored_by[task][SCORE_NAMES.get(score_name, score_name)] = None
+        measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
+        tables.append(Table(name, shared, tuple(columns), tuple(lines), measures))
     return Page(tuple(tables), pages, len(of_configurations), len(runs))
 
 
@@ -198,17 +204,23 @@ def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
 _Scores = Mapping[int, Mapping[tuple[str, str], float]]
 
 
-def _scores(store: Store, runs: Sequence[Run], *, with_latest: bool) -> _Scores:
-    """By run, split and task. `with_latest`: of runs that have none yet, the dev scores of the last epoch."""
+def _scores(
+    store: Store, runs: Sequence[Run], *, with_latest: bool
+) -> tuple[_Scores, Mapping[int, Mapping[str, str]]]:
+    """By run, split and task; and by run and task what the score is called. `with_latest`: of runs that have
+    none yet, the dev scores of the last epoch.
+    """
     found: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
+    names: dict[int, dict[str, str]] = defaultdict(dict)
     for score in store.scores([run.id for run in runs], with_reports=False):
         found[score.run_id][score.split, score.task] = score.score
+        names[score.run_id][score.task] = score.score_name
     unscored = [run for run in runs if run.id not in found] if with_latest else []
     for task in {task for run in unscored for task in run.config.tasks}:
         latest = store.latest_metrics([run.id for run in unscored], MetricKey(task, "dev", "score"))
         for run_id, value in latest.items():
             found[run_id]["dev", task] = value
-    return found
+    return found, names
 
 
 def _line(

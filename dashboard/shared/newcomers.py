@@ -50,14 +50,16 @@ PENALTY = r"""
 
 _TEXTS: dict[str, tuple[str, str, str]] = {
     "dev score": (
-        "How well the run labels sentences it does not train on, in percent, after each epoch. Tasks of "
+        "How well the run labels text it does not train on, in percent, after each epoch. Tasks of "
         "spans (chunk, NER) have the F1 of whole spans, from precision $P$ and recall $R$:",
         r"F_1 = \frac{2 P R}{P + R}",
-        "Others (POS) have accuracy, the share of right words. The mean over tasks weighs each task alike; "
+        "Others (POS, labels of texts) have accuracy, the share that is right; numbers have Pearson's "
+        "correlation, times 100. The mean over tasks weighs each task alike; "
         "STL's is over its runs of one seed. Higher is better. ◆ marks the epoch whose weights were kept.",
     ),
     "train loss": (
-        "The mean cross-entropy per word. The total is the mean over the tasks $t$; MRN adds its penalty:",
+        "The mean cross-entropy per word, text or pair; of numbers the mean squared error. "
+        "The total is the mean over the tasks $t$; MRN adds its penalty:",
         r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + \text{penalty}",
         "So the totals of MRN and MTL are not on one scale; the losses of a task are.",
     ),

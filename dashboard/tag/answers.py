@@ -8,9 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from core.corpora.types import Sentence
-from core.wording import percent, plural
+from core.tasks import reading
+from core.wording import all_of, percent, plural
 from dashboard.components.sentence import sentence
+from dashboard.components.text_answers import text_answers
 from dashboard.shared import resources
+from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
     Answer,
     Marked,
@@ -20,6 +23,7 @@ from dashboard.tag.views import (
     disagreement,
     kinds_in_words,
     marked,
+    schemes_of,
 )
 from dashboard.text import escape
 from jobs.results import SCORE_NAMES
@@ -28,7 +32,54 @@ from jobs.results import SCORE_NAMES
 def show_answers(
     chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
 ) -> None:
-    """The sentences with a lane per task and system, mistakes or differences in words, scores below."""
+    """The sentences with a lane per task and system, mistakes or differences in words, scores below; under
+    them the answers on whole texts.
+    """
+    spoken = [given for given in sentences if not given.whole]
+    if spoken and reading(schemes_of(answers), "words"):
+        _lanes(chosen_systems, spoken, answers, seconds)
+    texts = [given for given in sentences if given.whole]
+    for number, text in enumerate(texts):
+        _on_text(text, number, answers, chosen_systems, is_shown=not spoken)
+
+
+def _on_text(
+    text: Sentence,
+    number: int,
+    answers: Sequence[Answer],
+    chosen_systems: Sequence[System],
+    *,
+    is_shown: bool,
+) -> None:
+    """What is said of a whole text or a pair, which `is_shown` where it does not stand in a field above."""
+    # A test pair has gold of pairs alone; what tasks on texts say of its first text would only stand around.
+    pair_only = is_shown and text.second is not None
+    schemes = reading(schemes_of(answers), *(("pair",) if pair_only else ("text", "pair")))
+    said = [{task: of[task] for task in schemes if task in of} for of in (a.texts[number] for a in answers)]
+    if not any(said):
+        return
+    with st.container(key=f"text_answers_{number}"):
+        text_answers(
+            [answer.who if len(answers) > 1 else "" for answer in answers],
+            task_answers(text, said, answers, resources.task_order()),
+            shown_texts(text) if is_shown else [],
+            about=text_disagreement(said, schemes),
+            key=f"answered_{number}",
+        )
+    missing = [] if is_shown or text.second is not None else list(reading(schemes, "pair"))
+    if missing:
+        reads = "reads" if len(missing) == 1 else "read"
+        st.caption(f":material/info: {escape(all_of(missing))} {reads} pairs: write a second text above.")
+    for system, of_system in zip(chosen_systems, said, strict=True):
+        if any(answer.shortened for answer in of_system.values()):
+            longest = system.runs[0].config.max_length
+            told = f"Longer than {system.who} reads (max_length {longest}): its end is left out."
+            st.caption(f":material/info: {escape(told)}")
+
+
+def _lanes(
+    chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
+) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(_summary(sentences, answers, seconds), width="content")
         confidence = st.toggle("Show confidence", key="confidence", bind="query-params")

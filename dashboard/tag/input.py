@@ -1,10 +1,14 @@
-"""What is tagged: a text, sentences with their gold labels, test sentences of the run's corpus, or a file."""
+"""What is tagged: a text or a pair, sentences with their gold labels, test sentences of the run's corpus, or
+a file.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,14 +25,29 @@ from core.corpora.free_text import (
     read_given,
     split_sentences,
 )
-from core.corpora.readers import TOKENS
-from core.corpora.types import Sentence
+from core.corpora.readers import TOKENS, GivenFile
+from core.corpora.text_files import ENDINGS, PAIR, holds_texts, read_asked
+from core.corpora.text_files import TEXT as ONE_TEXT
+from core.corpora.types import Sentence, whole_text
 from core.errors import CorpusError, MRNLabError
+from core.plain_text import shortened
+from core.records import TaskScore
 from core.store.records import Run
-from core.wording import duration, percent, plural
+from core.tagging import Answered, Tagger, check_texts, given_scores, text_of, text_table
+from core.tasks import KINDS, reading
+from core.tasks.kinds import Reads
+from core.wording import duration, first_of, percent, plural
 from dashboard.shared.states import empty, problem
-from dashboard.tag.models import TaggedFile, answers, is_here, models, tagged_file, test_split
-from dashboard.tag.views import CheckedSentence, System, schemes_of
+from dashboard.tag.models import (
+    TaggedFile,
+    answered_file,
+    answers,
+    is_here,
+    models,
+    tagged_file,
+    test_split,
+)
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching, schemes_of
 from dashboard.text import escape
 from jobs.naming import corpus_name
 from jobs.results import SCORE_NAMES
@@ -41,61 +60,93 @@ MOST_MEGABYTES = 20
 MOST_FILE_WORDS = 300_000
 
 _LONGEST_IN_LINK = 6000
-_TAGGED = "tagged_file"
+_TAGGED, _ANSWERED = "tagged_file", "answered_file"
+_MOST_ROWS = 1000
 _PREVIEW_LINES = 12
+_PLACEHOLDERS: dict[Reads, str] = {
+    "words": "Type or paste, then Ctrl+Enter: John Smith of the World Bank flew to Paris on Monday.",
+    "text": "Type or paste a text, then Ctrl+Enter: A warm, funny film.",
+    "pair": "The first text: A dog runs on the grass.",
+}
 _GOLD_EXAMPLE = "Anna NNP B-NP B-PER\nSmith NNP I-NP I-PER\nvisited VBD B-VP O\nParis NNP B-NP B-LOC\n. . O O"
 
 
-def input_kind() -> str:
-    """Which of the four it is. A link with gold labels opens where they are read."""
+def input_kind(reads: Collection[Reads]) -> str:
+    """Which of the four it is. A link with gold labels opens where they are read; only words have columns of
+    them.
+    """
     _from_link("tag_text", "text")
+    _from_link("tag_second", "second")
     _from_link("tag_gold", "gold")
     if "input" not in st.session_state and "gold" in st.query_params and "input" not in st.query_params:
         st.session_state["input"] = GOLD
+    kinds = [TEXT, GOLD, TEST, FILE] if "words" in reads else [TEXT, TEST, FILE]
+    if st.session_state.get("input") not in (None, *kinds):
+        del st.session_state["input"]
     kind = st.segmented_control(
         "What to tag",
-        [TEXT, GOLD, TEST, FILE],
+        kinds,
         default=None if "input" in st.session_state else TEXT,
         required=True,
         key="input",
         bind="query-params",
         label_visibility="collapsed",
     )
-    for parameter, owner in (("text", TEXT), ("split", TEXT), ("gold", GOLD)):
+    for parameter, owner in (("text", TEXT), ("second", TEXT), ("split", TEXT), ("gold", GOLD)):
         if kind != owner:
             _to_link(parameter, "")
     return str(kind)
 
 
-def text() -> list[Sentence]:
-    """A free text, or one that is already split, as sentences of words."""
+def text(reads: Collection[Reads]) -> list[Sentence]:
+    """A free text as sentences of words, where runs have tasks on words, and as a whole, alone or with a
+    second text, where they have tasks on those.
+    """
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
     written = st.text_area(
         "Text",
         key="tag_text",
         height="content",
         persist_state="session",
-        placeholder="Type or paste, then Ctrl+Enter: John Smith of the World Bank flew to Paris on Monday.",
+        placeholder=_PLACEHOLDERS[next(iter(sorted(reads, key=list(_PLACEHOLDERS).index)), "words")],
         label_visibility="collapsed",
     )
+    second = ""
+    if "pair" in reads:
+        second = st.text_area(
+            "Second text",
+            key="tag_second",
+            height="content",
+            persist_state="session",
+            placeholder="A second text, for the tasks on pairs.",
+            label_visibility="collapsed",
+        )
+    split = False
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Tag", type="primary", icon=":material/sell:")
-        split = st.toggle(
-            "Already split into words",
-            key="tag_split",
-            persist_state="session",
-            help="On: words stand between spaces, a sentence a line (or a word a line, with empty lines "
-            "between sentences). Off: sentences, words and punctuation are told apart for you.",
-        )
+        if "words" in reads:
+            split = st.toggle(
+                "Already split into words",
+                key="tag_split",
+                persist_state="session",
+                help="On: words stand between spaces, a sentence a line (or a word a line, with empty lines "
+                "between sentences). Off: sentences, words and punctuation are told apart for you.",
+            )
     _to_link("text", written)
+    _to_link("second", second)
     _to_link("split", "yes" if split and written else "")
-    words = given_sentences(written) if split else split_sentences(written)
-    if not split and has_unspaced_script(written):
-        st.caption(
-            ":material/info: Part of this text is in a script without spaces, which is not split into words "
-            "here. Put spaces between its words and switch *Already split into words* on."
-        )
-    return [Sentence(tuple(tokens), {}) for tokens in words]
+    sentences: list[Sentence] = []
+    if "words" in reads:
+        words = given_sentences(written) if split else split_sentences(written)
+        sentences += [Sentence(tuple(tokens), {}) for tokens in words]
+        if not split and has_unspaced_script(written):
+            st.caption(
+                ":material/info: Part of this text is in a script without spaces, which is not split into "
+                "words here. Put spaces between its words and switch *Already split into words* on."
+            )
+    if written.split() and ("text" in reads or second.split()):
+        sentences.append(whole_text(written, second if second.split() else None))
+    return sentences
 
 
 def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
@@ -176,42 +227,44 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
         problem(str(error))
         return []
     tasks = list(dict.fromkeys(system.tasks))
+    numbers = {task for checked in tested for task in checked.off}
+    options = [*tasks, ALL_SENTENCES] if numbers >= set(tasks) else [ANY_TASK, *tasks, NO_TASK, ALL_SENTENCES]
+    # A choice of other runs may not be among these.
+    if st.session_state.get("wrong") not in (None, *options):
+        del st.session_state["wrong"]
     with row:
         which = st.selectbox(
-            f"Errors of {escape(system.who)} in",
-            ["any task", *tasks, "no task", "all sentences"],
-            key="wrong",
-            bind="query-params",
-            width=240,
+            f"Errors of {escape(system.who)} in", options, key="wrong", bind="query-params", width=240
         )
-        matching = [checked.sentence for checked in tested if _matches(checked, which)]
-        if not matching:
+        matches = matching(tested, which)
+        if not matches:
             st.caption("There is no such sentence in the test split.")
             return []
+        whole = all(sentence.whole for sentence in matches)
         number = st.number_input(
-            f"Sentence, 1 to {len(matching):,}",
+            f"{'Text' if whole else 'Sentence'}, 1 to {len(matches):,}",
             min_value=1,
-            max_value=len(matching),
+            max_value=len(matches),
             key="sentence",
             bind="query-params",
             width=170,
+            help="The one furthest off first." if which in numbers else None,
         )
-    return [matching[min(int(number), len(matching)) - 1]]
-
-
-def _matches(checked: CheckedSentence, which: str) -> bool:
-    special = {"any task": bool(checked.wrong), "no task": not checked.wrong, "all sentences": True}
-    return special.get(which, which in checked.wrong)
+    return [matches[min(int(number), len(matches)) - 1]]
 
 
 def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The first sentences with no more than 600 words in all, and a line on what is left out."""
-    shortened: list[Sentence] = []
-    room, words = MOST_WORDS, sum(len(sentence.tokens) for sentence in sentences)
+    """The first sentences with no more than 600 words in all, and a line on what is left out; whole texts as
+    they are.
+    """
+    kept: list[Sentence] = []
+    room, words = MOST_WORDS, sum(len(sentence.tokens) for sentence in sentences if not sentence.whole)
     for sentence in sentences:
-        if room > 0:
+        if sentence.whole:
+            kept.append(sentence)
+        elif room > 0:
             labels = {task: labels_of_task[:room] for task, labels_of_task in sentence.labels.items()}
-            shortened.append(Sentence(sentence.tokens[:room], labels))
+            kept.append(Sentence(sentence.tokens[:room], labels))
             room -= len(sentence.tokens)
     left_out = words - MOST_WORDS
     if left_out > 0:
@@ -219,19 +272,29 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
             f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'word')} more are "
             f"left out. *{FILE}* takes long texts."
         )
-    return shortened
+    return kept
 
 
-def nothing_yet(kind: str, system: System) -> None:
+def nothing_yet(kind: str, system: System, reads: Collection[Reads]) -> None:
     """What to do where there is nothing to tag."""
     if kind == TEXT:
         with st.container(border=True):
-            st.markdown("**Enter a sentence**")
-            corpus, samples = _samples(system)
-            st.markdown(f"Type or paste one above and press Ctrl+Enter, or take one of {corpus}:")
+            pairs = {"pair"} == set(reads)
+            st.markdown("**Enter two texts**" if pairs else "**Enter a sentence**")
+            corpus, samples = _samples(system, reads)
+            what = "Type or paste two" if pairs else "Type or paste one"
+            st.markdown(f"{what} above and press Ctrl+Enter, or take one of {corpus}:")
             with st.container(gap="small"):
-                for sample in samples:
-                    st.button(escape(sample), icon=":material/sell:", on_click=_take, args=(sample,))
+                for place, (sample, second) in enumerate(samples):
+                    shown = escape(shortened(sample, _LONGEST_SAMPLE))
+                    shown += f" / {escape(shortened(second, _LONGEST_SAMPLE))}" if second else ""
+                    st.button(
+                        shown,
+                        icon=":material/sell:",
+                        on_click=_take,
+                        args=(sample, second),
+                        key=f"sample_{place}",
+                    )
     elif kind == GOLD:
         empty(
             "Paste words with gold labels",
@@ -239,31 +302,66 @@ def nothing_yet(kind: str, system: System) -> None:
         )
 
 
-_EXAMPLES = (
-    "John Smith of the World Bank flew to Paris on Monday .",
-    "Boston beat Mexico City in London on Sunday .",
-    "Angela Merkel visited the European Parliament , Reuters said .",
-)
+_EXAMPLES: dict[Reads, list[tuple[str, str]]] = {
+    "words": [
+        ("John Smith of the World Bank flew to Paris on Monday .", ""),
+        ("Boston beat Mexico City in London on Sunday .", ""),
+        ("Angela Merkel visited the European Parliament , Reuters said .", ""),
+    ],
+    "text": [
+        ("A warm , funny film .", ""),
+        ("It is slow , and it is far too long .", ""),
+        ("The actors do what they can .", ""),
+    ],
+    "pair": [
+        ("A dog runs on the grass .", "A dog is running on grass ."),
+        ("A man plays the guitar .", "A woman cuts an onion ."),
+        ("How do I learn to swim ?", "What is the best way to learn swimming ?"),
+    ],
+}
+_SAMPLES = 3
+_LONGEST_SAMPLE = 90
 
 
-def _samples(system: System) -> tuple[str, list[str]]:
-    """What the three samples are, as Markdown, and their texts: of the run's corpus where it is at hand."""
+def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[str, str]]]:
+    """What the three samples are, as Markdown, and the texts of each: of the run's corpus where it is at
+    hand, of every kind that is read.
+    """
     config = system.runs[0].config
     try:
         tested = test_split(system) if is_here(config) else []
     except MRNLabError:  # said where the reader asks for test sentences
         tested = []
-    sentences = [checked.sentence for checked in tested if 5 <= len(checked.sentence.tokens) <= 14]
-    sentences = [sentence for sentence in sentences if all(map(str.isalpha, sentence.tokens[:-1]))]
-    if len(sentences) < 3:
-        return "these", list(_EXAMPLES)
-    # Those with the most different labels show the most.
-    sentences.sort(key=lambda sentence: -sum(len(set(labels)) for labels in sentence.labels.values()))
-    return f"the test sentences of {escape(corpus_name(config))}", [" ".join(s.tokens) for s in sentences[:3]]
+    by_kind: list[list[tuple[str, str]]] = []
+    for kind in reads:
+        fitting = [checked.sentence for checked in tested if _is_sample(checked.sentence, kind)]
+        # Those with the most different labels show the most.
+        fitting.sort(key=lambda sentence: -sum(len(set(labels)) for labels in sentence.labels.values()))
+        first = {next(iter(sentence.labels.values())): sentence for sentence in reversed(fitting)}
+        chosen = fitting if kind == "words" else list(first.values())
+        by_kind.append([(text, second or "") for text, second in map(text_of, chosen)])
+    mixed = [sample for column in zip_longest(*by_kind) for sample in column if sample is not None]
+    if len(mixed) < _SAMPLES:
+        columns = zip(*(_EXAMPLES[kind] for kind in reads), strict=True)
+        examples = [sample for column in columns for sample in column]
+        return "these", examples[:_SAMPLES]
+    return f"the test sentences of {escape(corpus_name(config))}", mixed[:_SAMPLES]
 
 
-def _take(sample: str) -> None:
+def _is_sample(sentence: Sentence, kind: Reads) -> bool:
+    if kind == "words":
+        return (
+            not sentence.whole
+            and 5 <= len(sentence.tokens) <= 14
+            and all(map(str.isalpha, sentence.tokens[:-1]))
+        )
+    return sentence.whole and (sentence.second is not None) == (kind == "pair") and sentence.words <= 40
+
+
+def _take(sample: str, second: str) -> None:
     st.session_state["tag_text"] = sample
+    if second:
+        st.session_state["tag_second"] = second
 
 
 def _from_link(key: str, parameter: str) -> None:
@@ -286,6 +384,16 @@ def _to_link(parameter: str, value: str) -> None:
 # A file
 
 
+_OF_WORDS = (
+    "Sentences, a word a line, or columns: the page says how it reads the file, and you can change that. "
+    "Every task's labels are written beside each word. Labels in the file are taken for gold."
+)
+_OF_TEXTS = (
+    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row; a column "
+    "named as a task holds gold labels."
+)
+
+
 def tag_file(chosen_systems: Sequence[System]) -> None:
     """The upload, what is in it, progress, and the result."""
     system = chosen_systems[0]
@@ -293,21 +401,22 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
         system = st.selectbox(
             "Model", chosen_systems, format_func=lambda system: system.who, key="tag_file_system", width=460
         )
+    schemes = schemes_of(answers([system], ())[0])
+    has_words, has_texts = reading(schemes, "words"), reading(schemes, "text", "pair")
     uploaded = st.file_uploader(
-        f"Text or CoNLL columns, up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
-        type=list(EXTENSIONS),
+        f"A file, up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
+        type=[*dict.fromkeys([*(EXTENSIONS if has_words else ()), *(ENDINGS if has_texts else ())])],
         max_upload_size=MOST_MEGABYTES,
         key="tag_file",
     )
     if uploaded is None:
-        empty(
-            "Choose a file",
-            "Sentences, a word a line, or columns: the page says how it reads the file, and you can change "
-            "that. Every task's labels are written beside each word. Labels in the file are taken for gold.",
-        )
+        empty("Choose a file", " ".join([_OF_WORDS] * bool(has_words) + [_OF_TEXTS] * bool(has_texts)))
         return
-    content, schemes = uploaded.getvalue(), schemes_of(answers([system], ())[0])
-    given = _read(content, uploaded.name, schemes, is_file=True)
+    content = uploaded.getvalue()
+    if has_texts and holds_texts(GivenFile(uploaded.name, content)):
+        _answer_file(GivenFile(uploaded.name, content), system, schemes)
+        return
+    given = _read(content, uploaded.name, has_words, is_file=True)
     if given is None:
         return
     words = sum(len(sentence.tokens) for sentence in given.sentences)
@@ -326,44 +435,108 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
             return
         st.session_state[_TAGGED] = key, _tag(given, system)
         st.rerun()
-    _result(tagged[1], f"{Path(uploaded.name).stem}-run-{system.runs[0].id}")
+    _result(tagged[1], f"{Path(uploaded.name).stem}-run-{system.runs[0].id}", schemes)
 
 
 def _tag(given: GivenText, system: System) -> TaggedFile:
-    """Tags the file under a progress bar. A click on Cancel, as any other, ends this run of the page."""
+    """Tags the file under a progress bar."""
+    with _progress(system, len(given.sentences), "sentence") as (taggers, progress):
+        return tagged_file(given, taggers, system.runs[0].config.pos_score, progress)
+
+
+@contextmanager
+def _progress(system: System, total: int, noun: str) -> Iterator[tuple[list[Tagger], Callable[[int], None]]]:
+    """The system's models, and what is told how many are done. A click on Cancel, as any other, ends this run
+    of the page.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text="Loading the model")
         st.button("Cancel", icon=":material/stop_circle:")
     loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
     taggers = [load.result() for load in loads]
-    total, began = len(given.sentences), time.monotonic()
+    began = time.monotonic()
 
     def progress(done: int) -> None:
         left = duration((time.monotonic() - began) / done * (total - done))
-        bar.progress(done / total, text=f"{done:,} of {plural(total, 'sentence')}, about {left} left")
+        bar.progress(done / total, text=f"{done:,} of {plural(total, noun)}, about {left} left")
 
-    return tagged_file(given, taggers, system.runs[0].config.pos_score, progress)
+    yield taggers, progress
 
 
-def _result(tagged: TaggedFile, name: str) -> None:
-    if tagged.scores:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "Task": score.task,
-                    "Score": percent(score.score),
-                    "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
-                    "Precision": percent(score.precision),
-                    "Recall": percent(score.recall),
-                    "Words": score.tokens,
-                }
-                for score in tagged.scores
-            ),
-            hide_index=True,
-            height="content",
-            alt="Scores against the gold labels of the file, a line per task",
+def _answer_file(file: GivenFile, system: System, schemes: Mapping[str, str]) -> None:
+    """A file of texts or pairs, answered row by row."""
+    try:
+        asked = read_asked(file, schemes)
+        check_texts(system.who, schemes, asked.texts, second_by="in a column text2 beside text1")
+    except MRNLabError as error:
+        problem(str(error))
+        return
+    words = sum(text.words for text in asked.texts)
+    gold = f"gold labels of {', '.join(asked.gold)}" if asked.gold else "no gold labels"
+    left_out = f"; left out: {first_of(asked.left_out)}" if asked.left_out else ""
+    st.caption(escape(f"{plural(len(asked.texts), 'row')}, {plural(words, 'word')}; {gold}{left_out}."))
+    if words > MOST_FILE_WORDS:
+        problem(
+            f"{file.name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or "
+            f"use mrnlab tag {system.runs[0].id} --file, which has no limit."
         )
-        st.caption("By the scorer of training, on the sentences that have gold labels of the task.")
+        return
+    key = hashlib.sha256(file.content).hexdigest() + repr((asked.left_out, system.checkpoints))
+    known: tuple[str, list[Answered]] | None = st.session_state.get(_ANSWERED)
+    if known is None or known[0] != key:
+        if not st.button("Answer the file", type="primary", icon=":material/sell:"):
+            return
+        with _progress(system, len(asked.texts), "row") as (taggers, progress):
+            st.session_state[_ANSWERED] = key, answered_file(asked.texts, taggers, progress)
+        st.rerun()
+    said = known[1]
+    _score_table(given_scores(asked.texts, said, {task: schemes[task] for task in said[0]}), schemes)
+    sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
+    header, *rows = text_table(asked.texts, said, confidence=sure)
+    st.download_button(
+        "Download TSV",
+        "".join("\t".join(row) + "\n" for row in (header, *rows)),
+        file_name=f"{Path(file.name).stem}-run-{system.runs[0].id}.tsv",
+        mime="text/tab-separated-values",
+        icon=":material/download:",
+        type="primary",
+        on_click="ignore",
+    )
+    frame = pd.DataFrame(rows[:_MOST_ROWS], columns=header)
+    # Columns with a task's name may have any; those of texts get the room.
+    wide = {name: st.column_config.TextColumn(width="large") for name in header if name in (*ONE_TEXT, *PAIR)}
+    st.dataframe(frame, hide_index=True, column_config=wide, alt="Each text with its answers")
+    if len(rows) > _MOST_ROWS:
+        st.caption(f"The first {_MOST_ROWS:,} of {len(rows):,} rows; the download has all.")
+
+
+def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> None:
+    """A line per task, with what it is counted over; nothing where there are no scores."""
+    if not scores:
+        return
+    spans = any(score.precision is not None for score in scores)
+    spearman = any(score.spearman is not None for score in scores)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Task": score.task,
+                "Score": percent(score.score),
+                "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
+            }
+            | ({"Precision": percent(score.precision), "Recall": percent(score.recall)} if spans else {})
+            | ({"Spearman": percent(score.spearman)} if spearman else {})
+            | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
+            for score in scores
+        ),
+        hide_index=True,
+        height="content",
+        alt="Scores against the gold labels of the file, a line per task",
+    )
+    st.caption("By the scorer of training, on what has gold labels of the task.")
+
+
+def _result(tagged: TaggedFile, name: str, schemes: Mapping[str, str]) -> None:
+    _score_table(tagged.scores, schemes)
     sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
     columns, text = tagged.columns[sure], tagged.texts[sure]
     st.download_button(

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import streamlit as st
@@ -20,12 +21,13 @@ from core.corpora.catalogue import is_local
 from core.corpora.free_text import GivenText
 from core.corpora.loading import bases_of
 from core.corpora.types import Sentence
-from core.evaluation.scores import PlainScore
 from core.paths import database_url, own_checkpoint
-from core.records import TaskScore
+from core.records import TaskScore, TextAnswer
 from core.tagging import (
+    Answered,
     TaggedSentence,
     Tagger,
+    answer_in_parts,
     column_names,
     conll_text,
     given_scores,
@@ -33,6 +35,9 @@ from core.tagging import (
     load_tagger,
     tag_in_parts,
 )
+from core.tasks import KINDS, reading
+from core.tasks.kinds import Reads
+from core.tasks.scores import PlainScore
 from dashboard.shared.resources import store
 from dashboard.tag.views import Answer, CheckedSentence, Labels, System, checked
 
@@ -40,8 +45,10 @@ _MOST_BYTES = 4_000_000_000
 """Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
 
 _TOP = 5
+_ALL = 1_000_000  # more labels of texts than a task has
 
 Words = tuple[tuple[str, ...], ...]
+Texts = tuple[tuple[str, str | None], ...]
 
 
 class Models:
@@ -67,9 +74,15 @@ class Models:
                 self._loads.popitem(last=False)
             return self._loads[key]
 
-    def ask(self, taggers: Sequence[Tagger], sentences: Words) -> list[list[TaggedSentence]]:
-        """What each model says of the sentences."""
-        return list(self._askers.map(lambda tagger: tagger.tag(sentences, top=_TOP), taggers))
+    def ask(
+        self, taggers: Sequence[Tagger], sentences: Words, texts: Texts
+    ) -> list[tuple[list[TaggedSentence], list[dict[str, TextAnswer]]]]:
+        """What each model says of the sentences, and of the texts."""
+
+        def of(tagger: Tagger) -> tuple[list[TaggedSentence], list[dict[str, TextAnswer]]]:
+            return tagger.tag(sentences, top=_TOP), tagger.answer(texts, top=_ALL)
+
+        return list(self._askers.map(of, taggers))
 
 
 def _load(checkpoint: str) -> Tagger:
@@ -87,38 +100,54 @@ def models() -> Models:
     return Models()
 
 
-def answers(chosen_systems: Sequence[System], sentences: Words) -> tuple[list[Answer], float]:
-    """What these systems say, and the seconds that took when it was asked first.
+def answers(
+    chosen_systems: Sequence[System], sentences: Words, texts: Texts = ()
+) -> tuple[list[Answer], float]:
+    """What these systems say of the sentences, and of whole texts and pairs, and the seconds that took when
+    it was asked first.
 
     Raises MRNLabError where a checkpoint cannot be read.
     """
-    merged, seconds = _answers(tuple(system.checkpoints for system in chosen_systems), sentences)
+    merged, seconds = _answers(tuple(system.checkpoints for system in chosen_systems), sentences, texts)
     return [
         replace(answer, who=system.who) for system, answer in zip(chosen_systems, merged, strict=True)
     ], seconds
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _answers(checkpoints: tuple[tuple[str, ...], ...], sentences: Words) -> tuple[list[Answer], float]:
+def _answers(
+    checkpoints: tuple[tuple[str, ...], ...], sentences: Words, texts: Texts
+) -> tuple[list[Answer], float]:
     taggers = [models().load(checkpoint).result() for paths in checkpoints for checkpoint in paths]
     began = time.perf_counter()
-    tagged = models().ask(taggers, sentences) if sentences else [[] for _ in taggers]
+    said = models().ask(taggers, sentences, texts) if sentences or texts else [([], []) for _ in taggers]
     seconds = time.perf_counter() - began
-    merged, pairs = [], iter(zip(taggers, tagged, strict=True))
+    merged, pairs = [], iter(zip(taggers, said, strict=True))
     for paths in checkpoints:
-        system_taggers, system_tagged = zip(*(next(pairs) for _ in paths), strict=True)
+        system_taggers, system_said = zip(*(next(pairs) for _ in paths), strict=True)
+        tagged, answered = zip(*system_said, strict=True)
         merged.append(
             Answer(
                 who="",
                 schemes={
                     task: scheme for tagger in system_taggers for task, scheme in tagger.schemes.items()
                 },
-                sentences=tuple(joined(parts) for parts in zip(*system_tagged, strict=True)),
+                sentences=tuple(joined(parts) for parts in zip(*tagged, strict=True)),
                 labels={task: labels for tagger in system_taggers for task, labels in tagger.labels.items()},
                 notes=tuple(note for tagger in system_taggers for note in tagger.notes),
+                scales={task: scale for tagger in system_taggers for task, scale in tagger.scales.items()},
+                texts=tuple(dict(chain(*map(dict.items, parts))) for parts in zip(*answered, strict=True)),
             )
         )
     return merged, seconds
+
+
+def reads_of(chosen_systems: Sequence[System]) -> list[Reads]:
+    """What the tasks of these systems read, by their stored facts: words, texts, pairs."""
+    runs = store().runs([run.id for system in chosen_systems for run in system.runs])
+    found = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
+    every: list[Reads] = ["words", "text", "pair"]
+    return [reads for reads in every if reads in found] or every[:1]
 
 
 def is_here(config: RunConfig) -> bool:
@@ -147,7 +176,7 @@ def _test_split(url: str, runs: tuple[tuple[int, int, str], ...]) -> list[Checke
         schemes |= {task.name: str(task.scheme) for task in corpus.tasks}
         stored |= store().predictions(run_id, "test")
         # The same sentences get the labels of both; other sentences follow.
-        if [sentence.tokens for sentence in sentences] == [sentence.tokens for sentence in corpus.test]:
+        if list(map(_read, sentences)) == list(map(_read, corpus.test)):
             pairs = zip(sentences, corpus.test, strict=True)
             sentences = [
                 replace(sentence, labels={**sentence.labels, **other.labels}) for sentence, other in pairs
@@ -155,6 +184,11 @@ def _test_split(url: str, runs: tuple[tuple[int, int, str], ...]) -> list[Checke
         else:
             sentences += corpus.test
     return checked(sentences, stored, schemes)
+
+
+def _read(sentence: Sentence) -> tuple[object, ...]:
+    """What is read of a sentence, a text or a pair."""
+    return sentence.tokens, sentence.second, sentence.whole
 
 
 def _without_truecasing(config: RunConfig) -> str:
@@ -179,8 +213,20 @@ def tagged_file(
     for part in tag_in_parts(taggers, [sentence.tokens for sentence in sentences]):
         tagged += part
         progress(len(tagged))
-    schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
+    every = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
+    schemes = reading(every, "words")
     plain, sure = (column_names(list(schemes), given.gold, confidence=flag) for flag in (False, True))
     texts = (conll_text(sentences, tagged), conll_text(sentences, tagged, confidence=True))
     scores = tuple(given_scores(sentences, tagged, schemes, plain_score))
     return TaggedFile((plain, sure), (texts[0].encode(), texts[1].encode()), scores)
+
+
+def answered_file(
+    texts: Sequence[Sentence], taggers: Sequence[Tagger], progress: Callable[[int], None]
+) -> list[Answered]:
+    """What the tasks on texts and pairs say of each row; `progress` is told how many are done."""
+    answers: list[Answered] = []
+    for part in answer_in_parts(taggers, texts):
+        answers += part
+        progress(len(answers))
+    return answers

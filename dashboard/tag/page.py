@@ -1,10 +1,12 @@
-"""Tag: sentences with every task's labels, of one run or of several side by side."""
+"""Tag: sentences, texts and pairs with every task's answers, of one run or of several side by side."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from core.errors import MRNLabError
+from core.tagging import text_of
+from core.tasks import reading
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
@@ -12,11 +14,13 @@ from dashboard.shared.selection import chosen
 from dashboard.shared.states import problem, title
 from dashboard.tag import input
 from dashboard.tag.answers import show_answers
-from dashboard.tag.models import answers, models
+from dashboard.tag.models import answers, models, reads_of
 from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, schemes_of, systems, why_not
 
 title(
-    "Tag", "Enter a sentence to see every task's labels, the confidence of each run, and where runs disagree."
+    "Tag",
+    "Enter a sentence, a text or a pair to see every task's answer, the confidence of each run, and where "
+    "runs disagree.",
 )
 
 picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models")
@@ -52,7 +56,8 @@ def ready() -> list[System]:
     return systems(readable)
 
 
-kind = input.input_kind()
+reads = reads_of(chosen_systems)
+kind = input.input_kind(reads)
 
 
 @st.fragment
@@ -60,18 +65,20 @@ def ask() -> None:
     """What is typed runs only this part of the page again."""
     try:
         if kind == input.TEXT:
-            typed = input.text()
+            typed = input.text(reads)
         elif kind == input.TEST:
             typed = input.test_sentence(chosen_systems, first)
         else:
-            typed = input.gold_text(schemes_of(answers(ready(), ())[0]))
+            typed = input.gold_text(reading(schemes_of(answers(ready(), ())[0]), "words"))
         if not typed:
-            input.nothing_yet(kind, chosen_systems[0])
+            input.nothing_yet(kind, chosen_systems[0], reads)
             return
         sentences = input.bounded(typed)
         able = ready()
         if able:
-            tagged, seconds = answers(able, tuple(sentence.tokens for sentence in sentences))
+            words = tuple(sentence.tokens for sentence in sentences if not sentence.whole)
+            texts = tuple(text_of(sentence) for sentence in sentences if sentence.whole)
+            tagged, seconds = answers(able, words, texts)
             show_answers(able, sentences, tagged, seconds)
     except MRNLabError as error:
         problem(str(error))

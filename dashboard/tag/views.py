@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from core.config import comparison_key
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.evaluation.confusion import (
+from core.store.records import ACTIVE, Run, RunState
+from core.tagging import Answered, TaggedSentence, WordTag, given_scores
+from core.tasks import KINDS, reading
+from core.tasks.confusion import (
     BOUNDARY,
     BOUNDARY_AND_LABEL,
-    KINDS,
     LABEL,
     MISSED,
-    mistakes,
+    MISTAKE_KINDS,
 )
-from core.evaluation.scores import PlainScore
-from core.store.records import ACTIVE, Run, RunState
-from core.tagging import TaggedSentence, WordTag, given_scores
+from core.tasks.scores import PlainScore
 from core.wording import all_of, plural
-from dashboard.components.sentence import Lane, Mark, SentenceBlock, marks
-from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS, colours
+from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
+from dashboard.theme import PARADIGM_NAMES, colours
 from jobs.naming import differing
 
 MOST_SYSTEMS = 8
@@ -34,6 +34,8 @@ MOST_SYSTEMS = 8
 _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}
 
 Labels = Sequence[Sequence[str]]
+
+ANY_TASK, NO_TASK, ALL_SENTENCES = "any task", "no task", "all sentences"
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,15 @@ class System:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one system says of some sentences."""
+    """What one system says of some sentences, and of some whole texts."""
 
     who: str
     schemes: Mapping[str, str]
     sentences: tuple[TaggedSentence, ...]
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    texts: tuple[Answered, ...] = ()
 
 
 def has_model(run: Run) -> bool:
@@ -126,6 +130,13 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
     return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
 
 
+def ordered(tasks: Sequence[str], order: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The tasks in that order, those it lacks last, and the colour of each."""
+    rank = {task: place for place, task in enumerate(order)}
+    in_order = sorted(tasks, key=lambda task: rank.get(task, len(rank)))
+    return in_order, colours(dict.fromkeys([*order, *in_order]))
+
+
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
     """On how many words of a sentence the systems that have the task do not all choose one label."""
     columns = [_labels(answer.sentences[sentence].tags[task]) for answer in answers if task in answer.schemes]
@@ -134,7 +145,8 @@ def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
 
 def disagreement(answers: Sequence[Answer], sentences: Sequence[int]) -> str:
     """`The runs disagree on 1 word in chunk.` of these sentences; empty where no task has two answers."""
-    tasks = [task for task in schemes_of(answers) if sum(task in answer.schemes for answer in answers) > 1]
+    known = reading(schemes_of(answers), "words")
+    tasks = [task for task in known if sum(task in answer.schemes for answer in answers) > 1]
     counts = {task: sum(differing_words(answers, task, number) for number in sentences) for task in tasks}
     parts = [f"{plural(count, 'word')} in {task}" for task, count in counts.items() if count]
     if not tasks:
@@ -152,18 +164,15 @@ def blocks(
 
     Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
     """
-    schemes = schemes_of(answers)
-    rank = {task: place for place, task in enumerate(order)}
-    tasks = sorted(schemes, key=lambda task: rank.get(task, len(rank)))
-    colour = colours(dict.fromkeys([*order, *tasks]))
+    schemes = reading(schemes_of(answers), "words")
+    tasks, colour = ordered(list(schemes), order)
     blocks_of_sentences = []
     for number, sentence in enumerate(sentences):
         lanes: list[Lane] = []
         for task in tasks:
             with_task = [answer for answer in answers if task in answer.schemes]
             columns = [(answer.who, answer.sentences[number].tags[task]) for answer in with_task]
-            shade = colour.get(task, TASK_COLOURS[-1])
-            lanes += _lanes(columns, sentence.labels.get(task), task, schemes[task], shade)
+            lanes += _lanes(columns, sentence.labels.get(task), task, schemes[task], colour[task])
         about = disagreement(answers, [number])
         blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes), about))
     return blocks_of_sentences
@@ -177,7 +186,7 @@ def _lanes(
     colour: str,
 ) -> list[Lane]:
     """The lanes of one task in one sentence: gold labels, and what each system says (`columns`)."""
-    kind = "spans" if scheme == "iob2" else "plain"
+    kind = lane_kind(scheme)
     lanes = [] if gold is None else [Lane(task, colour, kind, marks(gold, scheme), who="gold")]
     first_who, first = columns[0]
     for place, (who, column) in enumerate(columns):
@@ -204,8 +213,8 @@ def _outline(
     """Outlines where these labels are not the right ones: those of `who`, or else the gold labels, and then
     the kind of a span's mistake is written beside its label.
     """
-    for mistake in mistakes(right, _labels(column), scheme):
-        note = "" if who or scheme != "iob2" else _SHORT.get(mistake.kind, mistake.kind)
+    for mistake in KINDS[scheme].mistakes(right, _labels(column)):
+        note = "" if who or not KINDS[scheme].has_spans else _SHORT.get(mistake.kind, mistake.kind)
         start = who or f"{mistake.kind.capitalize()}; gold"
         for place in range(mistake.start, mistake.end):
             cell = replace(cells[place], differs=True, why=f"{start}: {right[place]}", note=note)
@@ -246,14 +255,17 @@ def marked(
     """Scores and mistakes of each answer against the gold labels, task by task, by the scorer of training."""
     rows = []
     for answer in answers:
-        for score in given_scores(sentences, answer.sentences, answer.schemes, plain_score):
+        words = reading(answer.schemes, "words")
+        for score in given_scores(sentences, answer.sentences, words, plain_score):
             task, counts = score.task, Counter[str]()
             for sentence, tagged in zip(sentences, answer.sentences, strict=True):
                 if task in sentence.labels:
                     guess = _labels(tagged.tags[task])
                     scheme = answer.schemes[task]
-                    counts.update(mistake.kind for mistake in mistakes(sentence.labels[task], guess, scheme))
-            kinds = {kind: counts[kind] for kind in KINDS if counts[kind]}
+                    counts.update(
+                        mistake.kind for mistake in KINDS[scheme].mistakes(sentence.labels[task], guess)
+                    )
+            kinds = {kind: counts[kind] for kind in MISTAKE_KINDS if counts[kind]}
             rows.append(Marked(answer.who, task, score.score_name, score.score, score.tokens, kinds))
     return rows
 
@@ -267,10 +279,13 @@ def kinds_in_words(kinds: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class CheckedSentence:
-    """A sentence of the test split with how many mistakes the stored predictions make on each task."""
+    """A sentence, text or pair of the test split with how many mistakes the stored predictions make on each
+    task, and how far the numbers that they give are `off`.
+    """
 
     sentence: Sentence
     wrong: Mapping[str, int]
+    off: Mapping[str, float] = field(default_factory=dict)
 
 
 def checked(
@@ -282,14 +297,32 @@ def checked(
     Raises CorpusError where they are not those of these sentences: the corpus has changed since.
     """
     wrong: list[dict[str, int]] = [{} for _ in sentences]
+    off: list[dict[str, float]] = [{} for _ in sentences]
     for task, (gold, predicted) in stored.items():
         annotated = [place for place, sentence in enumerate(sentences) if task in sentence.labels]
-        if [len(sentences[place].tokens) for place in annotated] != [len(labels) for labels in gold]:
+        if [sentences[place].items for place in annotated] != [len(labels) for labels in gold]:
             raise CorpusError(
                 f"The test sentences of {task} are not those that the run was tested on; the corpus has "
                 "changed since. Train the run again to see its mistakes."
             )
         for place, true, guess in zip(annotated, gold, predicted, strict=True):
-            if list(true) != list(guess):
-                wrong[place][task] = len(mistakes(true, guess, schemes[task]))
-    return [CheckedSentence(sentence, counts) for sentence, counts in zip(sentences, wrong, strict=True)]
+            if KINDS[schemes[task]].is_number:
+                off[place][task] = abs(float(true[0]) - float(guess[0]))
+            elif list(true) != list(guess):
+                wrong[place][task] = len(KINDS[schemes[task]].mistakes(true, guess))
+    return [CheckedSentence(*each) for each in zip(sentences, wrong, off, strict=True)]
+
+
+def matching(tested: Sequence[CheckedSentence], which: str) -> list[Sentence]:
+    """The test sentences with errors in a task, in `any task` or in `no task`, or all; of a task of numbers
+    those furthest off first.
+    """
+    if any(which in checked.off for checked in tested):
+        numbers = sorted(tested, key=lambda checked: -checked.off.get(which, -1.0))
+        return [checked.sentence for checked in numbers if which in checked.off]
+
+    def fits(checked: CheckedSentence) -> bool:
+        special = {ANY_TASK: bool(checked.wrong), NO_TASK: not checked.wrong, ALL_SENTENCES: True}
+        return special.get(which, which in checked.wrong)
+
+    return [checked.sentence for checked in tested if fits(checked)]

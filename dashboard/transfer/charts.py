@@ -75,7 +75,7 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> go.Figure:
     if not chart.data:
         message(chart, "No losses are stored.")
     chart.update_xaxes(axis("Share of training, %", showgrid=False, range=(0, 100)))
-    chart.update_yaxes(axis("nats per word", rangemode="tozero"))
+    chart.update_yaxes(axis("nats per label", rangemode="tozero"))
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
     return chart.update_layout(legend=legend)
 

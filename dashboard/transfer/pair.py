@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from core.evaluation.confusion import NOTHING, OTHER_WORDS
 from core.store.records import MetricKey, Run
+from core.tasks import kind_of
+from core.tasks.confusion import NOTHING, OTHER_WORDS
 from core.transfer.gains import Gains, Pair
 from core.wording import all_of, plural
 from dashboard.compare.closer_views import Errors, errors, mistakes
@@ -128,10 +129,13 @@ def _changes(
     if not seeds:
         st.caption("STL and MTL have no seed in common.")
         return
-    scheme = "iob2" if scored[beside[seeds[0]], task][1] == "f1_conll" else "plain"
+    first = beside[seeds[0]]
+    kind = kind_of(resources.store().run(first).facts, task, scored[first, task][1])
+    if kind.is_number:
+        st.caption("A number is missed by more or less: nothing is taken for anything else.")
+        return
     both = [
-        errors(confusions([runs[ids[seed]] for seed in seeds], "test", task, scheme))
-        for ids in (alone, beside)
+        errors(confusions([runs[ids[seed]] for seed in seeds], "test", task, kind)) for ids in (alone, beside)
     ]
     stl, mtl = both
     if stl is None or mtl is None or stl.seeds != mtl.seeds:

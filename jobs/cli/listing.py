@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,7 +10,9 @@ import typer
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.paths import own_log
-from core.store import MetricKey, Run, RunState
+from core.store import MetricKey, Run, RunState, StoredScore
+from core.tasks import kind_of
+from core.tasks.scores import percent_sign
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
@@ -141,18 +144,27 @@ def show(
             tell(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")
         if scores:
             tell("")
-            print_table(
-                ("split", "task", "score", "by", "epoch"),
-                [
-                    (score.split, score.task, f"{percent(score.score)}%", score.score_name, score.epoch)
-                    for score in scores
-                ],
-            )
+            print_table(("split", "task", "score", "by", "epoch", "beside"), _score_rows(shown, scores))
         tell("")
         for event in events:
             tell(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
         if log:
             tell(f"\n{shown.log}\n{tail(own_log(shown.log), log)}")
+
+
+def _score_rows(run: Run, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:
+    """A row per score: the headline, and what its kind of task tells beside it."""
+    rows: list[tuple[object, ...]] = []
+    for score in scores:
+        told = kind_of(run.facts, score.task, score.score_name).beside(score)
+        beside = ", ".join(
+            f"{name[0].lower()}{name[1:]} {percent(value)}"
+            for name, value in told.items()
+            if value is not None and name.lower() != score.score_name
+        )
+        headline = percent(score.score) + percent_sign(score.score_name)
+        rows.append((score.split, score.task, headline, score.score_name, score.epoch, beside))
+    return rows
 
 
 @app.command()

@@ -15,6 +15,7 @@ import typer
 
 from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
+from core.tasks.scores import averages
 
 
 def say(message: str) -> None:
@@ -102,7 +103,7 @@ def _is_number(text: str) -> bool:
 
 _SCORE_FIELDS = (
     *("score", "score_name", "accuracy", "precision", "recall"),
-    *("f1_conll", "f1_strict", "seqeval_f1"),
+    *("f1_conll", "f1_strict", "seqeval_f1", "spearman"),
 )
 _RUN_FIELDS = (*("note", "archived", "attempt", "step", "total_steps", "epoch", "best_epoch", "seconds"),)
 
@@ -112,7 +113,8 @@ def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
     by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
     for score in scores:
         by_task = by_split.setdefault(score.split, {})
-        by_task[score.task] = {name: getattr(score, name) for name in _SCORE_FIELDS}
+        values = {name: getattr(score, name) for name in _SCORE_FIELDS}
+        by_task[score.task] = values | {"macro_f1": averages(score).get("macro", {}).get("f1")}
     return {
         "id": run.id,
         "state": run.state.value,

@@ -1,4 +1,4 @@
-"""mrnlab relations: what a run has learned of tasks, labels and features."""
+"""mrnlab relations: what a run learned of tasks, labels, features; how alike its task embeddings are."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ import typer
 
 from core.config.sweep import whole_number
 from core.errors import MRNLabError
-from core.mrn.relations import MODES, Relations, impossible_blocks, row_names, strongest_pairs, task_groups
+from core.mrn.relations import (
+    MODES,
+    Array,
+    Relations,
+    impossible_blocks,
+    row_names,
+    strongest_pairs,
+    task_groups,
+)
 from core.plain_text import shortened
 from core.records import RELATION_METRICS, TOTAL, statistics_at
 from core.store import MetricKey, Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say, tell
+from jobs.transfer import run_embeddings
 
 _PAIRS = 5
+_EMBEDDING = "embedding"
+_MODES = (*MODES, _EMBEDDING)
 
 
 def numbers_document(store: Store, run: Run, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
@@ -97,7 +108,7 @@ _WIDEST_TABLE = 100
 def relations(
     ctx: typer.Context,
     run: Annotated[int, RUN_ARGUMENT],
-    mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "task",
+    mode: Annotated[str, typer.Option(help=f"One of {', '.join(_MODES)}.")] = "task",
     step: Annotated[str, typer.Option(help="A step that was stored, or 'last'.")] = "last",
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Every mode in numbers, and its strongest pairs.")
@@ -105,14 +116,21 @@ def relations(
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers."""
-    if mode not in MODES:
-        raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(MODES)}.")
+    """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers.
+
+    With `--mode embedding`: how alike the task embeddings of a run are, MTL or MRN, as cosines.
+    """
+    if mode not in _MODES:
+        raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(_MODES)}.")
     number = None if step == "last" else whole_number(step)
     if step != "last" and number is None:
         raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")
     with opened_store(ctx) as store:
         chosen = store.run(run)
+        if mode == _EMBEDDING and not numbers:
+            key, cosines = _embeddings(store, chosen, number)
+            _print_matrix(chosen, mode, key, cosines, csv=csv, json_=json_)
+            return
         if chosen.config.paradigm != "mrn":
             raise MRNLabError(
                 f"Run {run} is {chosen.config.paradigm.upper()}; only MRN runs learn relations."
@@ -129,20 +147,44 @@ def relations(
         return
     if mode not in (chosen.config.learn or MODES):
         say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
-    matrix = learned.correlation(mode).astype(float).round(6)
-    labels, _ = row_names(chosen.facts, chosen.config.tasks, mode, len(matrix))
+    _print_matrix(chosen, mode, key, learned.correlation(mode), csv=csv, json_=json_)
+
+
+def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, Array]:
+    """The cosines at that step, or the last."""
+    if not run.config.embeds_tasks:
+        raise MRNLabError(f"Run {run.id} has no task embeddings; launch one with --set task_embedding=input.")
+    cosines = run_embeddings(store, run)
+    known = [key for key in cosines if step in (None, key.step)]
+    if not known:
+        at = "" if step is None else f" at step {step}"
+        raise MRNLabError(f"Run {run.id} has no cosines of task embeddings stored{at}.")
+    return known[-1], cosines[known[-1]]
+
+
+def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: bool, json_: bool) -> None:
+    """A matrix with the names of its rows."""
+    matrix = values.astype(float).round(6)
+    rows_are = "task" if mode == _EMBEDDING else mode
+    labels, _ = row_names(run.facts, run.config.tasks, rows_are, len(matrix))
     rows = [[label, *map(float, row)] for label, row in zip(labels, matrix, strict=True)]
     if json_:
-        document = {"run": run, "mode": mode, "step": key.step, "epoch": key.epoch}
-        document["alignment"] = chosen.facts.get("alignment")
-        document["alignment_reason"] = chosen.facts.get("alignment_reason")
+        document = {"run": run.id, "mode": mode, "step": key.step, "epoch": key.epoch}
+        if mode == _EMBEDDING:
+            document["task_embedding"] = run.config.task_embedding
+        else:
+            document["alignment"] = run.facts.get("alignment")
+            document["alignment_reason"] = run.facts.get("alignment_reason")
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
         print_csv([mode, *labels], rows)
     elif len(labels) > _WIDEST_TABLE:
         raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
     else:
-        say(f"Run {run}, step {key.step}, epoch {key.epoch:.1f}: correlations.")
+        what = "correlations"
+        if mode == _EMBEDDING:
+            what = f"cosines of the task embeddings ({run.config.task_embedding})"
+        say(f"Run {run.id}, step {key.step}, epoch {key.epoch:.1f}: {what}.")
         print_table([mode, *labels], [[row[0], *(f"{value:z.3f}" for value in row[1:])] for row in rows])
 
 

@@ -135,7 +135,7 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
     for run in runs.values():
         if not any(score.run_id == run.id for score in scores):
             raise MRNLabError(f"Run {run.id} is {run.state.word} and has no {split} scores by label.")
-    records = [record for score in scores for record in report_records(score)]
+    records = [record for score in scores for record in report_records(runs[score.run_id], score)]
     if json_:
         print_json(records)
     elif format_ is _Format.CSV:

@@ -1,16 +1,22 @@
-"""mrnlab tag: a sentence or a file, with every task of a finished run."""
+"""mrnlab tag: a sentence, a text, a pair of texts or a file, with every task of a finished run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from core.corpora.readers import GivenFile
+from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
+from core.records import TextAnswer
 from core.store import Run
+from core.tagging import Tagger
+from core.tasks import KINDS, reading
+from core.wording import all_of, first_of, percent, plural
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import comma_list, hand_out, print_json, print_table, say
 
@@ -22,11 +28,15 @@ def tag(
     ctx: typer.Context,
     run: Annotated[int, RUN_ARGUMENT],
     sentence: Annotated[
-        str, typer.Argument(help="A sentence; words and marks are separated by themselves.")
+        str, typer.Argument(help="A sentence; words and marks are separated by themselves. Or a whole text.")
     ] = "",
+    second: Annotated[str, typer.Option(help="The second text, for tasks on pairs.")] = "",
     file: Annotated[
         Path | None,
-        typer.Option(help="A file instead: text, words or CoNLL columns (.txt), columns, or CoNLL-U."),
+        typer.Option(
+            help="A file instead: text, words or CoNLL columns (.txt), columns, or CoNLL-U; or texts or "
+            "pairs in columns named text, or text1 and text2 (.tsv, .csv, .jsonl)."
+        ),
     ] = None,
     format_: Annotated[
         str, typer.Option("--format", help=f"How a file's labels are printed: {' or '.join(_FORMATS)}.")
@@ -49,8 +59,8 @@ def tag(
     ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Tag a sentence, or a file, with every task of a finished run."""
-    if sentence and file is not None:
+    """Tag a sentence, a text, a pair of texts or a file with every task of a finished run."""
+    if (sentence or second) and file is not None:
         raise MRNLabError("Give either a sentence or --file FILE, not both.")
     if format_ not in _FORMATS:
         raise MRNLabError(f"--format: '{format_}' is not one of {', '.join(_FORMATS)}.")
@@ -58,34 +68,80 @@ def tag(
         chosen = store.run(run)
     if chosen.checkpoint is None:
         raise MRNLabError(f"Run {run} is {chosen.state.word} and has no finished model to tag with.")
-    if file is None and not sentence.strip():
+    if file is None and not (sentence.strip() and (second.strip() or not second)):
         raise MRNLabError("The sentence has no words; give another, or --file FILE.")
     if file is None:
-        _sentence(chosen, sentence, json_)
+        _sentence(chosen, sentence, second or None, json_)
     else:
         names, layout = comma_list(columns), layout or ("split" if split else "")
         _file(chosen, file, names, layout, confidence, json_ or format_ == "json")
 
 
-def _sentence(run: Run, text: str, json_: bool) -> None:
+def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
     from core.corpora.free_text import split_words
-    from core.tagging import load_tagger
+    from core.corpora.types import whole_text
+    from core.tagging import check_texts, load_tagger, text_of
 
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
+    words, whole = reading(tagger.schemes, "words"), reading(tagger.schemes, "text", "pair")
+    asked = whole_text(text, second)
+    if not words or second is not None:
+        check_texts(f"Run {run.id}", tagger.schemes, [asked], second_by="with --second TEXT")
+    (answers,) = tagger.answer([text_of(asked)]) if whole else [{}]
     (tagged,) = tagger.tag([split_words(text)])
-    for note in tagger.notes:
+    for note in (*tagger.notes, *_about(run, answers)):
         say(note)
-    tasks = list(tagged.tags)
+    if missing := [task for task in whole if task not in answers]:
+        say(f"{all_of(missing)}: no answer without a second text; give it with --second TEXT.")
     if json_:
-        tags = {task: _word_tags(tagged.tags[task]) for task in tasks}
-        print_json({"run": run.id, "tokens": tagged.tokens, "tags": tags})
+        document: dict[str, object] = {"run": run.id}
+        if words:
+            tags = {task: _word_tags(tagged.tags[task]) for task in words}
+            document |= {"tokens": tagged.tokens, "tags": tags}
+        if whole:
+            document |= _text_json(asked, answers)
+        print_json(document)
         return
-    rows = [
-        [word, *(tagged.tags[task][place].label for task in tasks)]
-        for place, word in enumerate(tagged.tokens)
-    ]
-    print_table(["word", *tasks], rows)
+    if words:
+        rows = [
+            [word, *(tagged.tags[task][place].label for task in words)]
+            for place, word in enumerate(tagged.tokens)
+        ]
+        print_table(["word", *words], rows)
+    if answers:
+        print_table(["task", "answer", "probabilities"], [_row(task, said) for task, said in answers.items()])
+
+
+def _about(run: Run, answers: Mapping[str, TextAnswer]) -> list[str]:
+    """What is to be said of a text that was too long."""
+    if not any(answer.shortened for answer in answers.values()):
+        return []
+    longest = run.config.max_length
+    return [f"The text is longer than run {run.id} reads (max_length {longest}); its end is left out."]
+
+
+def _row(task: str, said: TextAnswer) -> list[str]:
+    shares = [f"{label} {100 * share:.1f}%" for label, share in said.probabilities]
+    return [task, said.value if isinstance(said.value, str) else f"{said.value:.2f}", ", ".join(shares)]
+
+
+def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, object]:
+    """A text, or a pair, and what is said of it."""
+    from core.tagging import text_of
+
+    first, second = text_of(text)
+    return (
+        {"text": first}
+        | ({} if second is None else {"second": second})
+        | {
+            "answers": {
+                task: {"value": answer.value}
+                | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
+                for task, answer in answers.items()
+            }
+        }
+    )
 
 
 def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
@@ -95,6 +151,7 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
 def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
     from core.corpora.free_text import LAYOUTS, read_given
     from core.corpora.readers import read_bytes
+    from core.corpora.text_files import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
     known_layout = next((known for known in LAYOUTS if known == layout), None)
@@ -103,7 +160,16 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    given = read_given(content, str(file), tagger.schemes, columns=columns, layout=known_layout)
+    words = reading(tagger.schemes, "words")
+    if not (columns or layout) and holds_texts(GivenFile(file.name, content)):
+        _texts(run, tagger, GivenFile(str(file), content), confidence, json_)
+        return
+    if not words:
+        raise MRNLabError(
+            f"Run {run.id} reads whole texts; {file} must be a .tsv, .csv or .jsonl file with a column text, "
+            "or text1 and text2."
+        )
+    given = read_given(content, str(file), words, columns=columns, layout=known_layout)
     say(f"{file.name} is read as {given.read_as}; --layout and --columns read it otherwise.")
     for note in given.notes:
         say(note)
@@ -120,11 +186,11 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
             }
             for sentence, answer in zip(given.sentences, tagged, strict=True)
         ]
-        scores = given_scores(given.sentences, tagged, tagger.schemes, run.config.pos_score)
+        scores = given_scores(given.sentences, tagged, words, run.config.pos_score)
         scored = {score.task: {score.score_name: score.score, "words": score.tokens} for score in scores}
         print_json({"run": run.id, "sentences": sentences, "scores": scored})
         return
-    names = column_names(list(tagger.schemes), given.gold, confidence=confidence)
+    names = column_names(list(words), given.gold, confidence=confidence)
     say(f"{len(given.sentences):,} sentences; columns: {', '.join(names)}.")
     done, kept = 0, []
     for part in parts:  # handed out as they come: the answers to a large file need not fit the memory
@@ -134,5 +200,43 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
         kept += part if given.gold else []
     for note in tagger.notes:
         say(note)
-    for score in given_scores(given.sentences[: len(kept)], kept, tagger.schemes, run.config.pos_score):
+    for score in given_scores(given.sentences[: len(kept)], kept, words, run.config.pos_score):
         say(f"{score.task}: {score.score_name} {100 * score.score:.2f}% on {score.tokens:,} words.")
+
+
+def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
+    """A file of texts or pairs, answered row by row."""
+    from core.corpora.text_files import read_asked
+    from core.tagging import answer_in_parts, check_texts, given_scores, text_table
+
+    asked = read_asked(file, tagger.schemes)
+    check_texts(f"Run {run.id}", tagger.schemes, asked.texts, second_by="in a column text2 beside text1")
+    if asked.left_out:
+        say(f"Left out: {first_of(asked.left_out)}.")
+    answers = [said for part in answer_in_parts([tagger], asked.texts) for said in part]
+    tasks = list(answers[0])
+    for note in tagger.notes:
+        say(note)
+    if left_out := [task for task in tagger.schemes if task not in tasks]:
+        say(f"{all_of(left_out)}: no answers, for these are no such texts.")
+    if long := sum(any(said.shortened for said in answer.values()) for answer in answers):
+        say(f"{plural(long, 'row')} longer than max_length {run.config.max_length}; the end is left out.")
+    scores = given_scores(asked.texts, answers, {task: tagger.schemes[task] for task in tasks})
+    if json_:
+        texts = [
+            _text_json(text, answer) | {"gold": {task: label for task, (label,) in text.labels.items()}}
+            for text, answer in zip(asked.texts, answers, strict=True)
+        ]
+        scored = {
+            score.task: {score.score_name: score.score, KINDS[tagger.schemes[score.task]].items: score.tokens}
+            for score in scores
+        }
+        print_json({"run": run.id, "texts": texts, "scores": scored})
+        return
+    rows = text_table(asked.texts, answers, confidence=confidence)
+    say(f"{plural(len(asked.texts), 'row')}; columns: {', '.join(rows[0])}.")
+    hand_out("".join("\t".join(row) + "\n" for row in rows))
+    for score in scores:
+        items = KINDS[tagger.schemes[score.task]].items
+        count = plural(score.tokens, items.removesuffix("s"))
+        say(f"{score.task}: {score.score_name} {percent(score.score)}% on {count}.")

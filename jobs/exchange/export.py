@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,9 @@ from core.paths import given_path, own_checkpoint
 from core.registry import ENCODERS, reads_words
 from core.store import Run, RunState, Store
 from core.store.exchange import RunRecord
-from core.wording import duration, first_of, percent
+from core.tasks import KINDS, Kind, reading
+from core.tasks.scores import PEARSON
+from core.wording import duration, first_of, percent, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
 from jobs.naming import corpus_name, description_lines, short_name
 
@@ -30,7 +32,7 @@ _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: where, how much, the folder of each task, or a sentence on why there are none."""
+    """What was written: where, how much, the folder of each task that has one, and why others have none."""
 
     folder: Path
     size: int
@@ -52,7 +54,8 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     checkpoint = _checkpoint_of(record.run)
 
     # Imported here: it loads torch, and a wrong number should be told at once.
-    from core.models.model_io import load, save_encoder, save_task_folders
+    from core.models.model_io import load, save_encoder
+    from core.models.task_folders import save_task_folders
 
     tagger = load(checkpoint)
     known = list(tagger.labels)
@@ -72,8 +75,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
         facts = {"run": run_id, "configuration_id": record.run.configuration_id}
         places = {task: beside / name for task, name in folders.items()}
         no_folders_because = save_task_folders(tagger, places, facts)
-        if no_folders_because:
-            folders = {}
+        folders = {task: name for task, name in folders.items() if places[task].is_dir()}
 
         # Its own list would lack the encoder; that of the export names all files.
         shutil.copytree(checkpoint, beside / CHECKPOINT, ignore=shutil.ignore_patterns(MANIFEST))
@@ -121,14 +123,14 @@ def _folder_names(tasks: Iterable[str]) -> dict[str, str]:
     return names
 
 
-_METRICS = {"f1_conll": "f1", "seqeval_f1": "f1", "accuracy": "accuracy"}
+_METRICS = {"f1_conll": "f1", "seqeval_f1": "f1", "accuracy": "accuracy", PEARSON: "pearsonr"}
 _MOST_NAMES = 12
 
 
 def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
     """The model card in the format of the Hugging Face Hub; users' words are escaped.
 
-    `schemes`: each task's kind of labels, `iob2` or `plain`.
+    `schemes`: each task's kind.
     """
     run = record.run
     tasks = run.facts.get("tasks", ())
@@ -143,13 +145,19 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
     template = environment.from_string(Path(__file__).with_name("card.md.jinja").read_text(encoding="utf-8"))
     known = CATALOGUE.get(run.config.corpus)
     return template.render(
-        metadata=_metadata(record, file).to_yaml(),
+        metadata=_metadata(record, file, schemes).to_yaml(),
         title=_title(run),
         run=run,
         config=run.config,
         facts=run.facts,
         file=file,
-        scores=_scores(record),
+        scores=_scores(record, schemes),
+        kinds={task: KINDS[scheme] for task, scheme in schemes.items()},
+        reads_words_tasks=bool(reading(schemes, "words")),
+        reads_texts=bool(reading(schemes, "text", "pair")),
+        reads_pairs=bool(reading(schemes, "pair")),
+        word_folders=_some(file.folders, reading(schemes, "words")),
+        text_folders=_some(file.folders, reading(schemes, "text", "pair")),
         score_names=sorted({score.score_name for score in record.scores}),
         corpus=corpus_name(run.config),
         corpus_description=known.description if known else "",
@@ -158,8 +166,12 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
         over_words=reads_words(run.config.encoder),
         vectors_are_packaged=run.config.vectors == GLOVE,
-        span_tasks=[task for task, scheme in schemes.items() if scheme == "iob2"],
+        span_tasks=[task for task, scheme in schemes.items() if KINDS[scheme].has_spans],
     )
+
+
+def _some(folders: Mapping[str, str], tasks: Collection[str]) -> dict[str, str]:
+    return {task: folder for task, folder in folders.items() if task in tasks}
 
 
 def _plain(text: object) -> str:
@@ -182,22 +194,34 @@ def _title(run: Run) -> str:
     return f"{', '.join(run.config.tasks)} on {corpus_name(run.config)} ({short_name(run.config)})"
 
 
-def _scores(record: RunRecord) -> list[dict[str, Any]]:
+def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any]]:
     """A row for each task."""
     by_split = {(score.split, score.task): score for score in record.scores}
     rows = []
     for task, name in {score.task: score.score_name for score in record.scores}.items():
+        kind = KINDS[schemes[task]]
         dev, test = by_split.get(("dev", task)), by_split.get(("test", task))
         sentences, _ = record.predictions.get(("test", task), ((), ()))
         row: dict[str, Any] = {"task": task, "name": name, "sentences": f"{len(sentences):,}"}
         row["dev"], row["test"] = (
-            "–" if score is None else f"{percent(score.score)}%" for score in (dev, test)
+            "–" if score is None else _figure(score.score, kind) for score in (dev, test)
         )
-        rows.append(row | {"words": "–" if test is None else f"{test.tokens:,}"})
+        rows.append(row | {"over": "–" if test is None else plural(test.tokens, kind.item)})
     return rows
 
 
-def _metadata(record: RunRecord, file: RunFile) -> ModelCardData:
+def _figure(score: float, kind: Kind) -> str:
+    """A correlation as one, other scores in percent."""
+    return f"{score:.4f}" if kind.is_number else f"{percent(score)}%"
+
+
+def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
+    """What the Hub calls the first of these tasks that reads words, else all of them."""
+    words = any(KINDS[schemes[task]].reads == "words" for task in tasks)
+    return "token-classification" if words else "text-classification"
+
+
+def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> ModelCardData:
     """What the Hub reads, with the scores on the test sentences."""
     config = record.run.config
     known = CATALOGUE.get(config.corpus)
@@ -208,15 +232,20 @@ def _metadata(record: RunRecord, file: RunFile) -> ModelCardData:
         # All corpora that the program knows by name are English; of others it knows nothing.
         language="en" if known else None,
         library_name="transformers" if file.folders else None,
-        pipeline_tag="token-classification",
-        tags=["mrnlab", "token-classification", "multi-task-learning", config.paradigm],
+        pipeline_tag=_task_type(schemes, *(file.folders or schemes)),
+        tags=[
+            "mrnlab",
+            *dict.fromkeys(_task_type(schemes, task) for task in schemes),
+            "multi-task-learning",
+            config.paradigm,
+        ],
         base_model="sentence-transformers/all-MiniLM-L6-v2" if name == "minilm" else encoder,
         datasets=[known.repository] if known and known.repository else None,
         metrics=sorted({_METRICS.get(score.score_name, score.score_name) for score in record.scores}),
         model_name=_title(record.run),
         eval_results=[
             EvalResult(
-                task_type="token-classification",
+                task_type=_task_type(schemes, score.task),
                 task_name=score.task,
                 dataset_type=corpus_name(config),
                 dataset_name=corpus_name(config),

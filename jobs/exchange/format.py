@@ -23,6 +23,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 from core import __version__
 from core.config import RunConfig
 from core.errors import ConfigError
+from core.mrn.relations import related_tasks
 from core.records import TOTAL, RunFacts
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
 from core.store.exchange import RunRecord
@@ -188,8 +189,11 @@ def _problems_of_facts(run: Run) -> Iterator[str]:
     for name in ("meet", "cooccurrence"):
         if any(len(row) != sizes[name] for row in facts.get(name, ())):
             yield f"{name} in its facts is no square table"
-    if sizes["meet"] not in (0, len(tasks)):
-        yield "meet in its facts has not a row for each task"
+    related = related_tasks(facts)
+    if not set(related) <= set(tasks):
+        yield "its facts relate tasks that it has not"
+    if sizes["meet"] not in (0, len(related)):
+        yield "meet in its facts has not a row for each related task"
     if sizes["label_owners"] != len(facts.get("label_names", ())):
         yield "its facts have not an owner for each label row"
 
@@ -203,9 +207,9 @@ def _problems_of_tables(record: RunRecord) -> Iterator[str]:
         yield f"a table has the task '{min(unknown)[:40]}', which the run has not"
     if any(score.epoch > run.config.epochs for score in record.scores):
         yield "its scores are of an epoch after the last"
-    labels = len(run.facts.get("label_names", ()))
+    labels, related = len(run.facts.get("label_names", ())), related_tasks(run.facts) or tasks
     if any(
-        shot["tasks"] != len(tasks) or shot["labels"] != (labels or shot["labels"])
+        shot["tasks"] != len(related) or shot["labels"] != (labels or shot["labels"])
         for shot in record.snapshots
     ):
         yield "its covariances are of other tasks or labels than its run"
@@ -213,7 +217,7 @@ def _problems_of_tables(record: RunRecord) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """What a column may hold: numbers from 0 to `most`, or texts of at most so many characters, among
+    """What a column may hold: numbers from `least` to `most`, or texts of at most so many characters, among
     `choices` where there are some. Any value where there is no `most`.
     """
 
@@ -221,6 +225,7 @@ class _Column:
     most: float | None = None
     choices: tuple[str, ...] = ()
     may_be_missing: bool = False
+    least: float = 0
 
     def check(self, name: str, values: pa.Array) -> None:
         """Raises ValueError for the first value that cannot be."""
@@ -234,7 +239,8 @@ class _Column:
                 wrong = [text for text in distinct.to_pylist() if not self._may_be(text)]
             else:
                 numbers = distinct.to_numpy(zero_copy_only=False)
-                wrong = numbers[~((numbers >= 0) & (numbers <= self.most))].tolist()  # NaN is in no range
+                fits = (numbers >= self.least) & (numbers <= self.most)  # NaN is in no range
+                wrong = numbers[~fits].tolist()
             if wrong:
                 raise ValueError(f"{name} cannot be {repr(wrong[0])[:40]}")
 
@@ -246,6 +252,8 @@ class _Column:
 _INTEGER, _REAL, _TEXT = pa.int64(), pa.float64(), pa.string()
 _COUNT, _SECONDS, _NUMBER = _Column(_INTEGER, 2**31 - 1), _Column(_REAL, 1e10), _Column(_REAL)
 _SHARE, _MAYBE_SHARE = _Column(_REAL, 1), _Column(_REAL, 1, may_be_missing=True)
+_CORRELATION = _Column(_REAL, 1, least=-1)
+_MAYBE_CORRELATION = _Column(_REAL, 1, may_be_missing=True, least=-1)
 _NAME, _BLOB, _LABELS = _Column(_TEXT, 200), _Column(pa.binary()), _Column(pa.list_(_TEXT), 1000)
 _SPLIT = _Column(_TEXT, 5, ("train", "dev", "test"))
 _CURVE = ("task", "split", "name")
@@ -257,9 +265,10 @@ TABLES: Mapping[str, Mapping[str, _Column]] = {
     # The report of labels is a JSON object.
     "scores.parquet": {
         **{"split": _SPLIT, "epoch": _COUNT, "task": _NAME, "score_name": _Column(_TEXT, 40)},
-        **{"score": _SHARE, "accuracy": _SHARE, "precision": _MAYBE_SHARE, "recall": _MAYBE_SHARE},
+        **{"score": _CORRELATION, "accuracy": _MAYBE_SHARE},
+        **{"precision": _MAYBE_SHARE, "recall": _MAYBE_SHARE},
         **{"f1_conll": _MAYBE_SHARE, "f1_strict": _MAYBE_SHARE, "seqeval_f1": _MAYBE_SHARE},
-        **{"tokens": _COUNT, "report": _Column(_TEXT, math.inf)},
+        **{"tokens": _COUNT, "report": _Column(_TEXT, math.inf), "spearman": _MAYBE_CORRELATION},
     },
     # Labels only: the words belong to whoever made the corpus.
     "predictions.parquet": {
@@ -273,6 +282,10 @@ TABLES: Mapping[str, Mapping[str, _Column]] = {
         **{"factor_scale": _NUMBER, "feature_diagonal": _NUMBER},
     },
 }
+
+
+_LATER = ("spearman",)
+"""Columns that exports of earlier versions lack; they may be missing."""
 
 
 def _schema(name: str) -> pa.Schema:
@@ -338,9 +351,15 @@ def _table(path: Path) -> pa.Table:
             if sum(group.total_byte_size for group in groups) > MOST_BYTES:
                 raise ValueError("it unpacks to more than any run records")
             # Compared before a row is read, so that no kind of value comes in that we do not write.
-            if not file.schema_arrow.remove_metadata().equals(_schema(path.name)):
+            found, expected = file.schema_arrow.remove_metadata(), _schema(path.name)
+            later = [name for name in _LATER if name in expected.names and name not in found.names]
+            for name in later:
+                expected = expected.remove(expected.get_field_index(name))
+            if not found.equals(expected):
                 raise ValueError("its columns are not those of such a table")
             table = file.read().combine_chunks()
+            for name in later:
+                table = table.append_column(name, pa.nulls(len(table), TABLES[path.name][name].type))
     except pa.ArrowException as error:
         raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
     for name, column in TABLES[path.name].items():

@@ -30,6 +30,7 @@ from core.recording.owner import hostname, this_process
 from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
+from core.tasks.scores import percent_sign
 from core.wording import percent
 from jobs.engines.local import Slot, free_slot
 from jobs.naming import description_lines
@@ -244,7 +245,8 @@ def _log_lines(event: Event) -> list[str]:
             ]
         case SplitResult():
             listed = ", ".join(
-                f"{score.task} {score.score_name} {percent(score.score)}%" for score in event.scores
+                f"{score.task} {score.score_name} {percent(score.score)}{percent_sign(score.score_name)}"
+                for score in event.scores
             )
             return [f"Best epoch {event.epoch} on {event.split}: {listed}."]
         case Saved():

@@ -29,9 +29,10 @@ from core.encoding.tokenizer import load_tokenizer
 from core.models.encoders import Encoder
 from core.models.encoders.frozen import shared_transformer
 from core.models.encoders.transformer import load_transformer
-from core.models.model_io import SavedTagger, save_task_folders
+from core.models.saved_tagger import SavedTagger
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger
+from core.models.task_folders import save_task_folders
 from core.tagging import load_tagger, tag_in_parts
 from core.training.trainer import train
 from tests.benchmarks._harness import (

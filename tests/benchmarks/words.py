@@ -34,8 +34,8 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.encoding.batches import Batch
 from core.errors import MRNLabError
-from core.evaluation.spans import spans
 from core.models.word_vectors import vectors_path
+from core.tasks.spans import spans
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import (

@@ -176,6 +176,11 @@ def picture(page: Page, name: str) -> Path:
     return path
 
 
+def settle(page: Page) -> None:
+    """Waits until the page's script has ended."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
 def go(page: Page, name: str) -> None:
     """To another page of the app, by its link in the sidebar."""
     page.get_by_test_id("stSidebarNav").get_by_text(name, exact=True).click()

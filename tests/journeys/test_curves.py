@@ -168,7 +168,7 @@ def _files(page: Page, live: Live) -> None:
     assert len(content) > 20_000
     svg = _downloaded(page, "svg").path().read_text(encoding="utf-8")
     assert svg.startswith("<svg")
-    assert "Training loss, nats per word" in svg
+    assert "Training loss, nats per label" in svg
     assert ">MTL<" in svg  # the legend
     assert "rgb(255, 255, 255)" in svg  # on white
     table = pd.read_csv(io.BytesIO(_downloaded(page, "csv").path().read_bytes()), keep_default_na=False)

@@ -16,8 +16,6 @@ import numpy as np
 
 from core.config import RunConfig
 from core.corpora.types import Split
-from core.evaluation.confusion import confusion
-from core.evaluation.scores import score_task
 from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
 from core.recording.owner import this_process
@@ -32,6 +30,8 @@ from core.records import (
     relation_metrics,
 )
 from core.store import ErrorInfo, RunState, Store
+from core.tasks import score_task
+from core.tasks.confusion import label_confusion
 from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")
@@ -316,7 +316,7 @@ def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequenc
         return score_task(task, "iob2", gold, predicted)
     score = score_task(task, "plain", gold, predicted, details=False)
     # The report from the confusions: seqeval's reading of POS, which no page shows, takes seconds in all.
-    found = confusion("plain", gold, predicted)
+    found = label_confusion(gold, predicted)
     support, guesses, right = found.counts.sum(axis=1), found.counts.sum(axis=0), np.diag(found.counts)
     report = {
         label: {

@@ -12,8 +12,8 @@ import numpy as np
 
 from core.corpora import load
 from core.corpora.types import Split
-from core.evaluation.spans import spans
 from core.records import SplitResult, TaskScore
+from core.tasks.spans import spans
 
 __all__ = ["result"]
 

@@ -121,7 +121,7 @@ def test_many_predictions_are_read_only_when_asked_for(
 
 
 def test_a_closer_look_by_a_link(open_page: Open, finished: Filled) -> None:
-    app = open_page("compare", of="MTL", to="STL", closer="Per seed", task="chunk", on="Dev sentences")
+    app = open_page("compare", of="MTL", to="STL", closer="Per seed", task="chunk", on="Dev split")
     assert (app.selectbox(key="of").value, app.selectbox(key="to").value) == ("MTL", "STL")
     assert "chunk, F1, in percent." in words(app)
     seeds = table(app, "seed")
@@ -178,10 +178,10 @@ def test_other_sentences_are_not_exchanged(open_page: Open) -> None:
 def test_words_are_those_the_run_was_scored_on(finished: Filled) -> None:
     run = Store.open().run(finished.mrn[0])
     gold, _ = Store.open().predictions(run.id, "test", "ner")["ner"]
-    sentences = scope.words(run.config, "test", "ner", gold)
+    sentences = scope.examples(run.config, "test", "ner", gold)
     assert sentences is not None
-    assert [len(tokens) for tokens in sentences] == [len(labels) for labels in gold]
-    assert scope.words(run.config, "test", "ner", gold[1:]) is None
+    assert [sentence.items for sentence in sentences] == [len(labels) for labels in gold]
+    assert scope.examples(run.config, "test", "ner", gold[1:]) is None
 
 
 def test_other_data_is_not_mixed_in(open_page: Open) -> None:

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.config import RunConfig
-from core.evaluation.scores import Report
 from core.evaluation.statistics import Randomised, holm, summary
 from core.store import Store
 from core.store.records import Run, StoredScore
+from core.tasks.scores import Report
 from dashboard.compare.charts import forest_chart, seeds_chart
 from dashboard.compare.closer_views import counted
 from dashboard.compare.closer_views import tested as over_sentences
@@ -58,8 +58,10 @@ def score(
     run_id: int, task: str, value: float, split: str = "test", report: Report | None = None
 ) -> StoredScore:
     name = "f1_conll" if task == "ner" else "accuracy"
-    numbers = (value, value, value, value, value, value, None, 10)
-    return StoredScore(task, name, *numbers, report or {}, run_id=run_id, split=split, epoch=1)
+    shares = dict.fromkeys(("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict"), value)
+    return StoredScore(
+        task, name, **shares, tokens=10, report=report or {}, run_id=run_id, split=split, epoch=1
+    )
 
 
 def tabled(

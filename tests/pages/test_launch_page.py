@@ -275,6 +275,25 @@ def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(ope
     assert len(uploads()) == 1, "nothing is kept of what was refused"
 
 
+def test_an_upload_of_texts_has_no_columns_to_name(open_page: Open) -> None:
+    app = open_page("launch")
+    app.selectbox(key="launch_corpus").select("Your own data").run()
+    rows = "text1,text2,score\n" + '"One, two","A\nB",3.5\nC,D,1\n' * 2
+    app.file_uploader(key="launch_own_files").set_value(
+        [("my.train.csv", rows.encode(), ""), ("dev.jsonl", b'{"text1": "a", "text2": "b", "score": 1}', "")]
+    ).run()
+    assert not app.exception
+    assert "4 train and 1 test pairs" in words(app)
+    assert "There is no test file: dev.jsonl is the test split." in words(app)
+    assert not [field for field in app.text_input if field.label.startswith("Columns")]
+    app.file_uploader(key="launch_own_files").set_value(
+        [("train.csv", rows.replace("3.5", "high").encode(), ""), ("test.csv", rows.encode(), "")]
+    ).run()
+    assert not app.exception
+    assert "train.csv, line 2: score must be a number, not 'high'." in words(app)
+    assert len(uploads()) == 1
+
+
 def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) -> None:
     files = {"train.conll": _TRAIN.encode(), "test.conll": _TEST.encode()}
     one, other = (str(save_upload(files, name)) for name in ("one", "other"))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.evaluation.scores import score_task
 from core.records import SplitResult
 from core.store import ErrorInfo, RunState, Store
+from core.tasks import score_task
 from dashboard.runs.table import EXAMPLES
 from tests.making import OWNER, claimed, config
 from tests.pages.conftest import Open, labels, words
@@ -165,6 +165,7 @@ def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> No
     dev = open_page("run", id=str(run_id), run_part="By label", report_task="pos", report_split="dev")
     (accuracy,) = (one.accuracy for one in Store.open().scores([run_id], "dev") if one.task == "pos")
     report = next(one.value for one in dev.dataframe if "Label" in one.value.columns)
+    assert accuracy is not None
     assert report["Precision"][0] == 100 * accuracy
 
 

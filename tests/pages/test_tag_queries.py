@@ -15,7 +15,7 @@ from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store import RunState
 from core.store.records import Run
-from core.tagging import TaggedSentence, WordTag
+from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag.models import tagged_file
 from dashboard.tag.views import (
     Answer,
@@ -125,6 +125,7 @@ class Capitals:
 
     schemes: Mapping[str, str] = {"case": "plain"}
     labels: Mapping[str, Sequence[str]] = {"case": ("X", "y")}
+    scales: Mapping[str, tuple[float, float]] = {}
     notes: Sequence[str] = ()
 
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
@@ -134,6 +135,9 @@ class Capitals:
             tags = tuple(WordTag(label, 0.5, ((label, 0.5),)[:top]) for label in labels)
             answers.append(TaggedSentence(tuple(words), {"case": tags}))
         return answers
+
+    def answer(self, texts: Sequence[tuple[str, str | None]], top: int = 10) -> list[dict[str, TextAnswer]]:
+        return [{} for _ in texts]
 
 
 def test_every_sentence_of_a_file_is_tagged_and_scored() -> None:

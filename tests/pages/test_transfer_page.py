@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
-from core.evaluation.confusion import confusion
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries
+from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
 from dashboard.compare.closer_views import errors
 from dashboard.transfer.pair import changes, label_sentence
@@ -92,7 +92,7 @@ class TestViews:
     def test_changes_count_mistakes_over_seeds(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
         stl, mtl = (
-            errors([confusion("plain", gold, predicted)] * 2)
+            errors([label_confusion(gold, predicted)] * 2)
             for predicted in ([["VB"] * 3 + ["NN"] + ["VB"] * 4], [["NN"] * 4 + ["VB"] * 3 + ["NN"]])
         )
         assert stl is not None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.evaluation.confusion import (
+from core.tasks.confusion import (
     BOUNDARY,
     BOUNDARY_AND_LABEL,
     INVENTED,
@@ -19,11 +19,13 @@ from core.evaluation.confusion import (
     OTHER_WORDS,
     Confusion,
     Mistake,
-    confusion,
-    mistakes,
+    label_confusion,
+    label_mistakes,
+    span_confusion,
+    span_mistakes,
     summed,
 )
-from core.evaluation.spans import numbered, span_counts, span_pair
+from core.tasks.spans import numbered, span_counts, span_pair
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=9), max_size=5)
@@ -47,14 +49,14 @@ def test_counts_are_those_of_words_and_of_the_scorer_s_spans(
     pairs: list[list[tuple[str, str]]], more: list[list[tuple[str, str]]]
 ) -> None:
     gold, predicted = columns(pairs)
-    words = confusion("plain", gold, predicted)
+    words = label_confusion(gold, predicted)
     flat = [pair for row in pairs for pair in row]
     for row, true in enumerate(words.gold):
         for column, guess in enumerate(words.predicted):
             assert words.counts[row, column] == flat.count((true, guess))
     assert words.counts.sum() == len(flat)
 
-    by_span = confusion("iob2", gold, predicted)
+    by_span = span_confusion(gold, predicted)
     assert (by_span.gold[-1], by_span.predicted[-2:]) == (NOTHING, (OTHER_WORDS, NOTHING))
     types, *spans = span_pair(*numbered(gold, predicted))
     assert by_span.gold[:-1] == types
@@ -68,7 +70,7 @@ def test_counts_are_those_of_words_and_of_the_scorer_s_spans(
     # Every predicted span that the F1 counts as wrong is told exactly once; missed ones are untouched.
     wrong = 0
     for true_labels, guesses in zip(gold, predicted, strict=True):
-        for mistake in mistakes(true_labels, guesses, "iob2"):
+        for mistake in span_mistakes(true_labels, guesses):
             wrong += mistake.kind != MISSED
             if mistake.kind == MISSED:
                 assert set(guesses[mistake.start : mistake.end]) == {"O"}
@@ -76,7 +78,7 @@ def test_counts_are_those_of_words_and_of_the_scorer_s_spans(
     assert wrong == (counts[:, 1] - counts[:, 2]).sum()
 
     for part in (words, by_span):
-        other = confusion("plain" if part is words else "iob2", *columns(more))
+        other = (label_confusion if part is words else span_confusion)(*columns(more))
         whole = summed([part, other])
         expected = Counter(cells(part)) + Counter(cells(other))
         assert Counter(cells(whole)) == expected
@@ -87,7 +89,7 @@ def test_counts_are_those_of_words_and_of_the_scorer_s_spans(
 def test_each_way_to_be_wrong_has_its_place() -> None:
     gold = [["B-PER", "I-PER", "O", "B-LOC", "O", "B-LOC", "O", "B-PER"]]
     guess = [["B-PER", "O", "O", "B-PER", "O", "O", "B-LOC", "B-PER"]]
-    matrix = confusion("iob2", gold, guess)
+    matrix = span_confusion(gold, guess)
     assert matrix.gold == ("LOC", "PER", NOTHING)
     assert matrix.predicted == ("LOC", "PER", OTHER_WORDS, NOTHING)
     assert matrix.counts.tolist() == [[0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]]
@@ -112,11 +114,11 @@ def as_tuple(mistake: Mistake) -> tuple[str, int, int, str, str]:
     ],
 )
 def test_wrong_spans(gold: str, predicted: str, expected: list[tuple[str, int, int, str, str]]) -> None:
-    assert [as_tuple(span) for span in mistakes(gold.split(), predicted.split(), "iob2")] == expected
+    assert [as_tuple(span) for span in span_mistakes(gold.split(), predicted.split())] == expected
 
 
 def test_plain_labels_are_wrong_word_by_word() -> None:
-    (mistake,) = mistakes(["NN", "VB"], ["NN", "NN"], "plain")
+    (mistake,) = label_mistakes(["NN", "VB"], ["NN", "NN"])
     assert as_tuple(mistake) == (LABEL, 1, 2, "NN", "VB")
     with pytest.raises(ValueError, match="2 gold labels and 1"):
-        mistakes(["NN", "VB"], ["NN"], "plain")
+        label_mistakes(["NN", "VB"], ["NN"])

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora.schemes import convert, notation, violations
-from core.evaluation.scores import averages, score_task
-from core.evaluation.spans import Span, spans
 from core.records import TaskScore
+from core.tasks import score_task
+from core.tasks.schemes import convert, notation, violations
+from core.tasks.scores import averages
+from core.tasks.spans import Span, spans
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from core.evaluation import statistics
-from core.evaluation.scores import score_of_counts, score_task, sentence_counts
 from core.evaluation.statistics import Randomised, randomisation_test
+from core.tasks import score_task
+from core.tasks.scores import score_of_counts, sentence_counts
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 rows = st.lists(st.lists(st.sampled_from(LABELS), max_size=8), min_size=1, max_size=6)

@@ -9,7 +9,7 @@ import pytest
 
 from core.corpora import assembly, readers, save_upload, uploads
 from core.corpora.catalogue import find_folder, locate
-from core.corpora.folder import read_folder
+from core.corpora.folder import detect_columns, read_folder
 from core.corpora.free_text import read_given
 from core.corpora.loading import load
 from core.corpora.readers import read_table
@@ -56,6 +56,9 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         readers.read_lines(tmp_path / "train.conll")
     with pytest.raises(CorpusError, match="is not a file"):
         readers.read_lines(Path("/dev/zero"))
+    os.mkfifo(tmp_path / "train.tsv")
+    with pytest.raises(CorpusError, match="is not a file"):
+        detect_columns(tmp_path / "train.tsv")
     with pytest.raises(ConfigError, match="is not a mapping"):
         read_mapping(Path("/dev/zero"))
 

@@ -100,13 +100,21 @@ def test_a_password_is_in_no_command_line() -> None:
     store.add_runs([config(corpus="/no/such/folder", columns="tokens,pos", tasks="pos", paradigm="stl")])
     engine = LocalEngine()
     assert engine.ensure_workers(store) == 1
-    (started,) = [
-        child
-        for child in psutil.Process().children()
-        if any(part.startswith("jobs.") for part in child.cmdline())
-    ]
+    deadline = time.monotonic() + 60
+    started = None
+    while (
+        started is None and time.monotonic() < deadline
+    ):  # a new process has its parent's command line first
+        started = next(
+            (
+                child
+                for child in psutil.Process().children()
+                if any(part.startswith("jobs.") for part in child.cmdline())
+            ),
+            None,
+        )
+    assert started is not None
     try:
-        deadline = time.monotonic() + 60
         seen: list[psutil.Process] = []
         while (
             not any("jobs.worker.loop" in process.cmdline() for process in seen)

@@ -32,6 +32,7 @@ KEYS = {
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
+    "task_embedding": "together_over_apart together_over_none",
     "training": "over_trainer over_trainer_fp32 over_published mrn_over_mtl inference_over_pipeline "
     "memory_over_trainer",
     "words": "over_flair sc_over_s words_per_s",

@@ -9,8 +9,8 @@ import pytest
 from core.corpora.free_text import read_given
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.evaluation.scores import score_task
 from core.tagging import TaggedSentence, WordTag, column_names, conll_text, given_scores
+from core.tasks import score_task
 
 TASKS = {"pos-a": "plain", "chunk": "iob2", "ner": "iob2"}
 _COLUMNS = "Anna NNP B-NP B-PER\nsings VB B-VP O\n\nBoston NNP B-NP B-LOC\n"

@@ -10,6 +10,7 @@ import pytest
 
 from core.corpora import CATALOGUE, load, loading
 from core.corpora.catalogue import from_dataset, is_local, offered
+from core.corpora.types import Sentence
 from core.errors import CorpusError
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
@@ -59,6 +60,85 @@ def test_class_labels_become_their_names() -> None:
     assert corpus.task("ner").labels == ("O", "B-PER")
 
 
+def pairs_dataset(gold: float, *, numbers: bool) -> Any:
+    """Three splits in the shape of GLUE's qqp or stsb, whose test split has -1 as every label."""
+    names = ("sentence1", "sentence2") if numbers else ("question1", "question2")
+    label = (
+        datasets.Value("float32") if numbers else datasets.ClassLabel(names=["not_duplicate", "duplicate"])
+    )
+    features = datasets.Features(
+        {name: datasets.Value("string") for name in names} | {"label": label, "idx": datasets.Value("int32")}
+    )
+
+    def table(firsts: list[str], labels: list[float]) -> Any:
+        rows = {names[0]: firsts, names[1]: ["what is it ?"] * len(firsts), "label": labels}
+        return datasets.Dataset.from_dict({**rows, "idx": list(range(len(firsts)))}, features=features)
+
+    return datasets.DatasetDict(
+        train=table(["how is it ?", " ", "why ?"], [gold, gold, 0]),
+        validation=table(["which one ?"], [gold]),
+        test=table(["who ?", "where ?"], [-1, -1]),
+    )
+
+
+def test_texts_of_the_hub_have_their_numbers_as_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = datasets.Features(
+        {
+            "text": datasets.Value("string"),
+            "label": datasets.Value("int64"),
+            "label_text": datasets.Value("string"),
+        }
+    )
+    rows = {"text": ["a fine film", "so so"], "label": [4, 2], "label_text": ["very positive", "neutral"]}
+    table = datasets.Dataset.from_dict(rows, features=features)
+    requests = _pretend(monkeypatch, datasets.DatasetDict(train=table, validation=table, test=table))
+    corpus = load("sst")
+    assert requests == [("SetFit/sst5", None, "main")]
+    assert (corpus.tasks[0].name, corpus.tasks[0].scheme, corpus.tasks[0].labels) == (
+        "sst",
+        "text",
+        ("2", "4"),
+    )
+    assert corpus.train[0] == Sentence(("a", "fine", "film"), {"sst": ("4",)}, whole=True)
+    assert (len(corpus.dev), len(corpus.test), corpus.notes) == (2, 2, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "config", "label", "scheme"),
+    [("quora", 1, "qqp", "1", "pair"), ("sts", 3.8, "stsb", "3.8", "score")],
+)
+def test_a_test_split_without_gold_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, name: str, gold: float, config: str, label: str, scheme: str
+) -> None:
+    requests = _pretend(monkeypatch, pairs_dataset(gold, numbers=name == "sts"))
+    corpus = load(name)
+    assert requests == [("nyu-mll/glue", config, "main")]
+    assert corpus.tasks[0].scheme == scheme
+    first, other = corpus.train
+    assert (first.tokens, first.second) == (("how", "is", "it", "?"), ("what", "is", "it", "?"))
+    assert (first.labels, other.labels) == ({name: (label,)}, {name: ("0",)})
+    assert corpus.dev == ()
+    assert [pair.tokens for pair in corpus.test] == [("which", "one", "?")]
+    assert corpus.notes[:3] == (
+        "train: 1 row without words left out.",
+        "test: 2 rows without gold left out.",
+        "There is no test split with gold: validation is the test split.",
+    )
+
+
+def _pretend(monkeypatch: pytest.MonkeyPatch, data: Any) -> list[tuple[str, str | None, str]]:
+    """A Hub that has these data alone, and what it is asked for."""
+    requests: list[tuple[str, str | None, str]] = []
+
+    def recorded(repository: str, config: str | None, revision: str) -> Any:
+        requests.append((repository, config, revision))
+        return data
+
+    monkeypatch.setattr(datasets, "load_dataset", recorded)
+    monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
+    return requests
+
+
 def test_without_hub_or_folder_the_answer_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -72,26 +152,20 @@ def test_without_hub_or_folder_the_answer_says_what_to_do(
 
 
 def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests: list[tuple[str, str]] = []
-
-    def recorded(repository: str, revision: str) -> Any:
-        requests.append((repository, revision))
-        return small_dataset()
-
-    monkeypatch.setattr(datasets, "load_dataset", recorded)
-    monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
+    requests = _pretend(monkeypatch, small_dataset())
     assert load("conll2003").name == "conll2003"
-    assert requests == [("eriktks/conll2003", "refs/convert/parquet")]
+    assert requests == [("eriktks/conll2003", None, "refs/convert/parquet")]
 
 
 def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remote = ["conll2003", "conll2000", "both-pos", "streusle"]
+    texts = ["sst", "quora", "sts"]
+    remote = ["conll2003", "conll2000", "both-pos", "streusle", *texts]
     assert [name for name in CATALOGUE if not is_local(name)] == remote
     assert [name for name, spec in CATALOGUE.items() if spec.hub_folders] == remote
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
-    for name, columns, missing in (("conll2003", 4, [*remote[1:]]), ("conll2000", 3, ["streusle"])):
+    for name, columns, missing in (("conll2003", 4, remote[1:]), ("conll2000", 3, ["streusle", *texts])):
         (tmp_path / name).mkdir()
         rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
         for split in ("train", "test"):
@@ -101,6 +175,13 @@ def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     assert "streusle" not in offered()
     with pytest.raises(CorpusError, match="'streusle' with its files"):
         load("streusle")
+    for place, name in ((tmp_path / "sentences", "sst"), (tmp_path, "sts"), (tmp_path / "sentences", "sts")):
+        (place / name).mkdir(parents=True)
+        for split in ("train", "test"):
+            (place / name / f"{split}.tsv").write_text(f"text\tlabel\nit lies in {place.name}\t1\n")
+    assert [name for name in CATALOGUE if not is_local(name)] == ["streusle", "quora"]
+    assert load("sst").train[0].tokens[-1] == "sentences"
+    assert load("sts").train[0].tokens[-1] == tmp_path.name
     both = load("both-pos")
     assert [task.name for task in both.tasks] == ["pos-2003", "pos-2000"]
     assert [(set(sentence.labels), sentence.part) for sentence in both.train] == [

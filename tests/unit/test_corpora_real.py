@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
-from core.corpora import load, prepare
+from core.corpora import CATALOGUE, load, prepare
+from core.corpora.catalogue import locate
 from core.corpora.loading import corpus_overlaps
 from core.mrn.alignments import choose
 
@@ -63,6 +65,46 @@ def test_both_pos() -> None:
     parts = [sentence.part for sentence in few.train]
     assert (parts.count("conll2003"), parts.count("conll2000")) == (140, 80)
     assert len(few.dev) == 3250 + 9
+
+
+def test_texts_and_pairs_as_they_lie_there() -> None:
+    """Sizes; labels in the order of their digits; the published scale of STS."""
+    sizes = {"sst": (8544, 1101), "quora": (8490, 11722), "sts": (6040, 863)}
+    for name, (train, test) in sizes.items():
+        corpus = load(name)
+        assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (train, 0, test)
+        assert [task.name for task in corpus.tasks] == list(CATALOGUE[name].tasks) == [name]
+        assert corpus.notes == ("There is no test file: validation.tsv is the test split.",)
+        assert {sentence.second is None for sentence in corpus.train} == {name == "sst"}
+        assert load(str(locate(f"sentences/{name}"))).text_hash == corpus.text_hash
+    kinds = {name: load(name).tasks[0] for name in sizes}
+    assert {name: task.scheme for name, task in kinds.items()} == {
+        "sst": "text",
+        "quora": "pair",
+        "sts": "score",
+    }
+    assert kinds["sst"].labels == kinds["sst"].inventory == ("0", "1", "2", "3", "4")
+    assert (kinds["quora"].labels, kinds["sts"].labels, kinds["sts"].scale) == (
+        ("0", "1"),
+        ("score",),
+        (0, 5),
+    )
+    assert load("sst").train[0].tokens[:3] == ("The", "Rock", "is")
+    assert load("sts").test[1].labels == {"sts": ("4.6",)}
+
+
+def test_texts_beside_words() -> None:
+    whole = load("joined:sst+quora+sts+conll2003")
+    assert [task.name for task in whole.tasks] == ["sst", "quora", "sts", "pos", "chunk", "ner"]
+    assert Counter(sentence.whole for sentence in whole.train) == {True: 8544 + 8490 + 6040, False: 14041}
+    config = RunConfig.build(
+        corpus="joined:sst+quora+sts", tasks="sst,quora,sts", paradigm="mtl", fraction=0.25
+    )
+    few = prepare(config)
+    assert (len(few.train), len(few.dev), len(few.test)) == (5191, 577, 13686)
+    assert (
+        "sts has no dev split: 151 training sentences, drawn with seed 1, are held out as one." in few.notes
+    )
 
 
 def test_ud_lines() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.corpora.assembly import assemble, findings
-from core.corpora.schemes import convert, label_order, notation, violations
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from core.tasks import KINDS
+from core.tasks.schemes import convert, notation, violations
 
 
 def column(*sentences: str) -> list[tuple[str, ...]]:
@@ -63,8 +64,8 @@ def test_violations_are_i_labels_that_continue_nothing() -> None:
 
 def test_labels_stand_outside_first_then_by_type_and_prefix() -> None:
     labels = ["I-PER", "B-PER", "O", "I-LOC", "B-LOC", "B-A-B"]
-    assert label_order(labels, "iob2") == ("O", "B-A-B", "B-LOC", "I-LOC", "B-PER", "I-PER")
-    assert label_order(["VB", "NN", "O", "NN"], "plain") == ("NN", "O", "VB")
+    assert KINDS["iob2"].rows(labels) == ("O", "B-A-B", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert KINDS["plain"].rows(["VB", "NN", "O", "NN"]) == ("NN", "O", "VB")
 
 
 def sentence(words: str, **labels: str) -> Sentence:

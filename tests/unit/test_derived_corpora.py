@@ -15,10 +15,10 @@ from core.corpora import Corpus, load, prepare, summarise
 from core.corpora.folder import read_folder
 from core.corpora.loading import placed_name
 from core.errors import ConfigError, CorpusError
-from core.evaluation.spans import spans
 from core.recording.placed import placed
 from core.store import RunState, Store
 from core.tagging import load_tagger
+from core.tasks.spans import spans
 from core.training.evaluate import Predicted, Scorer
 from core.training.setup import set_up
 from jobs.submit import check, submit
@@ -50,6 +50,17 @@ def test_samples_of_each_joined_corpus_apart() -> None:
     both = made("demo-both-pos?train=30&dev=5", "pos-a,pos-b", seed=3)
     assert (len(on(both, "pos-a")), len(on(both, "pos-b")), len(both.dev)) == (30, 30, 10)
     assert on(made("demo-both-pos?train=30&dev=5", "pos-b", seed=3), "pos-b") == on(both, "pos-b")
+
+
+def test_a_joined_corpus_may_have_a_size_for_each_part() -> None:
+    name = "joined:demo-pos-a+demo-pos-b?train={}&dev=5"
+    tasks = "pos@demo-pos-a,pos@demo-pos-b"
+    alike, apart = (made(name.format(train), tasks, seed=3) for train in ("30", "30,9"))
+    assert [len(on(apart, task)) for task in tasks.split(",")] == [30, 9]
+    assert on(apart, "pos@demo-pos-a") == on(alike, "pos@demo-pos-a")
+    assert set(on(apart, "pos@demo-pos-b")) <= set(on(alike, "pos@demo-pos-b"))
+    whole = made(name.format("9000,9"), tasks, seed=3)
+    assert [len(on(whole, task)) for task in tasks.split(",")] == [600, 9]
 
 
 class TestApart:
@@ -218,6 +229,11 @@ class TestFolders:
         ("simulated:demo?samples=4000&tasks=5", "(20,000 for 5 artificial tasks)"),
         ("simulated:demo?tokens=20000&sentences=same", "(20,000 for ner)"),
         ("simulated:demo?samples=5&sentences=same", "leave out samples"),
+        (
+            "joined:demo-pos-a+demo-pos-b?train=1,2,3",
+            "train must be one number, or one for each joined corpus (demo-pos-a, demo-pos-b), not 3.",
+        ),
+        ("demo?train=3,4", "train must be a whole number from 1 to 1,000,000,000, not '3,4'."),
         ("joined:demo+demo", "Two of the corpora to join are called demo"),
     ],
 )

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import pytest
 from scipy import stats
 
-from core.evaluation.scores import averages, score_task
-from core.evaluation.spans import Span, spans
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.tasks import score_task
+from core.tasks.scores import averages
+from core.tasks.spans import Span, spans
 
 # Gold and predicted labels of a sentence. Property tests hold every score to seqeval's.
 PAIRS = [

@@ -26,9 +26,10 @@ from core.encoding.tokenizer import load_tokenizer
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.frozen import shared_transformer
 from core.models.encoders.transformer import load_transformer
-from core.models.model_io import SavedTagger, save_task_folders
+from core.models.saved_tagger import SavedTagger
 from core.models.sources import locate
 from core.models.tagger import Heads, MultiTaskTagger
+from core.models.task_folders import save_task_folders
 from core.tagging import TaggedSentence, tag_in_parts
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 

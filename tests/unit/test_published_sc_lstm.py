@@ -51,12 +51,12 @@ PUBLISHED: list[tuple[str, Any, str]] = [
 OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "seed", "device", "truecase", "encoder_training", "max_length"),
     *("fraction_draw", "label_inventory", "corpus_order", "dropout_on", "patience", "select_by"),
-    *("affinity_every", "window", "shared_dense", "task_dense"),
+    *("affinity_every", "window", "shared_dense", "task_dense", "pooling", "pair_encoding", "pair_heads"),
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
 }
-OF_OTHER_ENCODERS = {"task_order"}
+OF_OTHER_ENCODERS = {"task_order", "task_embedding"}
 
 
 def _run(**lists: list[Any]) -> RunConfig:

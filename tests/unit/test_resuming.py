@@ -22,8 +22,8 @@ from core.errors import TrainingError
 from core.records import EpochMetrics, Event, Note, Saved, Snapshot, SplitResult, StepMetrics
 from core.training.trainer import Outcome, train
 from tests.tiny import tiny_bert
+from tests.toys import TEXT_TASKS, corpus, sentences, text_corpus
 from tests.toys import config as toy_config
-from tests.toys import corpus, sentences
 
 STEPS = 15
 
@@ -203,6 +203,33 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     states = tmp_path / "pieces.states"
     assert len(list(states.glob("step-*"))) == 2
     assert len(list(states.iterdir())) <= 4
+
+
+TEXT_KINDS: dict[str, dict[str, Any]] = {
+    "apart": {"pooling": "mean", "dropout": 0.3},
+    "together": {"pair_encoding": "together", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
+    "shared heads": {"pair_heads": "shared", "draw_tasks": "uniform", "dropout": 0.3},
+    "told the task": {"task_embedding": "projected", "dropout": 0.3},
+    "words and texts": {"tasks": ("pos", "mood", "alike"), "task_embedding": "input", "weight_decay": 0.1},
+}
+INJECTIONS = ("input", "attention", "projected", "elu", "tanh", "selu")
+
+
+@pytest.mark.parametrize("kind", [*TEXT_KINDS, *INJECTIONS])
+def test_runs_on_texts_and_with_task_embeddings_go_on_from_every_state(
+    encoder: str, tmp_path: Path, kind: str
+) -> None:
+    if kind in INJECTIONS:
+        config, data = toy(encoder, task_embedding=kind, dropout=0.3), corpus()
+    else:
+        config = toy(encoder, **{"tasks": TEXT_TASKS} | TEXT_KINDS[kind])
+        data = text_corpus(24, config.tasks)
+    whole = Laboratory(config, tmp_path / "whole", data)
+    assert whole.attempt().best_epoch
+    pieces = Laboratory(config, tmp_path / "pieces", data, every=4)
+    _, attempts = pieces.until_done(cut_at(Saved))
+    assert attempts > 2
+    assert_same(pieces, whole)
 
 
 def test_a_run_that_patience_ends_is_ended_by_it_when_resumed(encoder: str, tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.encoding.batches import AT_ONCE, IGNORED, Batches
 from core.encoding.encoded import EncodedText
-from core.evaluation.scores import score_task
 from core.records import TaskFacts
+from core.tasks import score_task
+from core.training.data import SplitData, label_numbers
 from core.training.evaluate import Predicted, Scorer, predict
-from core.training.setup import SplitData, TrainingRun, label_numbers, set_up
+from core.training.setup import TrainingRun, set_up
 from tests.trained import toy_config
 
 TASKS = (
@@ -38,7 +39,7 @@ def _split(sentences: Sequence[Sentence]) -> SplitData:
     words = sum(len(sentence.tokens) for sentence in sentences)
     ends = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
     text = EncodedText(np.zeros(words, np.int32), ends, np.zeros(words, np.int32), ends, ends)
-    labels = label_numbers(sentences, [task.name for task in TASKS], [task.labels for task in TASKS])
+    labels = label_numbers(sentences, TASKS)
     return SplitData(tuple(sentences), text, "key", labels, Batches(text, labels, 4, 0), (text, "key"))
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from core.config import RunConfig
-from core.evaluation.scores import rarer_half_f1
 from core.evaluation.statistics import HIGHER, LOWER, UNDECIDED, holm
 from core.studies.analysis import (
     MEAN,
@@ -22,6 +21,7 @@ from core.studies.analysis import (
     analyse,
 )
 from core.studies.study import DevScores, lay_out
+from core.tasks.scores import rarer_half_f1
 from tests.studying import score_of, setting, study
 
 DEV = {"mtl": 0.6, "stl": 0.5, "mrn": 0.7}

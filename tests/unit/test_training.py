@@ -276,7 +276,7 @@ def test_a_long_window_and_a_task_without_training_words_are_refused(encoder: st
     with pytest.raises(ConfigError, match="reads at most 64 subwords at once, not 100"):
         set_up(_config(encoder, max_length=100), _corpus())
 
-    with pytest.raises(TrainingError, match="Task ner has no labelled training words"):
+    with pytest.raises(TrainingError, match="Task ner has nothing labelled to train on"):
         set_up(_config(encoder), _corpus(_sentences(10, 1, ("pos",))))
 
 

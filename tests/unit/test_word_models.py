@@ -71,8 +71,9 @@ def test_a_run_over_words_learns_and_tags_as_it_was_tested(encoder: str, head: s
 def test_inputs_are_dropped_once() -> None:
     """The LSTMs drop what they read, word inputs too: these drop nothing of their own."""
     train_sentences = corpus().train
-    tokenizer = WordTokenizer(word for sentence in train_sentences for word in sentence.tokens)
-    encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, train_sentences)
+    words = [word for sentence in corpus().train for word in sentence.tokens]
+    tokenizer = WordTokenizer(words)
+    encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, words)
     assert isinstance(encoder, StackedBiLSTM)
     text = encode([sentence.tokens for sentence in train_sentences], tokenizer, 32)
     (batch,) = Batches(text, np.zeros((len(text.firsts), 0), np.int64), 40, tokenizer.pad).by_length()

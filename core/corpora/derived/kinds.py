@@ -68,19 +68,29 @@ class Kind:
         notes = []
         for split in SPLITS:
             whole = kept[split] = corpus.split(split)
-            most = getattr(self, split, None)
-            if most is None or len(whole) <= most:
+            if not (most := self._most(split)):
                 continue
+            by_part = parts(whole)
+            if len(most) not in (1, len(by_part)):
+                raise CorpusError(
+                    f"{corpus.name}: {split} must be one number, or one for each joined corpus "
+                    f"({', '.join(part for part, _ in by_part)}), not {len(most)}."
+                )
             sample: list[Sentence] = []
-            for part, sentences in parts(whole):
-                order = stream(seed, f"sample {split}", part).permutation(len(sentences))[:most]
-                sample += [sentences[place] for place in sorted(order)]
+            for place, (part, sentences) in enumerate(by_part):
+                order = stream(seed, f"sample {split}", part).permutation(len(sentences))
+                sample += [sentences[at] for at in sorted(order[: most[place % len(most)]])]
             kept[split] = tuple(sample)
             if len(sample) < len(whole):
                 notes.append(
                     f"Uses {len(sample):,} of {len(whole):,} {split} sentences, drawn with seed {seed}."
                 )
         return corpus.with_splits(kept, *notes)
+
+    def _most(self, split: Split) -> tuple[int, ...]:
+        """The most sentences of that split, of each part alike or part by part; empty for all."""
+        most = getattr(self, split, None)
+        return most if isinstance(most, tuple) else () if most is None else (most,)
 
 
 def _value(type_: str, text: str, most: int, choices: Sequence[str]) -> tuple[Any, str]:
@@ -116,14 +126,19 @@ class Sampled(Kind):
 
 
 @dataclass(frozen=True)
-class Joined(Sampled):
-    """Several corpora as one. The bases of any kind are joined when they are read; this one only samples."""
+class Joined(Kind):
+    """Several corpora as one. The bases of any kind are joined when they are read; this one only samples.
+
+    train    the most training sentences of each corpus, or one number for all
+    """
 
     name = "joined"
     description = (
         "All tasks of several corpora (A+B), each on its own sentences; a task that several have is named "
         "task@corpus."
     )
+
+    train: tuple[int, ...] = option(())
 
 
 @dataclass(frozen=True)

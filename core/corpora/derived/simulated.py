@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from core.corpora.derived.kinds import Kind, option
 from core.corpora.sampling import shuffled, stream, until, words_of
-from core.corpora.schemes import inside
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
+from core.tasks import KINDS as TASK_KINDS
+from core.tasks.schemes import inside
 from core.wording import plural
 
 # Words looked at, 300,000 over all pairs: a pair costs 3 ms, and 1 ms more for every 1,000 words. So 5
@@ -110,6 +111,11 @@ class Simulated(Kind):
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
         real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
+        if TASK_KINDS[real.scheme].reads != "words":
+            raise CorpusError(
+                f"{corpus.name}: {real.name} labels whole texts, and artificial labels are drawn for words; "
+                "name a task that labels words."
+            )
         read: Callable[[str], str] = str
         if self.scheme == "io":
             if real.scheme != "iob2":

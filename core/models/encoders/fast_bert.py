@@ -294,7 +294,10 @@ def _embeddings(inner: Any, batch: Batch) -> Tensor:
         counted = batch.ids != padding
         positions = (counted.cumsum(dim=1) * counted + padding).flatten()[batch.real]
     ids = batch.ids.flatten()[batch.real]
-    states: Tensor = inner.embeddings(input_ids=ids[None], position_ids=positions[None])[0]
+    types = None if batch.types is None else batch.types.flatten()[batch.real][None]
+    states: Tensor = inner.embeddings(
+        input_ids=ids[None], position_ids=positions[None], token_type_ids=types
+    )[0]
     if hasattr(inner, "embeddings_project"):  # ELECTRA's small models
         states = inner.embeddings_project(states)
     return states

@@ -137,7 +137,8 @@ class CachedTransformer(nn.Module):
 
     def _cached(self, batch: Batch, compute: Callable[[Batch], Tensor], rows: object) -> Tensor:
         # The mask too: a text may hold the padding subword itself.
-        key = (batch.ids.shape, batch.ids.numpy().tobytes(), batch.mask.numpy().tobytes(), rows)
+        types = b"" if batch.types is None else batch.types.numpy().tobytes()
+        key = (batch.ids.shape, batch.ids.numpy().tobytes(), batch.mask.numpy().tobytes(), types, rows)
         with self._lock:
             states = self._states.pop(key) if key in self._states else compute(batch)
             self._states[key] = states

@@ -8,7 +8,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError
@@ -35,6 +35,11 @@ from core.models.sources import (
 from core.paths import written_whole
 from core.registry import ENCODERS, base_name
 
+PooledBy = Literal["cls", "mean"]
+"""What stands for a whole text: its first subword's state, or the mean over all subwords."""
+
+_POOLING = "1_Pooling/config.json"
+
 
 class Transformer(nn.Module):
     """The last hidden states of a Transformers model, computed in bfloat16 where `half` is true.
@@ -55,21 +60,25 @@ class Transformer(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """The states (B, L, D), zeros or states of padding where there is padding."""
         with self._precision(batch):
-            if self._computes_packed(batch):
+            if self.computes_packed(batch):
                 real = real_states(self.inner, batch).float()
                 places = Places(batch.real, batch.ids.numel())
                 return places.scatter(real).view(*batch.ids.shape, -1)
-            states: Tensor = self.inner(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
+            types = {} if batch.types is None else {"token_type_ids": batch.types}
+            states: Tensor = self.inner(
+                input_ids=batch.ids, attention_mask=batch.mask, **types
+            ).last_hidden_state
             return states.float()
 
     def words(self, batch: Batch) -> Tensor:
         """The states (n, D) of words' first subwords."""
-        if not self._computes_packed(batch):
+        if not self.computes_packed(batch):
             return at_words(self(batch), batch)
         with self._precision(batch):
             return real_states(self.inner, batch, words=True).float()
 
-    def _computes_packed(self, batch: Batch) -> bool:
+    def computes_packed(self, batch: Batch) -> bool:
+        """Whether layers read the batch's real subwords alone."""
         return self._packs and batch.ids.device.type == "cpu"
 
     def _precision(self, batch: Batch) -> torch.autocast:
@@ -120,17 +129,36 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
     return Transformer(inner, half=half)
 
 
+def text_pooling(encoder: str) -> PooledBy:
+    """What stands for a whole text by the encoder's own convention: `mean` where its files say so, as those
+    of sentence-transformers do, else `cls`. Raises EncoderError where the file that says it is damaged.
+    """
+    file = _file(locate(encoder), _POOLING)
+    if not file.is_file():
+        return "cls"
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        return "mean" if said["pooling_mode_mean_tokens"] else "cls"
+    except (ValueError, KeyError, TypeError) as error:
+        raise EncoderError(f"The file {_POOLING} of {encoder} cannot be read ({error}).") from error
+
+
 def _index(source: str) -> Path:
     """Where the index of an encoder's shards is, or would be."""
+    return _file(source, INDEX)
+
+
+def _file(source: str, name: str) -> Path:
+    """Where a file of an encoder is, or would be."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
     if Path(source).is_dir():
-        return Path(source) / INDEX
+        return Path(source) / name
     try:
-        return Path(hf_hub_download(source, INDEX))
+        return Path(hf_hub_download(source, name))
     except EntryNotFoundError:  # also where the Hub cannot be asked, and no copy has one
-        return Path(INDEX)
+        return Path(name)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,8 +122,14 @@ def test_random_evidence_gives_no_advice(
     assert "mrnlab launch --task-groups pairs" in text
 
 
-def test_what_cannot_be_asked(lab: Laboratory) -> None:
+def test_what_cannot_be_asked(lab: Laboratory, tmp_path: Path) -> None:
     assert "name two or more" in lab.refusal("advise", "--corpus", "demo", "--tasks", "pos")
     assert "has no task 'srl'" in lab.refusal("advise", "--corpus", "demo", "--tasks", "pos,srl")
+    folder = tmp_path / "moods"
+    folder.mkdir()
+    for split in ("train", "test"):
+        (folder / f"{split}.tsv").write_text("text\tmood\ttopic\nA warm film .\tgood\tfilm\n")
+    texts = ("advise", "--corpus", str(folder), "--tasks", "mood,topic")
+    assert "mood and topic read whole texts" in lab.refusal(*texts)
     derived = ("advise", "--corpus", "demo?train=100", "--tasks", "pos,ner")
     assert "is derived already" in lab.refusal(*derived)

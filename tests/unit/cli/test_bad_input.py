@@ -72,6 +72,42 @@ class TestBadInput:
         for word in words:
             assert word in sentence
 
+    @pytest.mark.parametrize(
+        ("name", "content", "words"),
+        [
+            ("train.tsv", "text1\ttext2\tscore\na\tb\t1\na\tb\tvery\n", ["line 3", "number", "'very'"]),
+            ("train.tsv", "text1\ttext2\tscore\na\tb\tnan\n", ["line 2", "number", "'nan'"]),
+            ("train.tsv", "text1\ttext2\tscore\na\tb\n", ["line 2", "3 columns"]),
+            ("train.tsv", "text1\ttext2\tscore\na\t \t1\n", ["line 2", "text2 is empty"]),
+            ("train.tsv", "text1\ttext2\tscore\n", ["line 1", "no text follows"]),
+            ("train.tsv", f"text1\ttext2\tscore\n{'a' * 100_001}\tb\t1\n", ["line 2", "100,000"]),
+            ("train.csv", "text1,score\na,1\n", ["line 1", "text1 and text2"]),
+            ("train.csv", 'text1,text2,score\n"a\nb",c,1\n"a,b,1\n', ["line 4", "quoted"]),
+            ("train.csv", "text1,text2,score\n\xff,b,1\n", ["line 2", "UTF-8"]),
+            ("train.jsonl", '{"text1": "a", "text2": "b", "score": 1}\n"a"\n', ["line 2", "JSON object"]),
+            ("train.conll", "a O\n", ["mixes CoNLL columns and texts"]),
+        ],
+    )
+    def test_corpora_of_pairs(
+        self, lab: Laboratory, tmp_path: Path, name: str, content: str, words: list[str]
+    ) -> None:
+        place = tmp_path / "pairs"
+        place.mkdir()
+        (place / "test.tsv").write_text("text1\ttext2\tscore\na\tb\t1\n")
+        (place / name).write_bytes(content.encode("latin-1"))
+        sentence = lab.refusal("launch", "--corpus", str(place), "--tasks", "pairs", "--paradigm", "stl")
+        assert name in sentence or "mixes" in sentence
+        for word in words:
+            assert word in sentence
+        assert lab.started == 0
+
+    def test_columns_of_texts_have_names(self, lab: Laboratory, tmp_path: Path) -> None:
+        for split in ("train", "test"):
+            (tmp_path / f"{split}.csv").write_text("text,label\na,b\n")
+        sentence = lab.refusal(*launch_arguments(tmp_path))
+        assert "holds texts in named columns" in sentence
+        assert "leave out the column names" in sentence
+
     def test_a_store_that_is_none(self, lab: Laboratory, tmp_path: Path) -> None:
         notes = tmp_path / "notes.db"
         notes.write_text("My notes. " * 200)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from core.mrn.relations import covariance_statistics
-from core.records import Snapshot, SplitResult, Usage, relation_metrics
+from core.records import Snapshot, SplitResult, StepMetrics, Usage, relation_metrics
 from core.store import RunState
+from core.transfer.embeddings import embedding_curve
 from tests.making import OWNER, claimed, relations, run_facts, snapshot, split_result, task_score
 from tests.unit.cli.conftest import Laboratory
 
@@ -180,3 +181,37 @@ class TestRelations:
         run_id = str(lab.finished(learn=("task",)))
         assert "label covariance is not learned" in lab.call("relations", run_id, "--mode", "label").stderr
         assert "not learned" not in lab.call("relations", run_id).stderr
+
+
+class TestTaskEmbeddings:
+    def test_cosines_of_an_mtl_run_at_any_step(self, lab: Laboratory) -> None:
+        run = claimed(lab.store, paradigm="mtl", task_embedding="attention")
+        lab.store.set_facts(run, run_facts())
+        for step, value in ((3, 0.125), (6, -0.5)):
+            told = StepMetrics(step, step / 10, 1.0, {embedding_curve("pos", "ner"): value})
+            lab.store.add_metrics(run, [told])
+        result = lab.call("relations", str(run), "--mode", "embedding")
+        assert "step 6, epoch 0.6: cosines of the task embeddings (attention)." in result.stderr
+        assert [line.split() for line in result.stdout.splitlines()] == [
+            ["embedding", "pos", "ner"],
+            ["pos", "1.000", "-0.500"],
+            ["ner", "-0.500", "1.000"],
+        ]
+        document = lab.json("relations", str(run), "--mode", "embedding", "--step", "3")
+        assert (document["step"], document["task_embedding"]) == (3, "attention")
+        assert document["matrix"] == [[1, 0.125], [0.125, 1]]
+        csv_text = lab.answer("relations", str(run), "--mode", "embedding", "--csv")
+        assert csv_text.splitlines()[1] == "pos,1.0,-0.5"
+
+    def test_refused_where_there_is_nothing_to_show(self, lab: Laboratory) -> None:
+        told = claimed(lab.store, paradigm="mtl", task_embedding="input")
+        none_yet = lab.refusal("relations", str(told), "--mode", "embedding", "--step", "3")
+        assert f"Run {told} has no cosines of task embeddings stored at step 3." in none_yet
+        assert "only MRN runs learn relations" in lab.refusal("relations", str(told))
+        plain = str(lab.finished())
+        assert "has no task embeddings; launch one with" in lab.refusal(
+            "relations", plain, "--mode", "embedding"
+        )
+        assert "not one of task, label, feature, embedding." in lab.refusal(
+            "relations", plain, "--mode", "pos"
+        )

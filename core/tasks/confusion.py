@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.spans import Ints, Labels, Span, numbered, span_pair, spans
+from core.tasks.spans import Ints, Labels, Span, numbered, span_pair, spans
 
 NOTHING = "(nothing)"
 """As a column: the span was missed. As a row: a span was predicted where there is none."""
@@ -27,15 +27,6 @@ class Confusion:
     gold: tuple[str, ...]
     predicted: tuple[str, ...]
     counts: Ints
-
-
-def confusion(scheme: str, gold: Labels, predicted: Labels) -> Confusion:
-    """The matrix of one prediction; both must have the same lengths. Labels are in the order of their names.
-
-    A span is right where its words and its type are. A predicted span that only touches an annotated one
-    counts in the annotated one's row alone, so that a row's sum is the number of annotated spans.
-    """
-    return _spans(gold, predicted) if scheme == "iob2" else _words(gold, predicted)
 
 
 def summed(parts: Sequence[Confusion]) -> Confusion:
@@ -56,7 +47,8 @@ def summed(parts: Sequence[Confusion]) -> Confusion:
     return Confusion(tuple(rows), tuple(columns), counts[cells(rows, columns)])
 
 
-def _words(gold: Labels, predicted: Labels) -> Confusion:
+def label_confusion(gold: Labels, predicted: Labels) -> Confusion:
+    """The matrix of labels; both must have the same lengths. Labels are in the order of their names."""
     known, guess = numbered(gold, predicted)
     size = len(known.names)
     counts = np.bincount(known.numbers * size + guess, minlength=size**2).reshape(size, size)
@@ -65,7 +57,11 @@ def _words(gold: Labels, predicted: Labels) -> Confusion:
     return Confusion(names, names, counts[np.ix_(order, order)])
 
 
-def _spans(gold: Labels, predicted: Labels) -> Confusion:
+def span_confusion(gold: Labels, predicted: Labels) -> Confusion:
+    """The matrix of spans. A span is right where its words and its type are. A predicted span that only
+    touches an annotated one counts in the annotated one's row alone, so that a row's sum is the number of
+    annotated spans.
+    """
     types, true, guess = span_pair(*numbered(gold, predicted))
     size, words = len(types), sum(map(len, gold))
     counts = np.zeros((size + 1, size + 2), dtype=np.int64)
@@ -97,7 +93,7 @@ BOUNDARY = "wrong boundary"
 BOUNDARY_AND_LABEL = "wrong boundary and label"
 MISSED = "missed"
 INVENTED = "invented"
-KINDS = (LABEL, BOUNDARY, BOUNDARY_AND_LABEL, MISSED, INVENTED)
+MISTAKE_KINDS = (LABEL, BOUNDARY, BOUNDARY_AND_LABEL, MISSED, INVENTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +110,21 @@ class Mistake:
     gold: str
 
 
-def mistakes(gold: Sequence[str], predicted: Sequence[str], scheme: str) -> list[Mistake]:
-    """Where a sentence's predicted labels are not the gold ones, from left to right.
+def label_mistakes(gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
+    """Where a sentence's predicted labels are not the gold ones. Raises ValueError where lengths differ."""
+    _check_lengths(gold, predicted)
+    pairs = enumerate(zip(gold, predicted, strict=True))
+    return [Mistake(LABEL, at, at + 1, guess, true) for at, (true, guess) in pairs if true != guess]
+
+
+def span_mistakes(gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
+    """Where a sentence's predicted spans are not the gold ones, from left to right.
 
     A predicted span is right where a gold one has the same words and type, as in the span F1; else its kind
     says why not. A gold span that no predicted one touches was missed. No span is listed twice.
     Raises ValueError where lengths differ or a label is no IOB label.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold labels and {len(predicted)} predicted ones")
-    if scheme != "iob2":
-        pairs = enumerate(zip(gold, predicted, strict=True))
-        return [Mistake(LABEL, at, at + 1, guess, true) for at, (true, guess) in pairs if true != guess]
+    _check_lengths(gold, predicted)
     true_spans, guesses = spans(gold), spans(predicted)
     right = set(true_spans)
     wrong = [_judged(guess, true_spans) for guess in guesses if guess not in right]
@@ -135,6 +134,11 @@ def mistakes(gold: Sequence[str], predicted: Sequence[str], scheme: str) -> list
         if not any(_touch(true, guess) for guess in guesses)
     ]
     return sorted(wrong, key=lambda mistake: mistake.start)
+
+
+def _check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} gold labels and {len(predicted)} predicted ones")
 
 
 def _touch(first: Span, second: Span) -> bool:

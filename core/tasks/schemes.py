@@ -17,8 +17,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
+from typing import Literal
 
-from core.corpora.types import Scheme
+Scheme = Literal["iob2", "plain", "text", "pair", "score"]
+"""The stored name of a kind of task."""
 
 Column = Sequence[Sequence[str]]
 """The labels of one task: a sequence per sentence."""
@@ -77,10 +79,8 @@ def violations(column: Column) -> int:
     )
 
 
-def label_order(labels: Iterable[str], scheme: Scheme) -> tuple[str, ...]:
-    """Each label once: `O` first, then by span type and prefix; plain labels by name."""
-    if scheme == "plain":
-        return tuple(sorted(set(labels)))
+def span_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Each label once: `O` first, then by span type and prefix."""
     return tuple(sorted(set(labels), key=lambda label: (label != "O", label[2:], label[:2])))
 
 

@@ -1,4 +1,4 @@
-"""Scores of one task on one split: span F1 for spans, token accuracy for plain labels.
+"""Scores of one task on one split: span F1, accuracy of labels, correlation of numbers.
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.types import Scheme
-from core.evaluation.spans import (
+from core.tasks.spans import (
     FlatSpans,
     Gold,
     Ints,
@@ -27,85 +27,114 @@ from core.evaluation.spans import (
     span_counts,
     span_pair,
 )
-from core.records import TaskScore
 
+PEARSON = "pearson"
+"""The headline score of numbers."""
 PlainScore = Literal["accuracy", "seqeval_f1"]
 Report = dict[str, dict[str, float]]
+Floats = NDArray[np.float64]
 REPORT_NUMBERS = ("precision", "recall", "f1", "support")
 
 
-def score_name(scheme: str, plain_score: PlainScore = "accuracy") -> str:
-    """The name of the headline score of a task of that scheme."""
-    return "f1_conll" if scheme == "iob2" else plain_score
+@dataclass(frozen=True)
+class TaskScore:
+    """The scores of one task on one split. None where the kind of task has no such score.
 
-
-def score_task(
-    task: str,
-    scheme: Scheme | str,
-    gold: Labels,
-    predicted: Labels,
-    *,
-    plain_score: PlainScore = "accuracy",
-    details: bool = True,
-) -> TaskScore:
-    """The scores of `predicted` against `gold`: a sequence of labels per sentence, the same lengths in both.
-
-    See `score_numbers`. Raises ValueError where lengths differ.
+    `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for labels, `pearson`
+    for numbers. Shares are in [0, 1], correlations in [-1, 1]. `tokens` counts the words, texts or pairs that
+    were scored. `report` has a row per span type or label: precision, recall, f1, support.
     """
-    known, guess = numbered(gold, predicted)
-    return score_numbers(task, scheme, known, guess, plain_score=plain_score, details=details)
+
+    task: str
+    score_name: str
+    score: float
+    tokens: int
+    accuracy: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    f1_conll: float | None = None
+    f1_strict: float | None = None
+    seqeval_f1: float | None = None
+    spearman: float | None = None
+    report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
-def score_numbers(
-    task: str,
-    scheme: Scheme | str,
-    gold: Gold,
-    predicted: Ints,
-    *,
-    plain_score: PlainScore = "accuracy",
-    details: bool = True,
-) -> TaskScore:
-    """The scores of labels predicted for the words of `gold`, (N,) numbers of its names.
+def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> TaskScore:
+    """The span F1 of labels predicted for the words of `gold`, (N,) numbers of its names.
 
     All shares are in [0, 1]; where nothing can be counted (no span, no word) they are 0. Without `details`
     only the headline, accuracy and what comes with them for free are computed: enough for an epoch's curve.
     """
-    right = gold.numbers == predicted
-    accuracy = float(np.mean(right)) if right.size else 0.0
-    name = score_name(scheme, plain_score)
-    precision = recall = f1_conll = f1_strict = seqeval_f1 = None
-    report: Report = {}
-    if scheme == "iob2":
-        types, *spans = span_pair(gold, predicted)
-        counts = span_counts(types, *spans)
-        precision, recall, f1_conll = f1_of(*counts.sum(axis=0).tolist())
-        if details:
-            strict = span_counts(*span_pair(gold, predicted, strict=True))
-            f1_strict = f1_of(*strict.sum(axis=0).tolist())[2]
-            report = _span_report(types, counts)
-    else:
-        if details or plain_score == "seqeval_f1":
-            precision, recall, seqeval_f1 = _seqeval(gold, predicted)
-            if plain_score == "accuracy":
-                precision = recall = None
-        if details:
-            report = _label_report(gold, predicted)
-    headlines = {"accuracy": accuracy, "f1_conll": f1_conll, "seqeval_f1": seqeval_f1}
-    headline = headlines[name]
-    assert headline is not None  # computed above for every name that score_name gives
+    types, *spans = span_pair(gold, predicted)
+    counts = span_counts(types, *spans)
+    precision, recall, f1_conll = f1_of(*counts.sum(axis=0).tolist())
+    f1_strict, report = None, {}
+    if details:
+        strict = span_counts(*span_pair(gold, predicted, strict=True))
+        f1_strict = f1_of(*strict.sum(axis=0).tolist())[2]
+        report = _span_report(types, counts)
     return TaskScore(
         task=task,
-        score_name=name,
-        score=headline,
-        accuracy=accuracy,
+        score_name="f1_conll",
+        score=f1_conll,
+        accuracy=_accuracy(gold, predicted),
         precision=precision,
         recall=recall,
         f1_conll=f1_conll,
         f1_strict=f1_strict,
-        seqeval_f1=seqeval_f1,
-        tokens=int(right.size),
+        tokens=len(predicted),
         report=report,
     )
+
+
+def label_score(
+    task: str, gold: Gold, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
+) -> TaskScore:
+    """The accuracy of labels, or seqeval's F1 where `plain_score` asks for it. See `span_score`."""
+    accuracy = _accuracy(gold, predicted)
+    precision = recall = seqeval_f1 = None
+    if details or plain_score == "seqeval_f1":
+        precision, recall, seqeval_f1 = _seqeval(gold, predicted)
+        if plain_score == "accuracy":
+            precision = recall = None
+    headlines = {"accuracy": accuracy, "seqeval_f1": seqeval_f1}
+    headline = headlines[plain_score]
+    assert headline is not None  # computed above
+    return TaskScore(
+        task=task,
+        score_name=plain_score,
+        score=headline,
+        accuracy=accuracy,
+        precision=precision,
+        recall=recall,
+        seqeval_f1=seqeval_f1,
+        tokens=len(predicted),
+        report=_label_report(gold, predicted) if details else {},
+    )
+
+
+def number_score(task: str, gold: Floats, predicted: Floats) -> TaskScore:
+    """Pearson's correlation of predicted numbers (N,) with the gold ones, and Spearman's beside it.
+
+    Both are 0 where one side is constant: there is nothing to correlate.
+    """
+    return TaskScore(
+        task=task,
+        score_name=PEARSON,
+        score=float(score_of_counts(_products(gold, predicted).sum(axis=0))),
+        tokens=len(predicted),
+        spearman=float(score_of_counts(_products(_ranks(gold), _ranks(predicted)).sum(axis=0))),
+    )
+
+
+def _accuracy(gold: Gold, predicted: Ints) -> float:
+    return float(np.mean(gold.numbers == predicted)) if predicted.size else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """The ranks of the values, from 0; equal values share their mean rank."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
 
 
 def _span_report(types: Sequence[str], counts: Ints) -> Report:
@@ -141,16 +170,20 @@ def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
     return f1_of(len(true.end), len(guess.end), int(guess.among(true).sum()))
 
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.int64] | Floats
 
 
 def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
-    """Per sentence (row): how many items are annotated, how many predicted, how many both: (sentences, 3).
+    """What each sentence (row) adds to a score: the score of any set of sentences is `score_of_counts` of the
+    sum of their rows. Raises ValueError where lengths differ.
 
-    Items are spans (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). The score
-    of any set of sentences is `score_of_counts` of their sum. Raises ValueError where lengths differ.
+    Three columns: how many items are annotated, how many predicted, how many both. Items are spans
+    (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). Of numbers (`pearson`)
+    the six columns of `_products`.
     """
     known, guess = numbered(gold, predicted)
+    if score_name == PEARSON:
+        return _products(*(np.array([float(text) for (text,) in rows]) for rows in (gold, predicted)))
     if score_name == "accuracy":
         right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
         return np.stack([known.lengths, known.lengths, right], axis=1)
@@ -160,6 +193,11 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
         )
     _, true, predicted_spans = span_pair(known, guess)
     return _by_sentence(true, predicted_spans, known.lengths)
+
+
+def _products(gold: Floats, predicted: Floats) -> Floats:
+    """(N, 6): of N pairs of numbers 1, x, y, x², y² and xy, whose sums give Pearson's correlation."""
+    return np.stack([np.ones_like(gold), gold, predicted, gold**2, predicted**2, gold * predicted], axis=1)
 
 
 def _sentences(lengths: Ints) -> Ints:
@@ -175,11 +213,35 @@ def _by_sentence(true: FlatSpans, predicted: FlatSpans, lengths: Ints) -> Counts
 
 
 def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """F1 (of words: accuracy) of summed counts (..., 3); 0 where there is nothing to count."""
+    """F1 (of words: accuracy) of summed counts (..., 3), or Pearson's correlation of sums (..., 6); 0 where
+    there is nothing to count.
+    """
+    if counts.shape[-1] == len(_PEARSON_SUMS):
+        return _pearson(counts)
     items = np.asarray(counts[..., 0] + counts[..., 1])
     score = np.zeros(items.shape)
     np.divide(2.0 * counts[..., 2], items, out=score, where=items > 0)
     return score
+
+
+_PEARSON_SUMS = ("1", "x", "y", "x²", "y²", "xy")
+_FLAT = 1e-12  # a variance below this share of the mean square comes from rounding
+
+
+def _pearson(sums: NDArray[Any]) -> NDArray[np.float64]:
+    n, x, y, xx, yy, xy = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    n = np.maximum(n, 1)
+    spread_x, spread_y = xx - x * x / n, yy - y * y / n
+    varies = (spread_x > _FLAT * xx) & (spread_y > _FLAT * yy)
+    correlation = np.zeros(varies.shape)
+    scale = np.sqrt(np.where(varies, spread_x * spread_y, 1.0))
+    np.divide(xy - x * y / n, scale, out=correlation, where=varies)
+    return np.clip(correlation, -1.0, 1.0)
+
+
+def percent_sign(score_name: str) -> str:
+    """What follows a hundred times that score: nothing where it is a correlation, which is no share."""
+    return "" if score_name == PEARSON else "%"
 
 
 def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:

@@ -1,0 +1,161 @@
+"""Sentences of words and whole texts, encoded together: a text or a pair of texts is one word of EncodedText.
+
+A text is one window, cut off where it is too long. The two texts of a pair stand together in one window, with
+what the tokenizer puts between them, or apart in two windows, the second right behind the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpora.free_text import split_words
+from core.corpora.types import Sentence
+from core.encoding.encoded import EncodedText, TextWindows, encode, encode_cached, text_key
+from core.encoding.tokenizer import Tokenizer, offsets
+from core.encoding.words import WordTokenizer
+
+
+def word_forms(sentence: Sentence) -> Sequence[str]:
+    """The words that an encoder over words reads of a sentence, a text or a pair of texts."""
+    if not sentence.whole:
+        return sentence.tokens
+    return [*_split(sentence.tokens), *_split(sentence.second or ())]
+
+
+def _split(words: Sequence[str]) -> Sequence[str]:
+    """The words of a text with punctuation split off: word vectors know no `film.`."""
+    return split_words(" ".join(words)) or words
+
+
+def encode_sentences(
+    sentences: Sequence[Sentence],
+    tokenizer: Tokenizer,
+    max_length: int,
+    *,
+    together: bool,
+    cache: Path | None,
+) -> tuple[EncodedText, str]:
+    """The sentences as windows of at most `max_length` subwords, and a key of what was encoded.
+
+    `together` says whether a pair's texts share a window. `cache` is a folder for sentences of words, where
+    they are kept. Raises ValueError where the frame leaves no room.
+    """
+    if cache is not None and not any(sentence.whole for sentence in sentences):
+        return encode_cached([sentence.tokens for sentence in sentences], tokenizer, max_length, cache)
+    parts: list[EncodedText] = []
+    keys: list[str] = []
+    for whole, group in groupby(sentences, key=lambda sentence: sentence.whole):
+        part = list(group)
+        words = [sentence.tokens for sentence in part]
+        seconds = [sentence.second or () for sentence in part]
+        parts.append(
+            _encode_texts(part, tokenizer, max_length, together=together)
+            if whole
+            else encode(words, tokenizer, max_length)
+        )
+        keys += [text_key(column, tokenizer, max_length) for column in (words, seconds)]
+        keys.append(f"{whole}{together}")
+    return _joined(parts), hashlib.sha256("".join(keys).encode()).hexdigest()[:32]
+
+
+def _encode_texts(
+    texts: Sequence[Sentence], tokenizer: Tokenizer, max_length: int, *, together: bool
+) -> EncodedText:
+    """Whole texts and pairs as windows, one word each."""
+    room = max_length - tokenizer.frame
+    if room - len(tokenizer.between) < 2:
+        raise ValueError(f"max_length {max_length} leaves no room for a text")
+    pieces = _Pieces(tokenizer, [words for text in texts for words in (text.tokens, text.second or ())])
+    prefix, between, suffix = (
+        np.asarray(ids, dtype=np.int32) for ids in (tokenizer.prefix, tokenizer.between, tokenizer.suffix)
+    )
+    windows: list[NDArray[np.int32]] = []
+    second, follows, shortened, items = [], [], [], []
+    for place, text in enumerate(texts):
+        a, b = pieces.of(2 * place), pieces.of(2 * place + 1)
+        if text.second is not None and together:
+            kept_a, kept_b = _share(len(a), len(b), room - len(between))
+            begins = len(prefix) + kept_a + len(between)
+            windows.append(np.concatenate([prefix, a[:kept_a], between, b[:kept_b], suffix]))
+            second.append(begins if tokenizer.has_types else len(windows[-1]))
+            shortened.append(kept_a + kept_b < len(a) + len(b))
+            follows.append(False)
+            items.append(1)
+            continue
+        for ids in (a,) if text.second is None else (a, b):
+            windows.append(np.concatenate([prefix, ids[:room], suffix]))
+            second.append(len(windows[-1]))
+            shortened.append(len(ids) > room)
+            follows.append(ids is b)
+            items.append(0 if ids is b else 1)
+    return EncodedText(
+        ids=np.concatenate(windows),
+        offsets=offsets(np.array([len(window) for window in windows])),
+        firsts=np.zeros(len(texts), dtype=np.int32),
+        words=offsets(np.array(items)),
+        sentences=np.arange(len(texts) + 1),
+        texts=TextWindows(
+            whole=np.ones(len(windows), dtype=bool),
+            second=np.array(second, dtype=np.int64),
+            follows=np.array(follows, dtype=bool),
+            shortened=np.array(shortened, dtype=bool),
+        ),
+    )
+
+
+class _Pieces:
+    """The subwords of many texts, read in one go."""
+
+    def __init__(self, tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> None:
+        # A subword tokenizer splits what stands between spaces itself.
+        read = [_split(words) for words in texts] if isinstance(tokenizer, WordTokenizer) else texts
+        pieces = tokenizer.split([word for words in read for word in words])
+        words = offsets(np.fromiter(map(len, read), np.int64, len(read)))
+        self._ids, self._ends = pieces.ids, offsets(pieces.counts)[words]
+
+    def of(self, text: int) -> NDArray[np.int32]:
+        """The subwords of the text with that number."""
+        return self._ids[self._ends[text] : self._ends[text + 1]]
+
+
+def _share(a: int, b: int, room: int) -> tuple[int, int]:
+    """How much of two texts of these lengths fits into so much room, the longer one cut first."""
+    if a + b <= room:
+        return a, b
+    shorter = min(a, b, room // 2)
+    return (shorter, room - shorter) if a <= b else (room - shorter, shorter)
+
+
+def _joined(parts: Sequence[EncodedText]) -> EncodedText:
+    """The windows of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def stretched(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        return offsets(np.concatenate([np.diff(array) for array in arrays]))
+
+    known = [part.texts or _no_texts(part) for part in parts]
+    return EncodedText(
+        ids=np.concatenate([part.ids for part in parts]),
+        offsets=stretched([part.offsets for part in parts]),
+        firsts=np.concatenate([part.firsts for part in parts]),
+        words=stretched([part.words for part in parts]),
+        sentences=stretched([part.sentences for part in parts]),
+        texts=TextWindows(
+            **{
+                name: np.concatenate([getattr(texts, name) for texts in known])
+                for name in TextWindows.__dataclass_fields__
+            }
+        ),
+    )
+
+
+def _no_texts(text: EncodedText) -> TextWindows:
+    no = np.zeros(text.windows, dtype=bool)
+    return TextWindows(whole=no, second=text.lengths, follows=no, shortened=no)

@@ -1,0 +1,190 @@
+"""A finished run as a tagger: every task's labels of words, and its answers on whole texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core.config import RunConfig
+from core.corpora.types import Sentence, whole_text
+from core.encoding.batches import AT_ONCE, Batches, GoldNumbers
+from core.encoding.encoded import EncodedText, encode
+from core.encoding.texts import encode_sentences
+from core.encoding.tokenizer import Tokenizer
+from core.models.device import ALL_THREADS
+from core.models.encoders.word_inputs import WordInputs
+from core.models.tagger import MultiTaskTagger
+from core.models.word_model import ContextReader
+from core.records import TaggedSentence, TextAnswer, WordTag
+from core.tasks import KINDS
+from core.tasks.kinds import Reads
+
+_FEW_WORDS = 500  # one thread is as fast for so few, and several models then do not wait for each other
+
+
+class SavedTagger:
+    """A finished run as a tagger, with every task. `schemes`, `labels` and `scales` are by task."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        tasks: Sequence[Mapping[str, Any]],
+        model: MultiTaskTagger,
+        tokenizer: Tokenizer,
+        context: ContextReader | None = None,
+    ) -> None:
+        self.config, self.model, self.tokenizer, self.context = config, model, tokenizer, context
+        self.schemes: Mapping[str, str] = {task["name"]: task["scheme"] for task in tasks}
+        self.labels: Mapping[str, Sequence[str]] = {task["name"]: task["labels"] for task in tasks}
+        self.scales: Mapping[str, tuple[float, float]] = {
+            task["name"]: tuple(task["scale"]) for task in tasks if task.get("scale")
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its answers should know, a sentence each."""
+        inputs = [part for part in self.model.modules() if isinstance(part, WordInputs)]
+        return tuple(part.note for part in inputs if part.note is not None)
+
+    @torch.inference_mode()
+    def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
+        """The labels of every word by the tasks on words, with the `top` most probable ones of each."""
+        words = [tuple(sentence) for sentence in sentences]
+        if not self._tasks("words"):
+            return [TaggedSentence(tokens, {}) for tokens in words]
+        cased = [sentence.tokens for sentence in self._truecased([Sentence(tokens, {}) for tokens in words])]
+        text = encode(cased, self.tokenizer, self.config.max_length)
+        batches = self._batches(text, "words")
+        if self.context is not None:
+            with _threads(1 if len(text.firsts) <= _FEW_WORDS else ALL_THREADS):
+                batches.context = self.context.read(cased, text)
+        by_task = {
+            task: _word_tags(self.labels[task], *highest)
+            for task, highest in self._best(text, batches, "words", top).items()
+        }
+        starts = text.sentences.tolist()
+        return [
+            TaggedSentence(tokens, {task: tuple(tags[start:end]) for task, tags in by_task.items()})
+            for tokens, start, end in zip(words, starts[:-1], starts[1:], strict=True)
+        ]
+
+    @torch.inference_mode()
+    def answer(self, texts: Sequence[tuple[str, str | None]], top: int = 10) -> list[dict[str, TextAnswer]]:
+        """What the tasks on whole texts say of each text, and those on pairs of each pair.
+
+        Tasks on a text answer for the first text of a pair. Of labels the `top` most probable ones.
+        """
+        answers: list[dict[str, TextAnswer]] = [{} for _ in texts]
+        kinds: tuple[Reads, ...] = ("text", "pair")
+        for reads in kinds:
+            alone = reads == "text"
+            places = [place for place, (_, second) in enumerate(texts) if alone or second is not None]
+            if not places or not self._tasks(reads):
+                continue
+            asked = (whole_text(texts[place][0], None if alone else texts[place][1]) for place in places)
+            sentences = self._truecased(list(asked))
+            together = self.config.pair_encoding == "together"
+            text, _ = encode_sentences(
+                sentences, self.tokenizer, self.config.max_length, together=together, cache=None
+            )
+            batches = self._batches(text, reads)
+            shortened = _shortened(text)
+            for task, (probabilities, numbers) in self._best(text, batches, reads, top).items():
+                for row, place in enumerate(places):
+                    answers[place][task] = self._answer(
+                        task, probabilities[row], numbers[row], shortened=shortened[row]
+                    )
+        return answers
+
+    def _answer(self, task: str, probabilities: Tensor, numbers: Tensor, *, shortened: bool) -> TextAnswer:
+        if KINDS[self.schemes[task]].is_number:
+            return TextAnswer(float(probabilities[0]), shortened=shortened)
+        labels = [self.labels[task][number] for number in numbers.tolist()]
+        return TextAnswer(labels[0], tuple(zip(labels, probabilities.tolist(), strict=True)), shortened)
+
+    def _tasks(self, reads: Reads) -> dict[str, int]:
+        """The tasks that read words, texts or pairs, each with its number in the model."""
+        return {
+            task: number
+            for number, (task, scheme) in enumerate(self.schemes.items())
+            if KINDS[scheme].reads == reads
+        }
+
+    def _batches(self, text: EncodedText, reads: Reads) -> Batches:
+        asked = None
+        if self.config.embeds_tasks:
+            asked = np.zeros((text.windows, len(self.schemes)), dtype=bool)
+            asked[:, list(self._tasks(reads).values())] = True
+        labels = np.zeros((len(text.firsts), len(self.schemes)), dtype=np.int64)
+        return Batches(text, labels, 1, self.tokenizer.pad, gold=GoldNumbers(asked=asked))
+
+    def _best(
+        self, text: EncodedText, batches: Batches, reads: Reads, top: int
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """By task the probabilities and numbers (N, top) of the best labels of each word or text; of numbers
+        these themselves. Never all labels' of a whole text.
+        """
+        count = len(text.firsts)
+        tasks = self._tasks(reads)
+        best = {
+            task: (torch.zeros(count, kept), torch.zeros(count, kept, dtype=torch.int64))
+            for task, kept in ((task, min(top, len(self.labels[task]))) for task in tasks)
+        }
+        with _threads(1 if count <= _FEW_WORDS else ALL_THREADS):
+            for batch in batches.by_length(AT_ONCE["cpu"]):
+                logits = self.model(batch)
+                chosen = self.model.best(logits, batch).long()
+                of_tasks = self.model.probabilities(logits, batch)
+                read_for = None if batch.tasks is None else batch.tasks.repeat_interleave(batch.counts)
+                for task, number in tasks.items():
+                    probabilities, numbers = best[task]
+                    rows = slice(None) if read_for is None else torch.nonzero(read_for == number)[:, 0]
+                    of_labels, places = of_tasks[number][rows], batch.words[rows]
+                    # A CRF chooses a sequence: the label of a word need not be its most probable one.
+                    first = of_labels.clone()
+                    if not KINDS[self.schemes[task]].is_number:
+                        first.scatter_add_(1, chosen[rows, number, None], torch.ones(len(first), 1))
+                    ranked = first.topk(probabilities.shape[1], dim=1).indices
+                    numbers[places] = ranked
+                    probabilities[places] = of_labels.gather(1, ranked)
+        return best
+
+    def _truecased(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+        if not self.config.truecase:
+            return sentences
+        # Imported here: it loads a large model, which only runs that used it need.
+        from core.corpora.preparation import truecase
+
+        return truecase(sentences)
+
+
+def _shortened(text: EncodedText) -> list[bool]:
+    """Of each text or pair, whether any of its windows lost its end."""
+    windows = text.texts
+    assert windows is not None  # whole texts have them
+    begins = np.flatnonzero(~windows.follows)
+    lost: list[bool] = np.logical_or.reduceat(windows.shortened, begins).tolist()
+    return lost
+
+
+def _word_tags(labels: Sequence[str], probabilities: Tensor, numbers: Tensor) -> list[WordTag]:
+    """A task's answers, from the probabilities and numbers (N, top) of the best labels of N words."""
+    names = np.asarray(labels, dtype=object)[numbers.T.numpy()].tolist()
+    ranks = [list(zip(*rank, strict=True)) for rank in zip(names, probabilities.T.tolist(), strict=True)]
+    return [WordTag(ranked[0][0], ranked[0][1], ranked) for ranked in zip(*ranks, strict=True)]
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Compute with so many threads, and leave their number as it was."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,47 @@
+"""Does telling POS from NER help? Task embeddings for taggers, with MTL and with MRN, on 5% of CoNLL-2003."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.studies.study import Family, Setting, Study
+from core.studies.tea import FAMILIES as INJECTIONS
+
+TASKS = ("pos", "ner")
+_INJECTIONS = ("none", "input", "attention", "projected")
+
+# Nothing is chosen on dev: 20 sentences show where a run is.
+_BASE: dict[str, Any] = {
+    "corpus": "conll2003?dev=20&test=500",
+    "tasks": TASKS,
+    "encoder": "minilm",
+    "fraction": 0.05,
+    "epochs": 5,
+    "select_by": "last",
+}
+_PARADIGMS: dict[str, dict[str, Any]] = {
+    "mtl": {},
+    "mrn": {"prior": "relational", "alignment": "cooccurrence"},
+}
+
+STUDY = Study(
+    "task-embeddings",
+    "Telling POS from NER",
+    "Does telling a shared transformer whether it computes POS or NER help, with MTL and with MRN?",
+    tuple(
+        Setting(
+            name,
+            f"POS and NER, {name.upper()}, 5%",
+            "5%",
+            _BASE | {"paradigm": name} | fields,
+            TASKS,
+            _INJECTIONS,
+        )
+        for name, fields in _PARADIGMS.items()
+    ),
+    tuple(Family(name, INJECTIONS[name], ({"task_embedding": name},)) for name in _INJECTIONS),
+    "none",
+    search_seeds=(1,),
+    by_task=True,
+    small={"setting": "mtl"},
+)

@@ -1,0 +1,9 @@
+"""Kinds of tasks: labels of words, of texts and of pairs, numbers of pairs; their scores. Needs no torch.
+
+A new kind is a class in `core.tasks.kinds` and an entry of its KINDS; its head and loss stand in
+`core.models.text_heads`.
+"""
+
+from core.tasks.kinds import KINDS, Kind, kind_of, reading, score_task
+
+__all__ = ["KINDS", "Kind", "kind_of", "reading", "score_task"]

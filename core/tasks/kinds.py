@@ -1,0 +1,275 @@
+"""The kinds of tasks: what a task labels, how its labels are ordered, how it is scored, where it errs."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.tasks.confusion import (
+    Confusion,
+    Mistake,
+    label_confusion,
+    label_mistakes,
+    span_confusion,
+    span_mistakes,
+)
+from core.tasks.schemes import Column, Scheme, span_order, violations
+from core.tasks.scores import (
+    PEARSON,
+    Floats,
+    PlainScore,
+    TaskScore,
+    averages,
+    label_score,
+    number_score,
+    span_score,
+)
+from core.tasks.spans import Gold, Ints, Labels, numbered
+
+Reads = Literal["words", "text", "pair"]
+Predictions = NDArray[Any]
+"""What was predicted for N items: label numbers, or the numbers themselves."""
+
+
+class Kind(ABC):
+    """What a kind of task is. `scheme` is its stored name.
+
+    reads       what has a label: each word of a sentence, a whole text, or a pair of texts
+    item        one of what is counted: word, text or pair; `items` is the plural
+    examples    what a corpus consists of, in the plural: sentences, texts or pairs
+    has_spans   labels are IOB2 tags of spans
+    is_number   what is predicted is a number and no label
+    """
+
+    scheme: ClassVar[Scheme]
+    title: ClassVar[str]
+    reads: ClassVar[Reads] = "words"
+    has_spans: ClassVar[bool] = False
+    is_number: ClassVar[bool] = False
+
+    @property
+    def item(self) -> str:
+        return "word" if self.reads == "words" else self.reads
+
+    @property
+    def items(self) -> str:
+        return f"{self.item}s"
+
+    @property
+    def examples(self) -> str:
+        return "sentences" if self.reads == "words" else self.items
+
+    @property
+    def row_title(self) -> str:
+        """What a row of a report by label is."""
+        return "Type" if self.has_spans else "Label"
+
+    def score_name(self, plain_score: PlainScore = "accuracy") -> str:
+        """The name of the headline score. `plain_score` is the run's choice for labels of words."""
+        return "accuracy"
+
+    def rows(self, labels: Iterable[str]) -> tuple[str, ...]:
+        """The rows of a head, from all labels that occur."""
+        return tuple(sorted(set(labels)))
+
+    def forbidden(self, column: Column) -> int:
+        """How many labels the scheme forbids where they stand."""
+        return 0
+
+    def number(self, rows: Sequence[str]) -> Callable[[str], int | None]:
+        """The function that gives a label's row among those of the head; None where it has none."""
+        return {label: row for row, label in enumerate(rows)}.get
+
+    def scale(self, column: Column) -> tuple[float, float] | None:
+        """The least and the greatest of these numbers; None where labels are none, or there are no labels."""
+        return None
+
+    @abstractmethod
+    def score(
+        self, task: str, gold: Gold, predicted: Predictions, plain_score: PlainScore, *, details: bool
+    ) -> TaskScore:
+        """The scores of predictions (N,) for the N items of `gold`. Without `details` only the headline."""
+
+    @abstractmethod
+    def beside(self, score: Any) -> dict[str, float | None]:
+        """What is told beside the headline of a TaskScore or a stored score, by its name."""
+
+    def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
+        """Labels of sentences, gold and predicted, as `score` takes them. Raises ValueError for lengths that
+        differ.
+        """
+        return numbered(gold, predicted)
+
+    def written(self, gold: Gold, predicted: Predictions) -> list[list[str]]:
+        """Predictions (N,) as text, sentence by sentence."""
+        return labels_by_sentence(gold, predicted)
+
+    def confusion(self, gold: Labels, predicted: Labels) -> Confusion | None:
+        """What is taken for what; None where no labels can be confused."""
+        return label_confusion(gold, predicted)
+
+    def mistakes(self, gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
+        """Where a sentence's predicted labels are not the gold ones."""
+        return label_mistakes(gold, predicted)
+
+
+class Spans(Kind):
+    scheme = "iob2"
+    title = "Spans"
+    has_spans = True
+
+    def score_name(self, plain_score: PlainScore = "accuracy") -> str:
+        return "f1_conll"
+
+    def rows(self, labels: Iterable[str]) -> tuple[str, ...]:
+        return span_order(labels)
+
+    def forbidden(self, column: Column) -> int:
+        return violations(column)
+
+    def score(
+        self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
+    ) -> TaskScore:
+        return span_score(task, gold, predicted, details=details)
+
+    def beside(self, score: Any) -> dict[str, float | None]:
+        strict = {"Strict F1": score.f1_strict}
+        return {"Precision": score.precision, "Recall": score.recall} | strict | {"Accuracy": score.accuracy}
+
+    def confusion(self, gold: Labels, predicted: Labels) -> Confusion:
+        return span_confusion(gold, predicted)
+
+    def mistakes(self, gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
+        return span_mistakes(gold, predicted)
+
+
+class WordLabels(Kind):
+    scheme = "plain"
+    title = "Labels of words"
+
+    def score_name(self, plain_score: PlainScore = "accuracy") -> str:
+        return plain_score
+
+    def score(
+        self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
+    ) -> TaskScore:
+        return label_score(task, gold, predicted, plain_score=plain_score, details=details)
+
+    def beside(self, score: Any) -> dict[str, float | None]:
+        return {"Precision": score.precision, "Recall": score.recall, "Accuracy": score.accuracy}
+
+
+class _TextTask(Kind):
+    """Labels of whole texts."""
+
+    def score(
+        self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
+    ) -> TaskScore:
+        return label_score(task, gold, predicted, details=details)
+
+    def beside(self, score: Any) -> dict[str, float | None]:
+        return {"Macro F1": averages(score).get("macro", {}).get("f1")}
+
+
+class TextLabels(_TextTask):
+    scheme = "text"
+    title = "Label of a text"
+    reads = "text"
+
+
+class PairLabels(_TextTask):
+    scheme = "pair"
+    title = "Label of a pair of texts"
+    reads = "pair"
+
+
+class PairScores(Kind):
+    scheme = "score"
+    title = "Number of a pair of texts"
+    reads = "pair"
+    is_number = True
+
+    def score_name(self, plain_score: PlainScore = "accuracy") -> str:
+        return PEARSON
+
+    def rows(self, labels: Iterable[str]) -> tuple[str, ...]:
+        return ("score",)
+
+    def number(self, rows: Sequence[str]) -> Callable[[str], int | None]:
+        return lambda text: 0
+
+    def scale(self, column: Column) -> tuple[float, float] | None:
+        numbers = [float(text) for (text,) in column]
+        return (min(numbers), max(numbers)) if numbers else None
+
+    def score(
+        self, task: str, gold: Gold, predicted: Floats, plain_score: PlainScore, *, details: bool
+    ) -> TaskScore:
+        return number_score(task, np.array(list(map(float, gold.names)))[gold.numbers], predicted)
+
+    def beside(self, score: Any) -> dict[str, float | None]:
+        return {"Spearman": score.spearman}
+
+    def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
+        known, _ = numbered(gold, predicted)
+        return known, np.array([float(text) for row in predicted for text in row])
+
+    def written(self, gold: Gold, predicted: Predictions) -> list[list[str]]:
+        return by_sentence([f"{value:.9g}" for value in predicted.tolist()], gold.lengths)
+
+    def confusion(self, gold: Labels, predicted: Labels) -> None:
+        return None
+
+    def mistakes(self, gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
+        return []
+
+
+KINDS: dict[str, Kind] = {
+    kind.scheme: kind for kind in (Spans(), WordLabels(), TextLabels(), PairLabels(), PairScores())
+}
+"""By stored name."""
+
+
+def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> Kind:
+    """The kind of a task by its run's stored facts; without them the first with that headline."""
+    for known in facts.get("tasks", ()):
+        if known["name"] == task:
+            return KINDS[known["scheme"]]
+    return next((kind for kind in KINDS.values() if kind.score_name() == score_name), KINDS["plain"])
+
+
+def reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
+    """Of these tasks, each with its stored kind, those that read words, texts or pairs, as asked."""
+    return {task: scheme for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
+
+
+def score_task(
+    task: str,
+    scheme: str,
+    gold: Labels,
+    predicted: Labels,
+    *,
+    plain_score: PlainScore = "accuracy",
+    details: bool = True,
+) -> TaskScore:
+    """The scores of `predicted` against `gold`: the labels of each sentence, the same lengths in both.
+
+    Raises ValueError where lengths differ.
+    """
+    kind = KINDS[scheme]
+    return kind.score(task, *kind.read(gold, predicted), plain_score, details=details)
+
+
+def labels_by_sentence(gold: Gold, numbers: Ints) -> list[list[str]]:
+    """The labels with these numbers (N,), sentence by sentence."""
+    return by_sentence(np.asarray(gold.names, dtype=object)[numbers].tolist(), gold.lengths)
+
+
+def by_sentence(flat: list[str], lengths: Ints) -> list[list[str]]:
+    """The labels of each sentence, from those of all."""
+    return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(lengths).tolist()])]

@@ -1,0 +1,136 @@
+"""A run's data: every split encoded, with label numbers, gold scores and the order of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.config import RunConfig
+from core.corpora.types import Corpus, Sentence, Split, Task
+from core.encoding.batches import IGNORED, Batches, EpochOrder, GoldNumbers
+from core.encoding.encoded import EncodedText, encode_cached
+from core.encoding.texts import encode_sentences
+from core.encoding.tokenizer import SubwordTokenizer, Tokenizer
+from core.models.sources import longest_window
+from core.paths import cache_dir
+from core.records import TaskFacts
+from core.tasks import KINDS
+
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class SplitData:
+    """One split, ready to be trained on or predicted.
+
+    `labels` (N, T): label numbers of its N words, IGNORED where a task has none or training never saw it.
+    `subwords`: what a frozen transformer reads of the split, and its key: `text`, or where `text` has whole
+    words, their subwords in windows of their own.
+    """
+
+    sentences: tuple[Sentence, ...]
+    text: EncodedText
+    key: str
+    labels: NDArray[np.int64]
+    batches: Batches
+    subwords: tuple[EncodedText, str]
+
+
+def label_numbers(sentences: Sequence[Sentence], tasks: Sequence[Task | TaskFacts]) -> NDArray[np.int64]:
+    """(N, T) label numbers of all words (or whole texts), sentence after sentence; of numbers 0."""
+    lengths = np.fromiter((sentence.items for sentence in sentences), np.int64, len(sentences))
+    numbers = np.full((len(tasks), int(lengths.sum())), IGNORED)
+    for row, task in zip(numbers, tasks, strict=True):
+        number = KINDS[task.scheme].number(task.labels)
+        columns = [sentence.labels.get(task.name) for sentence in sentences]
+        annotated = np.repeat([column is not None for column in columns], lengths)
+        rows = (number(label) for column in columns if column for label in column)
+        row[annotated] = np.fromiter((IGNORED if at is None else at for at in rows), np.int64)
+    return numbers.T
+
+
+def _gold_numbers(
+    config: RunConfig, sentences: Sequence[Sentence], text: EncodedText, tasks: Sequence[Task]
+) -> GoldNumbers:
+    """What the batches of this run carry beside label numbers."""
+    of_numbers = {place: task for place, task in enumerate(tasks) if KINDS[task.scheme].is_number}
+    if not of_numbers and not config.embeds_tasks:
+        return GoldNumbers()
+    annotated = np.array([[task.name in sentence.labels for task in tasks] for sentence in sentences])
+    scores = np.zeros((len(text.firsts), len(tasks)), dtype=np.float32)
+    for place, task in of_numbers.items():
+        columns = [sentence.labels.get(task.name) for sentence in sentences]
+        rows = np.repeat(annotated[:, place], np.diff(text.sentences))
+        scores[rows, place] = [float(column[0]) for column in columns if column]
+    asked = annotated[text.sentence_of_window] if config.embeds_tasks else None
+    return GoldNumbers(scores if of_numbers else None, asked)
+
+
+def encode_corpus(
+    config: RunConfig, corpus: Corpus, tokenizer: Tokenizer, context: SubwordTokenizer | None
+) -> Mapping[str, SplitData]:
+    """Every split that has sentences, encoded (from the cache where it was before). `context` splits words
+    for the context encoder, where the run has one.
+    """
+    together = config.pair_encoding == "together"
+    window = longest_window(str(config.context_encoder), config.max_length) if context else 0
+    splits = {}
+    for name in SPLITS:
+        if sentences := corpus.split(name):
+            text, key = encode_sentences(
+                sentences, tokenizer, config.max_length, together=together, cache=cache_dir("encoded")
+            )
+            subwords = text, key
+            if context is not None:
+                words = [sentence.tokens for sentence in sentences]
+                subwords = encode_cached(words, context, window, cache_dir("encoded"))
+            numbers = label_numbers(sentences, corpus.tasks)
+            order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
+            gold = _gold_numbers(config, sentences, text, corpus.tasks)
+            batches = Batches(
+                text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order, gold
+            )
+            splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches, subwords)
+    return splits
+
+
+def _epoch_order(
+    config: RunConfig, sentences: Sequence[Sentence], text: EncodedText, labels: NDArray[np.int64]
+) -> EpochOrder:
+    """How the training sentences make an epoch."""
+    if config.draw_tasks != "together":
+        window_of_word = np.repeat(np.arange(text.windows), np.diff(text.words))
+        annotated = [np.unique(window_of_word[column != IGNORED]) for column in labels.T]
+        return EpochOrder(
+            config.batching == "by_length", tasks=tuple(annotated), by_size=config.draw_tasks == "by_size"
+        )
+    part_of_window = None
+    if config.corpus_order == "in_turn":
+        number = {part: n for n, part in enumerate(dict.fromkeys(sentence.part for sentence in sentences))}
+        part_of_sentence = np.array([number[sentence.part] for sentence in sentences])
+        part_of_window = part_of_sentence[text.sentence_of_window]
+    fraction = config.fraction if config.fraction_draw == "each_epoch" else None
+    return EpochOrder(config.batching == "by_length", part_of_window, fraction)
+
+
+def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
+    """What this run knows of each task before it trains."""
+    return tuple(
+        TaskFacts(
+            name=task.name,
+            scheme=task.scheme,
+            labels=task.labels,
+            score_name=KINDS[task.scheme].score_name(config.pos_score),
+            train_sentences=sum(task.name in sentence.labels for sentence in train.sentences),
+            train_tokens=int((train.labels[:, index] != IGNORED).sum()),
+            unseen=dict(task.unseen),
+            illegal=dict(task.illegal),
+            auxiliary=task.auxiliary,
+            scale=task.scale,
+        )
+        for index, task in enumerate(corpus.tasks)
+    )

@@ -1,0 +1,60 @@
+"""What runs say of a whole text or a pair: a group of rows for each task, a column for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import streamlit as st
+
+from dashboard.components.charts import read_asset
+
+_mount = st.components.v2.component(
+    "mrnlab_text_answers",
+    html='<div id="root"></div>',
+    css=read_asset("text_answers.css"),
+    js=read_asset("text_answers.js"),
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """One run's answer as text: its label, with the probability of each label, or its number, with its place
+    on the scale in [0, 1]. `differs` outlines it, `why` says what is amiss.
+    """
+
+    text: str
+    shares: Mapping[str, float]
+    place: float | None = None
+    differs: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class TaskAnswers:
+    """A task with an answer for each run, None of runs without it; `of` says what it reads.
+
+    `labels` are those drawn, `more` how many are not. `ends` are those of a number's scale, else empty.
+    `gold` is what is right, as text, and of a number its place on the scale.
+    """
+
+    task: str
+    colour: str
+    of: str
+    said: Sequence[Said | None]
+    labels: Sequence[str] = ()
+    more: int = 0
+    ends: Sequence[str] = ()
+    gold: str = ""
+    gold_place: float | None = None
+
+
+def text_answers(
+    runs: Sequence[str], tasks: Sequence[TaskAnswers], texts: Sequence[str], *, about: str, key: str
+) -> None:
+    """Draw the answers of these runs under the `texts`, of which there may be none; `about` is said below.
+
+    The browser builds all from text, never from HTML.
+    """
+    data = {"runs": runs, "tasks": [asdict(task) for task in tasks], "texts": texts, "about": about}
+    _mount(key=key, data=data)

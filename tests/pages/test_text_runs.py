@@ -1,0 +1,247 @@
+"""Launch, Compare and a run's page on tasks of texts and pairs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.corpora import summarise
+from core.mrn.relations import row_names, task_groups
+from core.store import Store
+from dashboard.compare.closer_views import Guesses, furthest, guesses, misses
+from dashboard.components.sentence import Said
+from dashboard.launch.charts import number_spreads, spread_chart
+from dashboard.launch.draft import Draft, applicable, plan
+from dashboard.runs.run import score_rows, task_rows
+from dashboard.runs.views import page_of
+from jobs.estimates import cost
+from jobs.results import settings, tabulate
+from jobs.sheets import markdown, report_records, report_sheet, score_sheet
+from tests.making import relations, run_facts
+from tests.pages.conftest import Open, words
+from tests.pages.text_store import TASKS, text_config, text_folders, text_run
+
+_OF_TEXTS = {"pooling", "pair_encoding", "pair_heads"}
+
+
+@pytest.fixture
+def corpus(laboratory: Path) -> str:
+    return text_folders(laboratory / "texts")
+
+
+def shown(app: AppTest) -> set[str]:
+    """The fields for texts that the form asks for."""
+    keys = {str(widget.key) for widget in app.get("button_group")}
+    return {field for field in _OF_TEXTS | {"task_embedding"} if f"launch_{field}" in keys}
+
+
+def launch(open_page: Open, corpus: str, **query: str) -> AppTest:
+    return open_page("launch", corpus=corpus, paradigm="mtl", encoder_training="full", **query)
+
+
+class TestLaunch:
+    def test_texts_and_pairs_are_shown_with_what_is_said_of_them(self, open_page: Open, corpus: str) -> None:
+        app = launch(open_page, corpus)
+        text = words(app)
+        assert "120 train and 60 test texts and pairs, " in text
+        assert "This is train text 0 of ten good words here ." in text
+        assert "And its other half , 0 ." in text
+        assert "mood **bad**" in text
+        assert "same **0**" in text
+        assert "alike **0**" in text
+        assert not [field for field in app.text_input if field.label.startswith("Columns")]
+        app.session_state["launch_more_data"] = True
+        app.run()
+        train = [number % 11 / 2 for number in range(40)]
+        told = f"Train: 40 pairs, from 0 to 5, mean {np.mean(train):.2f}, SD {np.std(train):.2f}."
+        assert told in words(app)
+
+    def test_numbers_are_spread_over_ten_ranges(self) -> None:
+        train, test = number_spreads({"train": {"0": 3, "5": 1}, "test": {"2.5": 2}})
+        assert (train.count, train.low, train.high, train.mean) == (4, 0, 5, 1.25)
+        assert train.sd == pytest.approx(np.std([0, 0, 0, 5]))
+        assert train.shares == (0.75, *[0.0] * 8, 0.25)
+        assert test.edges == train.edges
+        assert sum(test.shares) == 1
+        figure = spread_chart([train, test], "#0072B2")
+        assert [trace.type for trace in figure.data] == ["bar", "scatter"]
+        assert figure.data[0].text[0] == "0 to 0.5"
+
+    def test_fields_of_texts_are_asked_where_a_task_reads_texts(self, open_page: Open, corpus: str) -> None:
+        assert shown(launch(open_page, "demo")) == {"task_embedding"}
+        app = launch(open_page, corpus)
+        assert shown(app) == {*_OF_TEXTS, "task_embedding"}
+        app.pills(key="launch_pair_encoding").set_value(["together"]).run()
+        assert shown(app) == {"pooling", "pair_encoding", "task_embedding"}
+        app.pills(key=f"launch_tasks_{corpus}").set_value(["mood"]).run()
+        assert shown(app) == {"pooling", "task_embedding"}
+        app.pills(key="launch_paradigm").set_value(["stl"]).run()
+        assert shown(app) == {"pooling"}
+
+    def test_mrn_of_pairs_read_apart_is_refused_before_it_is_launched(
+        self, open_page: Open, corpus: str
+    ) -> None:
+        app = open_page("launch", corpus=corpus, paradigm="mrn", encoder_training="full", seed="1")
+        assert "pairs that are read apart (same, alike) have others" in words(app)
+        assert app.button(key="launch").disabled
+        app.pills(key="launch_pair_encoding").set_value(["together"]).run()
+        assert not app.button(key="launch").disabled
+
+    def test_what_no_task_reads_is_no_field_of_its_runs(self) -> None:
+        lists: dict[str, Any] = {"paradigm": ("mtl",), "encoder": ("minilm",), "encoder_training": ("full",)}
+        lists |= {"pooling": ("mean",), "pair_encoding": ("together",), "epochs": "1", "seed": "1"}
+        lists |= {"fraction": "1"}
+        draft = Draft("demo", None, ("pos", "ner"), lists=lists, reads=frozenset({"words"}))
+        (config,) = plan(draft).configs
+        assert (config.pooling, config.pair_encoding) == ("auto", "apart")
+        assert applicable(lists) - applicable(lists, frozenset({"text"})) == {"pair_encoding", "pair_heads"}
+
+    def test_a_run_of_texts_is_launched(self, open_page: Open, workers: list[str], corpus: str) -> None:
+        app = launch(open_page, corpus, seed="1", pair_heads="shared")
+        app.button(key="launch").click().run()
+        assert not app.exception
+        (run,) = Store.open().runs()
+        assert run.config.tasks == TASKS
+        assert run.config.pair_heads == "shared"
+
+
+def test_time_counts_both_texts_and_every_pass(laboratory: Path, corpus: str) -> None:
+    summary, store = summarise(corpus), Store.open()
+    assert summary.words == {"mood": 440, "same": 720, "alike": 720}
+
+    def seconds(name: str = corpus, **values: Any) -> float:
+        return cost(store, [text_config(name, **values)]).runs[0].seconds
+
+    start = 1.5  # of a rough guess
+    of_pairs = seconds(tasks=("same", "alike")) - start
+    of_texts = seconds(tasks=("mood",), paradigm="stl") - start
+    assert of_pairs / of_texts == pytest.approx(2 * 720 / 440)
+    of_words = [seconds("demo", tasks=("pos", "ner"), task_embedding=way) for way in ("none", "input")]
+    once, twice = (time - start for time in of_words)
+    assert twice / once == pytest.approx(2)
+
+
+class TestCompare:
+    @pytest.fixture
+    def runs(self, corpus: str) -> list[int]:
+        return [
+            text_run(text_config(corpus, pooling=pooling, seed=seed), share)
+            for pooling, share in (("mean", 0.9), ("cls", 0.6))
+            for seed in (1, 2)
+        ]
+
+    def test_every_task_has_its_own_measure(self, open_page: Open, runs: list[int]) -> None:
+        app = open_page("compare")
+        head = list(app.table[0].value.columns)
+        assert head == ["mood, accuracy", "same, accuracy", "alike, Pearson × 100"]
+        tested = next(one.value for one in app.dataframe if "p sentences" in one.value.columns)
+        assert all(float(p.removeprefix("< ")) <= 1 for p in tested["p sentences"])
+
+    def test_numbers_are_drawn_against_the_annotated_ones(self, open_page: Open, runs: list[int]) -> None:
+        app = open_page("compare", closer="Mistakes", task="alike")
+        assert "Predicted is the mean over 2 seeds" in words(app)
+        listed = next(one.value for one in app.dataframe if "Annotated" in one.value.columns)
+        assert list(listed.columns) == ["Text", "Annotated", "A", "B"]
+        apart = (listed[["A", "B"]].sub(listed["Annotated"], axis=0)).abs().max(axis=1)
+        assert list(apart) == sorted(apart, reverse=True)
+        assert "And its other half , " in words(app)
+        assert "Numbers have no classes" in words(open_page("compare", closer="Per class", task="alike"))
+
+    def test_labels_of_texts_have_a_matrix_and_examples(self, open_page: Open, runs: list[int]) -> None:
+        app = open_page("compare", closer="Mistakes", task="mood")
+        assert "Click a cell for texts." in words(app)
+        app.session_state["shown_mistake"] = ("mood", "good", "bad")
+        app.run()
+        assert not app.exception
+        assert "This is test text " in words(app)
+        assert "gold **good**" in words(app)
+        assert ":orange-badge[**bad**]" in words(app)
+
+    def test_a_seed_tested_on_other_text_is_left_out(self) -> None:
+        first = ([["1"], ["3"]], [["2"], ["3.5"]])
+        other = ([["1"], ["4"]], [["9"], ["9"]])
+        side = guesses([first, other, first])
+        assert side is not None
+        assert (side.gold, side.mean.tolist(), side.seeds, side.elsewhere) == ((1, 3), [2, 3.5], 2, 1)
+        assert guesses([]) is None
+        assert misses(side) == "off by 0.75 on average; in the mean 0.75 too high."
+        better = Guesses((1, 3), np.array([1.0, 0.0]), 1, 0)
+        assert furthest({"A": side, "B": better})["place"].tolist() == [1, 0]
+
+
+class TestOneRun:
+    def test_scores_with_what_stands_beside(self, open_page: Open, corpus: str) -> None:
+        run_id = text_run(text_config(corpus), 0.8)
+        store = Store.open()
+        run, scores = store.run(run_id), store.scores([run_id])
+        rows = {row["Task"]: row for row in score_rows(run, scores)}
+        assert list(rows["mood"]) == ["Task", "Split", "Score", "Value", "Macro F1", "Spearman"]
+        assert rows["alike"]["Score"] == "Pearson × 100"
+        by_task = {score.task: score for score in scores}
+        assert rows["alike"]["Spearman"] == f"{100 * (by_task['alike'].spearman or math.nan):.2f}"
+        assert rows["alike"]["Macro F1"] == rows["mood"]["Spearman"] == "–"
+        f1 = [row["f1"] for row in by_task["mood"].report.values()]
+        assert rows["mood"]["Macro F1"] == f"{50 * sum(f1):.2f}"
+        app = open_page("run", id=str(run_id))
+        assert not app.exception
+
+    def test_what_training_sees(self, corpus: str) -> None:
+        run = Store.open().run(text_run(text_config(corpus), 0.8))
+        mood, same, alike = task_rows(run.facts["tasks"])
+        assert list(mood) == ["Task", "Kind", "Labels", "Texts", "Pairs", "Labels never seen"]
+        assert (mood["Texts"], mood["Pairs"], same["Pairs"]) == (40, None, 40)
+        assert (alike["Kind"], alike["Labels"]) == ("Number of a pair of texts", None)
+
+    def test_reports_count_texts(self, open_page: Open, corpus: str) -> None:
+        run_id = text_run(text_config(corpus), 0.8)
+        app = open_page("run", id=str(run_id), run_part="By label", report_task="same")
+        assert "over 20 pairs. The micro average is the accuracy here." in words(app)
+        run = Store.open().run(run_id)
+        score = next(one for one in Store.open().scores([run_id]) if one.task == "mood")
+        assert "mood of run" in markdown(report_sheet(run, score))
+        assert "test texts" in markdown(report_sheet(run, score))
+        assert {record["row"] for record in report_records(run, score)} == {"label", "average"}
+
+    def test_a_run_of_numbers_alone_says_where_they_are_shown(self, open_page: Open, corpus: str) -> None:
+        run_id = text_run(text_config(corpus, tasks=("alike",), paradigm="stl"), 0.8)
+        app = open_page("run", id=str(run_id), run_part="By label")
+        assert "Tasks of numbers have no labels." in words(app)
+
+
+def test_columns_of_runs_name_the_measure(open_page: Open, corpus: str) -> None:
+    text_run(text_config(corpus), 0.8)
+    (table,) = page_of(Store.open(), Store.open().runs(), grouped=True, sort="new", page=1).tables
+    assert table.measures == {"mood": "accuracy", "same": "accuracy", "alike": "Pearson × 100"}
+    app = open_page("runs")
+    (listed,) = (one for one in app.dataframe if "alike, test" in one.value.columns)
+    assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, Pearson × 100"
+
+
+def test_what_is_said_of_a_text_is_no_markdown() -> None:
+    said = Said("**who**", "]:red[x]", differs=True).markdown
+    assert said == ":".join(["\\*\\*who\\*\\* ", "orange-badge[**\\]\\", "red\\[x\\]**]"])
+
+
+def test_sheets_name_the_measure(corpus: str) -> None:
+    text_run(text_config(corpus), 0.8)
+    store = Store.open()
+    ((setting, runs),) = settings(store.runs()).items()
+    sheet = score_sheet(tabulate(runs, store.scores([run.id for run in runs]), "test"), setting.name)
+    assert sheet.head == ("Configuration", "mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)")
+    assert "test split, in percent" in sheet.caption
+
+
+def test_relations_are_of_the_tasks_that_the_prior_relates() -> None:
+    from dataclasses import asdict
+
+    facts = asdict(run_facts(related=("ner",), meet=((True,),))) | {"label_names": (), "label_owners": ()}
+    assert [task["name"] for task in facts["tasks"]] == ["pos", "ner"]
+    assert row_names(facts, ("pos", "ner"), "task", 1) == (("ner",), (("ner",),))
+    assert task_groups(facts) == (("ner",),)
+    assert len(relations(tasks=1).task) == 1

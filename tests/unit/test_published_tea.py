@@ -1,0 +1,172 @@
+"""The preset `tea` and the study of it beside the values and the table of their paper (Mou, Xu and Yao)."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import PRESETS, RunConfig
+from core.config.sweep import expand
+from core.corpora import prepare
+from core.corpora.derived import recipe
+from core.studies.analysis import FinalScores, analyse, table_view
+from core.studies.published import MOU_TABLE_5_4
+from core.studies.study import DevScores, lay_out, next_runs
+from core.studies.task_embeddings import STUDY as TAGGERS
+from core.studies.tea import FAMILIES, HEADS, STUDY, TASKS, WEIGHT_DECAYS
+
+# field, value, where the paper says so
+PUBLISHED: list[tuple[str, Any, str]] = [
+    ("encoder", "google-bert/bert-base-uncased", "3, BERT base, 110 million parameters"),
+    ("encoder_training", "full", "4.1, the model is fine-tuned"),
+    ("paradigm", "mtl", "2, one model for all tasks"),
+    ("fraction", 1.0, "5.3, given in examples: 8,544, 8,490 and 3,020"),
+    ("dev_sentences", 0, "5.3, all these examples train"),
+    ("epochs", 10, "5.3"),
+    ("batch_size", 16, "5.3"),
+    ("batch_tokens", None, "5.3, batches are counted in examples"),
+    ("optimiser", "adamw", "5.3"),
+    ("lr_encoder", 1e-5, "Figure 3"),
+    ("lr_heads", 1e-5, "Figure 3, one rate for the model"),
+    ("lr_schedule", "constant", "5.3 names no schedule"),
+    ("weight_decay", 0.0, "Table 5.4, the best of 0, 0.001 and 0.01"),
+    ("clip_norm", None, "5.3 names none"),
+    ("task_weights", None, "5.3, three losses, without weights"),
+    ("task_embedding", "input", "4.1, equation 1, the best of Table 5.4"),
+    ("pooling", "cls", "4.1 names no pooling; [CLS] is BERT's"),
+    ("pair_encoding", "apart", "4.1, the cosine of two embeddings"),
+    ("pair_heads", "own", "4.1, task-specific layers, the better of Figure 4"),
+    ("head", "linear", "4.1, a linear projection"),
+    ("head_init", "default", "4.1 names none; PyTorch's"),
+    ("precision", "fp32", "5.3 names none; PyTorch's"),
+]
+# Set by the researcher, or not mentioned in the paper: the default of any run.
+OF_NO_PAPER = {
+    *("corpus", "columns", "tasks", "seed", "device", "truecase", "max_length", "fraction_draw"),
+    *("label_inventory", "corpus_order", "batching", "draw_tasks", "dropout", "dropout_on", "patience"),
+    *("select_by", "affinity_every", "pos_score"),
+}
+OF_MRN = {
+    *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
+}
+OF_WORDS = {
+    *("vectors", "vectors_training", "capitals", "characters", "context_encoder", "bilstm_hidden"),
+    *("lstm_layers", "lr_bilstm", "input_dropout", "task_order", "window", "shared_dense", "task_dense"),
+}
+NOTHING = DevScores({})
+_ROOT = Path(__file__).resolve().parents[2]
+_PAPER = _ROOT.parent / "shared" / "papers" / "003_22819ed984ed4ae2.txt"
+
+
+def runs(part: str) -> dict[tuple[str, float, str], RunConfig]:
+    """The runs of a part with seed 1, by injection, weight decay and heads."""
+    study = STUDY.with_seeds(1)
+    made = [
+        run
+        for setting in study.settings
+        if setting.part == part
+        for run in next_runs(lay_out(study, setting), NOTHING, ())
+    ]
+    return {(str(run.task_embedding), run.weight_decay, run.pair_heads): run for run in made}
+
+
+def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_them() -> None:
+    page = (_ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    (config,) = expand({"corpus": "sst", "tasks": TASKS}, {}, PRESETS["tea"])
+    values = config.values()
+    for field, value, where in PUBLISHED:
+        assert values[field] == value, field
+        assert f"| `{field}` | {value} | {where} |" in page
+    named = {field for field, _, _ in PUBLISHED}
+    assert named | OF_NO_PAPER | OF_MRN | OF_WORDS == set(values)
+    assert {values[field] for field in OF_MRN | OF_WORDS} == {None}
+    assert set(PRESETS["tea"]) <= named
+
+
+@pytest.mark.parametrize("part", STUDY.parts())
+def test_the_grid_is_the_papers_and_its_runs_differ_in_nothing_else(part: str) -> None:
+    assert STUDY.parts() == ("small", "published")
+    assert set(FAMILIES) == {"none", "input", "attention", "projected", "elu", "tanh", "selu"}
+    assert set(WEIGHT_DECAYS) == {0.0, 1e-3, 1e-2}
+    made = runs(part)
+    assert len(made) == 7 * 3 * 2
+    first = made["none", 0.0, "own"]
+    for (injection, decay, heads), run in made.items():
+        assert heads in HEADS
+        assert run == first.with_(task_embedding=injection, weight_decay=decay, pair_heads=heads)
+
+
+def test_the_published_part_is_the_preset_on_the_papers_sizes() -> None:
+    run = runs("published")["input", 0.0, "own"]
+    kind = recipe(run.corpus).kind
+    assert kind.train == (8544, 8490, 3020)  # type: ignore[attr-defined]  # 5.3
+    (preset,) = expand({"corpus": run.corpus, "tasks": TASKS}, {}, PRESETS["tea"])
+    assert run == preset
+
+
+@pytest.mark.realdata
+def test_the_published_part_trains_on_as_many_texts_as_the_paper(
+    real_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MRNLAB_DATA", str(real_data))
+    corpus = prepare(runs("published")["input", 0.0, "own"])
+    train = [next(iter(sentence.labels)) for sentence in corpus.train]
+    assert [train.count(task) for task in TASKS] == [8544, 8490, 3020]
+    test = [next(iter(sentence.labels)) for sentence in corpus.test]
+    assert (test.count("sst"), test.count("sts")) == (1101, 863)  # 5.3 has 1,101 and 863 too
+    assert not corpus.dev
+
+
+def test_reported_rows_are_the_papers_table_and_its_overall_score_is_their_mean() -> None:
+    *table, shared = MOU_TABLE_5_4
+    for row in table:
+        of_tasks = [row.scores[task] for task in TASKS]
+        assert row.scores["mean"] == pytest.approx(math.fsum(of_tasks) / 3, abs=0.1), row.model
+    assert shared.scores == {"sts": 44.2}
+    if not _PAPER.is_file():
+        pytest.skip("the text of the paper is not here")
+    text = _PAPER.read_text(encoding="utf-8")
+    printed = {}
+    for line in text[text.index("\tWeight Decay") :].splitlines()[1:]:
+        if line.count("\t") != 5:
+            break
+        model, *columns = line.split("\t")
+        for decay, *figures in zip(*(column.split() for column in columns), strict=True):
+            printed[re.sub(r"- ", "-", model), float(decay)] = [float(figure) for figure in figures]
+    ours = {
+        (row.model, float(row.source.rpartition(" ")[2])): [score / 100 for score in row.scores.values()]
+        for row in table
+    }
+    assert ours.keys() == printed.keys()
+    for row_name, scores in ours.items():
+        assert scores == pytest.approx(printed[row_name])
+    assert "0.442 correlation coefficient" in text
+
+
+def test_our_rows_stand_beside_the_papers_with_the_mean_over_the_tasks() -> None:
+    layouts = [lay_out(STUDY, setting) for setting in STUDY.settings if setting.part == "small"]
+    run = layouts[0].arms["input"][0].runs[1][0]
+    known = FinalScores({run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True))})
+    view = table_view(STUDY, "small", [analyse(layout, NOTHING, known) for layout in layouts])
+    assert view is not None
+    assert view.tasks == (*TASKS, "mean")
+    assert len(view.rows) == 42
+    assert view.rows["own heads, weight decay 0 (Input)"].scores["mean"].mean == pytest.approx(0.65)
+    assert view.summary == ""
+
+
+def test_task_embeddings_of_taggers_are_compared_with_none_by_paradigm() -> None:
+    for setting in TAGGERS.settings:
+        layout = lay_out(TAGGERS, setting)
+        assert list(layout.arms) == ["none", "input", "attention", "projected"]
+        (none,) = layout.arms[TAGGERS.reference]
+        for family, (arm,) in layout.arms.items():
+            for seed in (1, 2, 3, 4, 5):
+                (run,) = arm.runs[seed]
+                assert run == none.runs[seed][0].with_(task_embedding=family)
+                assert (run.paradigm, run.fraction, run.select_by) == (setting.name, 0.05, "last")
+    assert [setting.name for setting in TAGGERS.settings] == ["mtl", "mrn"]

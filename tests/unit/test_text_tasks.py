@@ -1,0 +1,300 @@
+"""Labels and numbers of whole texts and of pairs: what is read, learned, scored and answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.checkpoints import Checkpoint
+from core.config import RunConfig
+from core.corpora.assembly import describe
+from core.corpora.types import Corpus, Sentence
+from core.encoding.texts import encode_sentences
+from core.encoding.tokenizer import load_tokenizer
+from core.errors import ConfigError, TrainingError
+from core.models.encoders.transformer import load_transformer, text_pooling
+from core.records import EpochMetrics, Event, Note, RunFacts, SplitResult
+from core.tagging import load_tagger
+from core.tasks import KINDS, score_task
+from core.tasks.scores import score_of_counts, sentence_counts
+from core.training.setup import set_up
+from core.training.trainer import train
+from tests.tiny import tiny_bert, tiny_roberta
+from tests.toys import TEXT_TASKS, text_corpus
+from tests.toys import config as toy_config
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("bert")))
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_roberta(tmp_path_factory.mktemp("roberta")))
+
+
+def config(encoder: str, **changes: Any) -> RunConfig:
+    return toy_config(encoder, **{"tasks": ("pos", *TEXT_TASKS), "paradigm": "mtl"} | changes)
+
+
+def trained(config: RunConfig, corpus: Corpus, folder: Path) -> list[Event]:
+    events: list[Event] = []
+    train(config, corpus, sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
+    return events
+
+
+PAIRS = [("EU call", "German lamb ."), ("EU " * 20, "lamb"), ("EU", "call " * 30), ("to " * 18, "a " * 19)]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_texts_are_read_as_transformers_reads_them(
+    family: str, bert: str, roberta: str, request: pytest.FixtureRequest
+) -> None:
+    tokenizer = load_tokenizer(bert if family == "bert" else roberta)
+    sentences = [Sentence(tuple(a.split()), {}, whole=True, second=tuple(b.split())) for a, b in PAIRS]
+    together, _ = encode_sentences(sentences, tokenizer, 24, together=True, cache=None)
+    apart, _ = encode_sentences(sentences, tokenizer, 24, together=False, cache=None)
+    assert together.texts is not None
+    assert apart.texts is not None
+    for place, (a, b) in enumerate(PAIRS):
+        cut = {"truncation": "longest_first", "max_length": 24}
+        theirs = tokenizer.inner(a.strip(), b.strip(), **cut)
+        start, end = together.offsets[place : place + 2]
+        assert together.ids[start:end].tolist() == theirs["input_ids"]
+        types = theirs.get("token_type_ids", [0])
+        begins = types.index(1) if 1 in types else len(theirs["input_ids"])
+        assert begins == together.texts.second[place]
+        for window, text in ((2 * place, a), (2 * place + 1, b)):
+            start, end = apart.offsets[window : window + 2]
+            alone = tokenizer.inner(text.strip(), truncation=True, max_length=24)
+            assert apart.ids[start:end].tolist() == alone["input_ids"]
+    assert (
+        together.texts.shortened.tolist() == [False, False, True, True][: len(PAIRS)] or family == "roberta"
+    )
+    assert apart.texts.follows.tolist() == [False, True] * len(PAIRS)
+
+
+def _alone(encoder: str, text: tuple[str, ...], by: str) -> torch.Tensor:
+    """The vector of one text, from Transformers' own model."""
+    inner = load_transformer(encoder, half=False).inner.eval()
+    tokenizer = load_tokenizer(encoder).inner
+    with torch.no_grad():
+        read = tokenizer(" ".join(text), return_tensors="pt")
+        states: torch.Tensor = inner(**read).last_hidden_state[0]
+    return states[0] if by == "cls" else states.mean(dim=0)
+
+
+@pytest.mark.parametrize("by", ["cls", "mean"])
+def test_heads_read_the_vectors_of_texts(bert: str, by: str) -> None:
+    """Labels, shared and own heads of pairs and the cosine, each computed again from one text at a time."""
+    run = set_up(config(bert, pooling=by, head_init="default", dropout=0.0), text_corpus(6))
+    model = run.model.eval()
+    assert model.pairs is not None
+    split = run.splits["test"]
+    logits: dict[int, torch.Tensor] = {}
+    with torch.no_grad():
+        for batch in split.batches.by_length():
+            parts = model._split(model(batch))
+            for row, item in enumerate(batch.words.tolist()):
+                logits[item] = torch.cat([part[row] for part in parts])
+    starts = split.text.sentences
+    sizes = [len(task.labels) for task in run.facts.tasks]
+    columns = dict(zip(run.config.tasks, np.cumsum([0, *sizes]), strict=False))
+    for place, sentence in enumerate(split.sentences):
+        answers = logits[int(starts[place])]
+        u = _alone(bert, sentence.tokens, by)
+        if "mood" in sentence.labels:
+            rows = model.heads.slices[model.stacked.index(1)]
+            expected = model.heads.weight[rows] @ u + model.heads.bias[rows]
+            torch.testing.assert_close(answers[columns["mood"] :][:2], expected)
+        if sentence.second is None:
+            continue
+        v = _alone(bert, sentence.second, by)
+        if "same" in sentence.labels:
+            z = model.pairs.layers[0](torch.cat([u, v, (u - v).abs(), u * v]))
+            torch.testing.assert_close(answers[columns["same"] :][:2], torch.cat([torch.zeros(1), z]))
+        if "alike" in sentence.labels:
+            low, high = run.facts.tasks[3].scale or (0, 0)
+            expected = low + (high - low) * torch.relu(torch.cosine_similarity(u, v, dim=0))
+            torch.testing.assert_close(answers[columns["alike"]], expected)
+
+
+LEARNED = {"epochs": 12, "lr_encoder": 5e-3, "lr_heads": 5e-2, "dropout": 0.0}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "apart": {},
+    "together": {"pair_encoding": "together"},
+    "shared heads": {"pair_heads": "shared", "pooling": "mean"},
+    "a task at a time": {"draw_tasks": "uniform"},
+    "told the task": {"task_embedding": "input", "pooling": "mean"},
+    "one part after the other": {"corpus_order": "in_turn"},
+    "words of vectors": {"encoder": "bilstm", "bilstm_hidden": 16, "lr_encoder": 1e-2, "lr_heads": 1e-2},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_kind_of_task_is_learned_and_answered(bert: str, tmp_path: Path, variant: str) -> None:
+    corpus = text_corpus(80)
+    events = trained(config(**{"encoder": bert} | LEARNED | VARIANTS[variant]), corpus, tmp_path)
+    (result,) = (event for event in events if isinstance(event, SplitResult) and event.split == "test")
+    scores = {score.task: score for score in result.scores}
+    assert [scores[task].score_name for task in ("pos", *TEXT_TASKS)] == [
+        *("accuracy", "accuracy", "accuracy", "pearson")
+    ]
+    assert scores["pos"].score > 0.9
+    assert scores["mood"].score >= 0.75
+    assert scores["alike"].score > 0.5
+    assert scores["alike"].accuracy is None
+    assert scores["alike"].spearman is not None
+    assert scores["alike"].tokens == 12
+    assert all(len(labels) == 12 for labels in result.predictions.values())
+
+    tagger = load_tagger(tmp_path / "checkpoint")
+    test = corpus.split("test")
+    for task in TEXT_TASKS:
+        asked = [sentence for sentence in test if task in sentence.labels]
+        texts = [
+            (" ".join(sentence.tokens), " ".join(sentence.second) if sentence.second else None)
+            for sentence in asked
+        ]
+        for answer, (predicted,) in zip(tagger.answer(texts), result.predictions[task], strict=True):
+            said = answer[task]
+            if KINDS[tagger.schemes[task]].is_number:
+                assert said.value == pytest.approx(float(predicted), abs=2e-3)
+                assert not said.probabilities
+            else:
+                assert said.value == predicted == said.probabilities[0][0]
+                assert sum(share for _, share in said.probabilities) == pytest.approx(1, abs=1e-5)
+    words = [sentence.tokens for sentence in test if "pos" in sentence.labels]
+    tagged = tagger.tag(words)
+    assert [[tag.label for tag in one.tags["pos"]] for one in tagged] == list(
+        map(list, result.predictions["pos"])
+    )
+    assert tagged[0].tags.keys() == {"pos"}
+    assert tagger.answer([("EU lamb", None)])[0].keys() == {"mood"}
+
+
+@pytest.mark.parametrize("pair_encoding", ["apart", "together"])
+def test_an_encoder_without_token_types_reads_pairs(roberta: str, tmp_path: Path, pair_encoding: str) -> None:
+    changes = {"tasks": ("same", "alike"), "pair_encoding": pair_encoding, "epochs": 1}
+    assert load_transformer(roberta, half=False).inner.config.type_vocab_size == 1
+    assert trained(config(roberta, **changes), text_corpus(tasks=("same", "alike")), tmp_path)
+
+
+def test_numbers_are_scored_as_pandas_scores_them(bert: str, tmp_path: Path) -> None:
+    events = trained(config(bert, **LEARNED), text_corpus(), tmp_path)
+    result = next(event for event in events if isinstance(event, SplitResult))
+    (score,) = (score for score in result.scores if score.task == "alike")
+    gold, predicted = (
+        pd.Series([float(text) for (text,) in labels["alike"]])
+        for labels in (result.gold, result.predictions)
+    )
+    assert score.score == pytest.approx(gold.corr(predicted), abs=1e-5)
+    assert score.spearman == pytest.approx(gold.corr(predicted, method="spearman"), abs=1e-3)
+    losses = [event.values["alike", "loss"] for event in events if isinstance(event, EpochMetrics)]
+    assert losses[result.epoch - 1] == pytest.approx(((gold - predicted) ** 2).mean(), rel=1e-3)
+
+
+NUMBERS = st.lists(
+    st.tuples(st.floats(0, 5).map(lambda x: round(x, 2)), st.floats(-1, 6).map(lambda x: round(x, 2))),
+    min_size=2,
+    max_size=30,
+)
+
+
+@given(NUMBERS)
+def test_correlations(pairs: list[tuple[float, float]]) -> None:
+    gold, predicted = ([[str(value)] for value in column] for column in zip(*pairs, strict=True))
+    score = score_task("alike", "score", gold, predicted)
+    x, y = (pd.Series(column) for column in zip(*pairs, strict=True))
+    if x.nunique() < 2 or y.nunique() < 2:
+        assert (score.score, score.spearman) == (0.0, 0.0)
+    else:
+        assert score.score == pytest.approx(x.corr(y), abs=1e-6)
+        assert score.spearman == pytest.approx(x.corr(y, method="spearman"), abs=1e-6)
+    counts = sentence_counts("pearson", gold, predicted)
+    assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score.score)
+
+
+def test_a_prior_leaves_out_pairs_that_are_read_apart(bert: str, tmp_path: Path) -> None:
+    mrn = {"paradigm": "mrn", "update_every": 2, "snapshots": 2}
+    events = trained(config(bert, **mrn), text_corpus(), tmp_path)
+    facts = next(event for event in events if isinstance(event, RunFacts))
+    assert facts.related == ("pos", "mood")
+    assert any("leaves out same, alike" in note for note in facts.notes)
+    together = trained(config(bert, pair_encoding="together", **mrn), text_corpus(), tmp_path / "2")
+    facts = next(event for event in together if isinstance(event, RunFacts))
+    assert facts.related == ()
+    assert "alike:score" in facts.label_names
+    with pytest.raises(ConfigError, match="pair_encoding to together"):
+        set_up(config(bert, tasks="mood,same", **mrn), text_corpus(tasks=("mood", "same")))
+
+
+def test_runs_that_cannot_be(bert: str) -> None:
+    with pytest.raises(TrainingError, match="no weight to train"):
+        set_up(
+            config(bert, tasks="alike", paradigm="stl", encoder_training="frozen", lr_heads=0.1),
+            text_corpus(tasks=("alike",)),
+        )
+    over_words: dict[str, Any] = {"encoder": "bilstm", "bilstm_hidden": 4}
+    with pytest.raises(ConfigError, match="apart"):
+        set_up(config(**over_words, pair_encoding="together"), text_corpus())
+    with pytest.raises(ConfigError, match="reads words"):
+        set_up(config(**over_words, context_encoder=bert), text_corpus())
+    many = text_corpus()
+    extra = replace(many.train[-1], labels={"same": ("maybe",)})
+    with pytest.raises(ConfigError, match="has 3"):
+        set_up(config(bert, pair_heads="shared"), describe(replace(many, train=(*many.train, extra))))
+
+
+def test_long_texts_lose_their_end_and_the_run_says_so(bert: str) -> None:
+    corpus = text_corpus()
+    run = set_up(config(bert, max_length=8), corpus)
+    (said,) = (note for note in run.facts.notes if "lost the end" in note)
+    assert "max_length" in said
+    assert not any("lost the end" in note for note in set_up(config(bert), corpus).facts.notes)
+
+
+def test_the_encoder_says_what_stands_for_a_text(bert: str, tmp_path: Path) -> None:
+    assert (text_pooling("minilm"), text_pooling(bert)) == ("mean", "cls")
+    folder = tiny_bert(tmp_path / "sentence")
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    assert text_pooling(str(folder)) == "mean"
+    run = set_up(config(str(folder)), text_corpus())
+    assert run.model.pooled_by == "mean"
+    assert set_up(config(str(folder), pooling="cls"), text_corpus()).model.pooled_by == "cls"
+
+
+def test_frozen_features_give_the_same_vectors(bert: str) -> None:
+    """A frozen encoder's states are looked up; its heads then see what a fine-tuned encoder's heads see."""
+    changes = {"tasks": ("mood", "same"), "dropout": 0.0, "head_init": "default", "pooling": "mean"}
+    frozen = set_up(
+        config(bert, encoder_training="frozen", lr_heads=0.1, **changes), text_corpus(6, ("mood", "same"))
+    )
+    assert frozen.compute_features(lambda event: None, lambda: False)
+    full = set_up(config(bert, **changes), text_corpus(6, ("mood", "same")))
+    full.model.heads.load_state_dict(frozen.model.heads.state_dict())
+    assert frozen.model.pairs is not None
+    assert full.model.pairs is not None
+    full.model.pairs.load_state_dict(frozen.model.pairs.state_dict())
+    with torch.no_grad():
+        for ours, theirs in zip(
+            frozen.enter("test").batches.by_length(), full.enter("test").batches.by_length(), strict=True
+        ):
+            torch.testing.assert_close(frozen.model.eval()(ours), full.model.eval()(theirs))
+
+
+def test_notes(bert: str, tmp_path: Path) -> None:
+    events = trained(config(bert, pooling="mean"), text_corpus(), tmp_path)
+    facts = next(event for event in events if isinstance(event, RunFacts))
+    assert any("the mean over its subwords, as asked for" in note for note in facts.notes)
+    assert not [event for event in events if isinstance(event, Note)]
