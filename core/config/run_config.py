@@ -73,6 +73,7 @@ LATER_FIELDS: Mapping[str, Any] = {
     "pair_encoding": "apart",
     "pair_heads": "own",
     "task_embedding": "none",
+    "label_scale": "equal",
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -157,6 +158,10 @@ class RunConfig(BaseModel):
     shrinkage: float | None = _field(None, "factor", symbol="κ", gt=0, le=1e6)
     """How strongly each learned covariance is drawn towards the identity, in pseudo-observations for each of
     its rows; it matters most to features.
+    """
+    label_scale: Literal["equal", "counts"] | None = _field(None, "choice")
+    """How strongly MRN holds each label's weights near zero: 'equal', all labels alike; 'counts', in
+    proportion to the label's training words, so that rare labels are held less.
     """
     update_every: int | None = _field(None, "steps", ge=1, le=100_000)
     """Training steps between two updates of the covariances."""

@@ -413,6 +413,8 @@ def _prior(
         "cooccurrence": tuple(map(tuple, gold.tolist())),
         "related": tuple(names) if left_out else (),
     }
+    if config.label_scale == "counts":
+        alignment = alignment.scaled_by_counts(counts)
     return make_prior(config.prior, alignment, settings, device), facts, (*notes, *alignment.notes)
 
 

@@ -18,6 +18,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "another seed": _MRN | {"seed": 7},
     "paper": _MRN | {"prior": "paper"},
     "map": _MRN | {"prior": "map", "shrinkage": 2.5},
+    "scales of labels": _MRN | {"label_scale": "counts"},
     "frozen": _MRN | {"encoder_training": "frozen"},
     "frozen map": _MRN | {"encoder_training": "frozen", "prior": "map"},
     "disjoint": _MRN | {"alignment": "disjoint", "lambda": 0.1},

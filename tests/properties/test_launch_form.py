@@ -42,6 +42,7 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "fraction": st.floats(1e-3, 1),
     "truecase": st.booleans(),
     "shrinkage": _FACTORS,
+    "label_scale": st.sampled_from(["equal", "counts"]),
     "update_every": _COUNTS,
     "snapshots": _COUNTS,
     "seed": st.integers(0, 2**31 - 1) | st.integers(0, 9),

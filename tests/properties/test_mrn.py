@@ -125,6 +125,28 @@ problems = st.tuples(
 Case = tuple[int, tuple[int, ...], int, str]
 
 
+@settings(max_examples=20)
+@given(problems, st.integers(0, 1000))
+def test_scales_by_counts_are_those_of_the_label_covariance(case: Case, seed: int) -> None:
+    """The penalty is that of S Ω_label S, with 1 / s_c² in proportion to the row's training words."""
+    alignment, heads = problem(*case)
+    rng = np.random.default_rng(seed)
+    words = rng.integers(1, 100, len(heads)).astype(float)
+    counts = LabelCounts(alignment.task_names, (), np.diag(words))
+    squares = alignment.matrix.sum(axis=0) ** 2
+    per_row = np.array([np.average(words, weights=row) for row in squares])
+    scaled = alignment.scaled_by_counts(counts)
+    prior = make("relational", scaled, heads.shape[1])
+    prior.update(heads)
+    parts = covariances(prior)
+    scale = torch.diag(torch.from_numpy((per_row / per_row.mean()) ** -0.5))
+    parts["label"] = scale @ parts["label"] @ scale
+    weights = torch.from_numpy(alignment.matrix) @ heads
+    copies = (scaled.matrix**2).sum() / len(heads)
+    expected = STRENGTH / (2 * WORDS * copies / (3 * heads.shape[1])) * dense_quadratic(weights, parts)
+    torch.testing.assert_close(prior.penalty(heads), expected, rtol=1e-8, atol=1e-10)
+
+
 @settings(max_examples=10)
 @given(problems)
 def test_penalty_of_the_published_procedure_is_the_printed_formula(case: Case) -> None:

@@ -55,6 +55,7 @@ OF_NO_PAPER = {
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
+    "label_scale",
 }
 OF_OTHER_ENCODERS = {"task_order", "task_embedding"}
 

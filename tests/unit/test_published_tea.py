@@ -52,6 +52,7 @@ OF_NO_PAPER = {
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
+    "label_scale",
 }
 OF_WORDS = {
     *("vectors", "vectors_training", "capitals", "characters", "context_encoder", "bilstm_hidden"),

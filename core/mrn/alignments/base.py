@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,17 @@ class Alignment:
         """The modes whose correlations between tasks are all forced to zero, whatever is learned."""
         apart = not self.meet[~np.eye(len(self.task_names), dtype=bool)].any()
         return ("task", "label") if apart else ()
+
+    def scaled_by_counts(self, counts: LabelCounts) -> Alignment:
+        """The alignment to the rows W_c / s_c with a variance s_c² ∝ 1 / n_c: Ω_label becomes S Ω_label S.
+
+        n_c is the mean number of training words of the labels in row c, weighted by their squared weights. A
+        prior over these rows holds a label's weights near zero as strongly for each of its words. With equal
+        scales it holds those of a rare label near zero more strongly than its few words can outweigh.
+        """
+        squares = self.matrix.sum(axis=0) ** 2
+        words = squares @ np.diag(counts.together).clip(min=1) / squares.sum(axis=1)
+        return replace(self, matrix=self.matrix * np.sqrt(words / words.mean())[:, None])
 
     def keeps_rows(self, counts: LabelCounts) -> bool:
         """Whether row i of the general space is label i of the stacked heads, as in `counts.row_names`."""
