@@ -18,7 +18,7 @@ _ABSOLUTE = 1e-7
 # Covariances are stored in half precision and recorded with six decimals: on another machine one may be
 # rounded to the next number.
 _HALF_STEP = 2**-10
-_DIGITS = re.compile(r"\d+\.\d{6,}(?:e[+-]?\d+)?")  # numbers printed in full, as in CSV
+_DIGITS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?")  # also 3.0, which is 3.000000000000001 elsewhere
 
 _MASKED_KEYS = (
     "seconds|time|created_at|started_at|ended_at|at|since|host|pid|process|python|torch|transformers|mrnlab|streamlit|"
