@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from core.evaluation.statistics import UNDECIDED
 from core.studies.analysis import RARE
 from core.tasks.confusion import NOTHING, OTHER_WORDS
 from dashboard.compare.closer_views import Guesses, Matrix
 from dashboard.compare.views import Forest
-from dashboard.shared.charts import axis, figure
+from dashboard.shared.charts import Figure, axis, figure
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT, faint
 from jobs.results import ResultTable
@@ -32,7 +31,7 @@ def _names(names: Sequence[str], size: int = 13, title: str = "", **settings: An
     return axis(title, **look, **settings) | {"tickfont": {"size": size, "color": TEXT}}
 
 
-def confusion_chart(view: Matrix) -> go.Figure:
+def confusion_chart(view: Matrix) -> Figure:
     """Mistakes only: the diagonal is grey, since right predictions would dominate. Rows are gold labels."""
     rows, columns = len(view.gold), len(view.predicted)
     cell, size = (34, 12) if rows <= _MOST_NUMBERS else (22, 11) if rows <= 24 else (15, 9)
@@ -40,8 +39,9 @@ def confusion_chart(view: Matrix) -> go.Figure:
     most = float(np.nanmax(view.shares, initial=0.0)) or 1.0
     shared: dict[str, Any] = {"showscale": False, "hoverongaps": False, "xgap": 1, "ygap": 1}
     diagonal = np.where(np.isnan(view.shares), 0.0, np.nan)
-    chart.add_heatmap(z=diagonal, colorscale=_GREY, hoverinfo="skip", **shared)
-    chart.add_heatmap(
+    chart.add("heatmap", z=diagonal, colorscale=_GREY, hoverinfo="skip", **shared)
+    chart.add(
+        "heatmap",
         z=view.shares,
         zmin=0.0,
         zmax=most,
@@ -59,10 +59,10 @@ def confusion_chart(view: Matrix) -> go.Figure:
         for name, share in zip(view.gold, view.right, strict=True)
     ]
     angle = 0 if columns <= 8 else -90 if columns > 24 else -45
-    chart.update_xaxes(
-        _names(across, size, "taken for", range=(-0.5, columns - 0.5)), side="top", tickangle=angle
+    chart.layout["xaxis"] = _names(
+        across, size, "taken for", range=(-0.5, columns - 0.5), side="top", tickangle=angle
     )
-    chart.update_yaxes(_names(down, size, range=(rows - 0.5, -0.5)))
+    chart.layout["yaxis"] = _names(down, size, range=(rows - 0.5, -0.5))
     return chart
 
 
@@ -77,7 +77,7 @@ def _number(share: float) -> str:
     return f"{share:.2f}" if share < 10 else f"{share:.1f}"
 
 
-def deviation_chart(side: Guesses, name: str, colour: str) -> go.Figure:
+def deviation_chart(side: Guesses, name: str, colour: str) -> Figure:
     """Predicted numbers against the annotated ones, with the line where both are the same."""
     chart = figure(460, margin={"l": 52, "r": 16, "t": 12, "b": 44})
     low, high = (
@@ -85,10 +85,16 @@ def deviation_chart(side: Guesses, name: str, colour: str) -> go.Figure:
     )
     room = 0.04 * (high - low or 1.0)
     ends = [low - room, high + room]
-    chart.add_scatter(
-        x=ends, y=ends, mode="lines", line={"color": MUTED, "width": 1, "dash": "dot"}, hoverinfo="skip"
+    chart.add(
+        "scatter",
+        x=ends,
+        y=ends,
+        mode="lines",
+        line={"color": MUTED, "width": 1, "dash": "dot"},
+        hoverinfo="skip",
     )
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         x=side.gold,
         y=side.mean.round(4),
         mode="markers",
@@ -96,18 +102,19 @@ def deviation_chart(side: Guesses, name: str, colour: str) -> go.Figure:
         name=plotly_text(name),
         hovertemplate="annotated %{x:g}, predicted %{y:.2f}<extra></extra>",
     )
-    chart.update_xaxes(axis("annotated", range=ends, nticks=8))
-    chart.update_yaxes(axis("predicted", range=ends, nticks=8))
+    chart.layout["xaxis"] = axis("annotated", range=ends, nticks=8)
+    chart.layout["yaxis"] = axis("predicted", range=ends, nticks=8)
     return chart
 
 
-def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:
+def seeds_chart(table: ResultTable, task: str, colour: str) -> Figure:
     """One task's scores in percent by configuration: a thin line per seed, the mean a thick one."""
     rows = [row for row in table.rows if task in row.cells]
     chart = figure(300, margin={"l": 52, "r": 20, "t": 12, "b": 64})
     for seed in sorted({seed for row in rows for seed in row.cells[task].by_seed}):
         scores = [row.cells[task].by_seed.get(seed) for row in rows]
-        chart.add_scatter(
+        chart.add(
+            "scatter",
             y=[None if score is None else 100 * score for score in scores],
             mode="lines+markers",
             connectgaps=True,
@@ -115,16 +122,18 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> go.Figure:
             marker={"size": 5, "color": MUTED},
             hovertemplate=f"seed {seed}: %{{y:.2f}}<extra></extra>",
         )
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         y=[100 * row.cells[task].summary.mean for row in rows],
         mode="lines+markers",
         line={"color": colour, "width": 3},
         marker={"size": 9, "color": colour},
         hovertemplate="mean: %{y:.2f}<extra></extra>",
     )
-    chart.update_traces(x=list(range(len(rows))))
-    chart.update_xaxes(_names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65)))
-    chart.update_yaxes(axis("percent", tickformat=".1f", nticks=6))
+    for trace in chart.data:
+        trace["x"] = list(range(len(rows)))
+    chart.layout["xaxis"] = _names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65))
+    chart.layout["yaxis"] = axis("percent", tickformat=".1f", nticks=6)
     return chart
 
 
@@ -133,7 +142,7 @@ _LEGEND = 30
 _LONG = 22
 
 
-def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
+def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
     """Differences with 95% intervals: a row per family, in it a mark per target, its verdict at the end of
     the line; filled if it is decided.
     """
@@ -145,23 +154,21 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> go.Figure:
         showlegend=per_family > 1,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
-    chart.add_vline(x=0, line={"color": MUTED, "width": 1})
+    chart.add_line(x=0, line={"color": MUTED, "width": 1})
     for place, target in enumerate(view.targets):
         offset = 0.7 * ((place + 0.5) / per_family - 0.5)
         _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
-    chart.update_xaxes(axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g"))
-    chart.update_yaxes(
-        axis(
-            showgrid=False,
-            tickmode="array",
-            tickvals=list(range(len(view.families))),
-            ticktext=[wrapped(title) for title in view.families],
-            range=(len(view.families) - 0.5, -0.5),
-        ),
+    chart.layout["xaxis"] = axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g")
+    chart.layout["yaxis"] = axis(
+        showgrid=False,
+        tickmode="array",
+        tickvals=list(range(len(view.families))),
+        ticktext=[wrapped(title) for title in view.families],
+        range=(len(view.families) - 0.5, -0.5),
         tickfont={"size": 13, "color": TEXT},
     )
     for line in range(1, len(view.families)):
-        chart.add_hline(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
+        chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
     return chart
 
 
@@ -175,7 +182,7 @@ def wrapped(title: str) -> str:
     return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
 
 
-def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colour: str) -> None:
+def _add_target(chart: Figure, view: Forest, target: str, offset: float, colour: str) -> None:
     marks = [mark for mark in view.marks if mark.target == target]
     shape = "diamond" if target == RARE else "circle"
     symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
@@ -190,7 +197,8 @@ def _add_target(chart: go.Figure, view: Forest, target: str, offset: float, colo
             showarrow=False,
             font={"size": 11, "color": MUTED if mark.verdict == UNDECIDED else TEXT},
         )
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],
         name=plotly_text(target),

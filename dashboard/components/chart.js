@@ -117,7 +117,8 @@ function watch(Plotly, chart) {
   node.addEventListener("mousemove", (event) => event.isTrusted && point(event))
   node.addEventListener("mouseleave", () => point(null))
   chart.observer = new ResizeObserver(() => {
-    if (node.offsetWidth === 0) return
+    // An observer begins with a call; drawn again for that, a chart took a third longer.
+    if (node.offsetWidth === 0 || Math.abs(node.offsetWidth - node._fullLayout.width) < 1) return
     Plotly.relayout(node, { height: chart.data.height, width: node.offsetWidth })
   })
   chart.observer.observe(node)

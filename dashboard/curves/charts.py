@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
-from dashboard.shared.charts import axis, figure, message
+from dashboard.shared.charts import Figure, axis, figure, message
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, DASHES, MARKERS, faint, ramp
 
@@ -24,7 +23,7 @@ _SILENT = {"hoverinfo": "skip", "showlegend": False}
 _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
 
 
-def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> go.Figure:
+def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figure:
     """The chart of one panel. A small one has no titles. Its tooltip is that of `chart.js`."""
     chart = figure(190, margin={"l": 40, "r": 8, "t": 6, "b": 24}) if small else figure(400)
     means = any(line.n is not None for line in panel.lines)
@@ -33,24 +32,27 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> go.Fi
         "spread": _SPREADS[view.reading.seeds] if means else "",
         "decimals": 2 if view.metric.percent else None,
     }
-    chart.update_layout(
-        hovermode=False, meta={"tooltip": tooltip}, template={"data": {"scatter": [{"mode": "lines"}]}}
-    )
+    chart.layout |= {
+        "hovermode": False,
+        "meta": {"tooltip": tooltip},
+        "template": {"data": {"scatter": [{"mode": "lines"}]}},
+    }
     for line in panel.lines:
         if line.low is not None and np.isfinite(line.low).any():
-            chart.add_scatter(**_band(line, panel.y_range, view.reading))
+            chart.add("scatter", **_band(line, panel.y_range, view.reading))
     for line in panel.lines:
         colour = ramp(line.configuration.rank)
         if line.raw is not None:
-            chart.add_scatter(
+            chart.add(
+                "scatter",
                 x=_typed(line.x),
                 y=line.raw.astype(np.float32),
                 line={"color": faint(colour, 0.22), "width": 1, "simplify": False},
                 **_SILENT,
             )
-        chart.add_scatter(**_line(line, colour))
+        chart.add("scatter", **_line(line, colour))
         if line.kept is not None:
-            chart.add_scatter(**_checkpoint(line.kept, colour, 6 if line.thin else 9))
+            chart.add("scatter", **_checkpoint(line.kept, colour, 6 if line.thin else 9))
     _axes(chart, view, panel, small)
     if not panel.lines and not small:
         message(chart, "Every line is hidden; tick one below.")
@@ -132,20 +134,16 @@ def _checkpoint(point: tuple[float, float], colour: str, size: int) -> dict[str,
     }
 
 
-def _axes(chart: go.Figure, view: CurvesView, panel: Panel, small: bool) -> None:
+def _axes(chart: Figure, view: CurvesView, panel: Panel, small: bool) -> None:
     reading = view.reading
-    chart.update_xaxes(
-        axis(
-            "" if small else AXES[reading.axis],
-            showgrid=False,
-            range=(0, 1.01 * view.x_end),  # room for the last point's mark
-        )
+    chart.layout["xaxis"] = axis(
+        "" if small else AXES[reading.axis],
+        showgrid=False,
+        range=(0, 1.01 * view.x_end),  # room for the last point's mark
     )
-    chart.update_yaxes(
-        axis(
-            "" if small else plotly_text(view.metric.shown_title(panel.task)),
-            type="log" if reading.log_y else "linear",
-            range=panel.y_range,
-            nticks=4 if small else 8,
-        )
+    chart.layout["yaxis"] = axis(
+        "" if small else plotly_text(view.metric.shown_title(panel.task)),
+        type="log" if reading.log_y else "linear",
+        range=panel.y_range,
+        nticks=4 if small else 8,
     )

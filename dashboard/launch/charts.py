@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from core.corpora.types import Split
-from dashboard.shared.charts import axis, figure
+from dashboard.shared.charts import Figure, axis, figure
 from dashboard.theme import TEXT
 
 _BINS = 10
@@ -54,12 +53,10 @@ def number_spreads(counted: Mapping[Split, Mapping[str, int]]) -> list[Spread]:
     return spreads
 
 
-def spread_chart(spreads: Sequence[Spread], colour: str) -> go.Figure:
+def spread_chart(spreads: Sequence[Spread], colour: str) -> Figure:
     """The share of each split's numbers between two edges: bars of training, lines of the others."""
     chart = figure(200, margin={"l": 44, "r": 8, "t": 8, "b": 36}, bargap=0.08, showlegend=True)
-    chart.update_layout(
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
-    )
+    chart.layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
     for spread, dash in zip(spreads, ("solid", "dash", "dot"), strict=False):
         middles = (np.array(spread.edges[1:]) + spread.edges[:-1]) / 2
         ranges = [f"{a:g} to {b:g}" for a, b in pairwise(round(edge, 3) for edge in spread.edges)]
@@ -71,9 +68,9 @@ def spread_chart(spreads: Sequence[Spread], colour: str) -> go.Figure:
             "hovertemplate": f"{spread.split}, %{{text}}: %{{y:.1f}}%<extra></extra>",
         }
         if spread.split == "train":
-            chart.add_bar(marker={"color": colour}, textposition="none", **shared)
+            chart.add("bar", marker={"color": colour}, textposition="none", **shared)
         else:
-            chart.add_scatter(mode="lines", line={"color": TEXT, "width": 1.5, "dash": dash}, **shared)
-    chart.update_xaxes(axis("", showgrid=False, nticks=12))
-    chart.update_yaxes(axis("% of a split", nticks=4, rangemode="tozero"))
+            chart.add("scatter", mode="lines", line={"color": TEXT, "width": 1.5, "dash": dash}, **shared)
+    chart.layout["xaxis"] = axis("", showgrid=False, nticks=12)
+    chart.layout["yaxis"] = axis("% of a split", nticks=4, rangemode="tozero")
     return chart

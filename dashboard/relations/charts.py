@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from core.mrn.relations import stretches
 from dashboard.relations.matrices import Axis, Picture
 from dashboard.relations.views import AlignedSteps, Floats, PairLine
-from dashboard.shared.charts import axis, figure
+from dashboard.shared.charts import Figure, axis, figure
 from dashboard.theme import BORDER, MATRIX_SCALES, MUTED, TEXT, faint, ramp
 
 _SEED = "#8A939B"
@@ -121,9 +120,7 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def pair_chart(
-    lines: Sequence[PairLine], at: int, *, by_share: bool = False, mean: bool = False
-) -> go.Figure:
+def pair_chart(lines: Sequence[PairLine], at: int, *, by_share: bool = False, mean: bool = False) -> Figure:
     """The correlation of one pair over training, a line per run, with the position that is shown.
 
     `by_share`: over the share of training, for runs of other steps. `mean`: the runs are seeds, thin, with
@@ -133,15 +130,16 @@ def pair_chart(
     mean = mean and several
     chart = figure(200, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
     xs = [np.round(100 * line.shares, 1) if by_share else line.steps for line in lines]
-    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
-    chart.add_vline(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")
+    chart.add_line(y=0, line={"color": MUTED, "width": 1})
+    chart.add_line(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"
     if mean:
         _add_mean(chart, xs[0], np.stack([line.values for line in lines]), unit)
     for place, (line, x) in enumerate(zip(lines, xs, strict=True)):
         colour = MUTED if mean else ramp(place) if several else TEXT
         name = f"run {line.run_id}, seed {line.seed}"
-        chart.add_scatter(
+        chart.add(
+            "scatter",
             x=x.astype(np.float32),
             y=line.values.astype(np.float32),
             mode="lines" if mean else "lines+markers",
@@ -152,8 +150,8 @@ def pair_chart(
             hovertemplate=f"{name}, {unit}: %{{y:.3f}}<extra></extra>",
         )
     title = "Share of training, %" if by_share else "Step"
-    chart.update_xaxes(axis(title, showgrid=False, rangemode="tozero"))
-    chart.update_yaxes(axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1]))
+    chart.layout["xaxis"] = axis(title, showgrid=False, rangemode="tozero")
+    chart.layout["yaxis"] = axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1])
     legend = {
         "orientation": "h",
         "x": 0,
@@ -161,12 +159,15 @@ def pair_chart(
         "yanchor": "bottom",
         "font": {"size": 11, "color": MUTED},
     }
-    return chart.update_layout(showlegend=True, legend=legend) if several else chart
+    if several:
+        chart.layout |= {"showlegend": True, "legend": legend}
+    return chart
 
 
-def _add_mean(chart: go.Figure, x: NDArray[Any], values: Floats, unit: str) -> None:
+def _add_mean(chart: Figure, x: NDArray[Any], values: Floats, unit: str) -> None:
     mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         x=np.concatenate([x, x[::-1]]).astype(np.float32),
         y=np.concatenate([mean + spread, (mean - spread)[::-1]]).clip(-1, 1).astype(np.float32),
         fill="toself",
@@ -176,7 +177,8 @@ def _add_mean(chart: go.Figure, x: NDArray[Any], values: Floats, unit: str) -> N
         hoverinfo="skip",
         name="± 1 SD",
     )
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         x=x.astype(np.float32),
         y=mean.astype(np.float32),
         customdata=spread.astype(np.float32),

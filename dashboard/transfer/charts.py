@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from core.transfer.gains import Gain, Pair
 from core.transfer.predictors import Coefficient
-from dashboard.shared.charts import axis, figure, message
+from dashboard.shared.charts import Figure, axis, figure, message
 from dashboard.text import plotly_text
 from dashboard.theme import BORDER, DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
 
-def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -> go.Figure:
+def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -> Figure:
     """The gain of each of the two tasks by the other: a grey mark per seed, the mean with its interval."""
     chart = figure(76 + 52 * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44})
-    chart.add_vline(x=0, line={"color": MUTED, "width": 1})
+    chart.add_line(x=0, line={"color": MUTED, "width": 1})
     for row, (gain, seeds) in enumerate(zip(gains, by_seed, strict=True)):
-        chart.add_scatter(
+        chart.add(
+            "scatter",
             x=[100 * value for value in seeds.values()],
             y=[row + 0.22] * len(seeds),
             mode="markers",
@@ -30,7 +30,8 @@ def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -
             hovertemplate="%{text}: %{x:+.2f}<extra></extra>",
         )
         low, high, mean = gain.paired.low, gain.paired.high, gain.paired.mean
-        chart.add_scatter(
+        chart.add(
+            "scatter",
             x=[100 * mean],
             y=[row],
             mode="markers",
@@ -46,14 +47,16 @@ def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -
             },
             hovertemplate="mean: %{x:+.2f}<extra></extra>",
         )
-    chart.update_xaxes(axis("Gain in points; a tick per seed", tickformat="~g"))
+    chart.layout["xaxis"] = axis("Gain in points; a tick per seed", tickformat="~g")
     names = [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}" for gain in gains]
     ticks: dict[str, Any] = {"tickmode": "array", "tickvals": list(range(len(gains))), "ticktext": names}
-    chart.update_yaxes(axis(showgrid=False, range=(len(gains) - 0.4, -0.6), **ticks))
-    return chart.update_yaxes(tickfont={"size": 12, "color": TEXT})
+    chart.layout["yaxis"] = axis(
+        showgrid=False, range=(len(gains) - 0.4, -0.6), tickfont={"size": 12, "color": TEXT}, **ticks
+    )
+    return chart
 
 
-def loss_chart(courses: Mapping[str, Course | None], colour: str) -> go.Figure:
+def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
     """The training loss of one task by paradigm: seeds thin, their mean thick."""
     chart = figure(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
     for paradigm, course in courses.items():
@@ -62,33 +65,34 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> go.Figure:
         x = np.round(100 * course.shares, 1)
         dash = DASHES[paradigm]
         for seed in course.seeds if len(course.seeds) > 1 else ():
-            chart.add_scatter(
+            chart.add("scatter",
                 x=x, y=seed.astype(np.float32), mode="lines", hoverinfo="skip", showlegend=False,
                 line={"color": faint(colour, 0.35), "width": 1, "dash": dash},
             )  # fmt: skip
         name = PARADIGM_NAMES[paradigm]
-        chart.add_scatter(
+        chart.add("scatter",
             x=x, y=course.mean.astype(np.float32), mode="lines", name=name,
             line={"color": colour, "width": 2.6, "dash": dash},
             hovertemplate=f"{name} at %{{x}}% of training: %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     if not chart.data:
         message(chart, "No losses are stored.")
-    chart.update_xaxes(axis("Share of training, %", showgrid=False, range=(0, 100)))
-    chart.update_yaxes(axis("nats per label", rangemode="tozero"))
-    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
-    return chart.update_layout(legend=legend)
+    chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100))
+    chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
+    chart.layout["legend"] = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
+    return chart
 
 
 def coefficient_chart(
     weights: Sequence[Coefficient], titles: Mapping[str, str], published: Mapping[str, float]
-) -> go.Figure:
+) -> Figure:
     """Bars with 95% intervals, filled where these leave out zero; published values as grey diamonds."""
     chart = figure(60 + 24 * len(weights), margin={"l": 8, "r": 16, "t": 8, "b": 44})
     places = list(range(len(weights)))
     decided = [weight.low > 0 or weight.high < 0 for weight in weights]
     colours = ["var(--st-red-color)" if weight.value > 0 else "var(--st-blue-color)" for weight in weights]
-    chart.add_bar(
+    chart.add(
+        "bar",
         x=[weight.value for weight in weights],
         y=places,
         orientation="h",
@@ -115,29 +119,33 @@ def coefficient_chart(
         for w, place in zip(weights, places, strict=True)
         if w.feature in published
     ]
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         x=[value for value, _ in reported],
         y=[place for _, place in reported],
         mode="markers",
         marker={"symbol": "diamond-open", "size": 8, "color": MUTED},
         hovertemplate="reported: %{x:+.2f}<extra></extra>",
     )
-    chart.add_vline(x=0, line={"color": MUTED, "width": 1})
-    chart.update_xaxes(axis("Coefficient: right, a larger value goes with a gain"))
+    chart.add_line(x=0, line={"color": MUTED, "width": 1})
+    chart.layout["xaxis"] = axis("Coefficient: right, a larger value goes with a gain")
     names: dict[str, Any] = {
         "tickmode": "array",
         "tickvals": places,
         "ticktext": [titles[weight.feature] for weight in weights],
     }
-    chart.update_yaxes(axis(showgrid=False, range=(len(weights) - 0.4, -0.6), **names))
-    return chart.update_yaxes(tickfont={"size": 12, "color": TEXT})
+    chart.layout["yaxis"] = axis(
+        showgrid=False, range=(len(weights) - 0.4, -0.6), tickfont={"size": 12, "color": TEXT}, **names
+    )
+    return chart
 
 
-def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], name: str) -> go.Figure:
+def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], name: str) -> Figure:
     """A mark for each pair: planted AMI to the right, the other number upwards."""
     pairs = [pair for pair in values if pair in planted]
     chart = figure(300)
-    chart.add_scatter(
+    chart.add(
+        "scatter",
         x=[planted[pair] for pair in pairs],
         y=[values[pair] for pair in pairs],
         mode="markers",
@@ -145,6 +153,7 @@ def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], n
         text=[plotly_text(f"{main} beside {aux}") for main, aux in pairs],
         hovertemplate="%{text}: planted %{x:.2f}, %{y:.2f}<extra></extra>",
     )
-    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
-    chart.update_xaxes(axis("Planted AMI", rangemode="tozero"))
-    return chart.update_yaxes(axis(name))
+    chart.add_line(y=0, line={"color": MUTED, "width": 1})
+    chart.layout["xaxis"] = axis("Planted AMI", rangemode="tozero")
+    chart.layout["yaxis"] = axis(name)
+    return chart

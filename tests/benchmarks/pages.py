@@ -3,12 +3,15 @@
 `python -m tests.benchmarks.pages [FOLDER]` works on a copy of a store that the first call fills, in some
 minutes, and keeps in FOLDER. For each page, and for an empty page of Streamlit, it prints what an opening
 costs in a new tab (the browser has its files, the server is warm), as medians with quartiles: seconds until
-the main content is visible, kB, and the time for which the browser was busy. Then the same for an update of a
-live page, and the time of a step on Relations.
+the main content is visible, kB, and the processor time of the browser and of the server, which other programs
+change least. Then the same for an update of a live page, and the time of a step on Relations.
 
-The last line is JSON. `open_s` is the median of the openings, `live_update_ms` the time for which the browser
-is busy with one update of Curves (20 runs of 5,000 points, each with new points), `live_update_kb` what is
-sent for it, `relations_step_ms` the time from the key that moves the step to the painted matrix.
+`--pages curves,compare` measures only those.
+
+The last line is JSON. `open_s` is the median of the openings, `open_cpu_s` of the processor time of browser
+and server together, `live_update_ms` the browser's processor time for one update of Curves (20 runs of 5,000
+points, each with new points), `live_update_kb` what is sent for it, `relations_step_ms` the time from the key
+that moves the step to the painted matrix.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import psutil
 from playwright.sync_api import Browser, BrowserContext
 
 from core.config import RunConfig
@@ -31,6 +35,7 @@ from core.store import Store
 from jobs.engines.local import free_slot
 from tests.benchmarks._harness import arguments, laboratory, print_json, spread
 from tests.benchmarks._pages_store import Contents, adopt_running, fill_store
+from tests.benchmarks.startup import processor_seconds
 from tests.journeys.browser import VIEWPORT, chromium, running_app
 
 _TIMES = 8
@@ -79,11 +84,14 @@ def places(contents: Contents) -> list[Place]:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds, kB over the page's WebSocket, and milliseconds for which the page's main thread was busy."""
+    """Seconds, kB over the page's WebSocket, and processor milliseconds of the page's main thread and of the
+    server.
+    """
 
     seconds: float
     kb: float
-    busy_ms: float
+    browser_ms: float
+    server_ms: float
 
 
 class Tab:
@@ -92,7 +100,9 @@ class Tab:
     def __init__(self, context: BrowserContext) -> None:
         self.page = context.new_page()
         self._session = context.new_cdp_session(self.page)
+        self._session.send("Performance.setTimeDomain", {"timeDomain": "threadTicks"})
         self._session.send("Performance.enable")
+        self._server = _server()
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._count))
         self.begin()
 
@@ -105,14 +115,15 @@ class Tab:
     def begin(self) -> None:
         """Count from now on."""
         self._bytes = 0
-        self._busy = self._busy_s()
+        self._browser, self._served = self._browser_s(), processor_seconds(self._server)
         self._began = time.perf_counter()
 
     def cost(self) -> Cost:
         """The cost since `begin`. Work shortly after is counted too, but not its time."""
         seconds = time.perf_counter() - self._began
         self.page.wait_for_timeout(400)
-        return Cost(seconds, self._bytes / 1e3, 1e3 * (self._busy_s() - self._busy))
+        browser, server = (self._browser_s() - self._browser, processor_seconds(self._server) - self._served)
+        return Cost(seconds, self._bytes / 1e3, 1e3 * browser, 1e3 * server)
 
     def open(self, address: str, mark: str) -> None:
         """Open a page and wait until what `mark` selects is visible."""
@@ -120,7 +131,7 @@ class Tab:
         self.page.goto(address, wait_until="commit")
         self.page.locator(mark).first.wait_for(timeout=_PATIENCE_MS)
 
-    def _busy_s(self) -> float:
+    def _browser_s(self) -> float:
         values = self._session.send("Performance.getMetrics")["metrics"]
         return float(next(value["value"] for value in values if value["name"] == "TaskDuration"))
 
@@ -176,10 +187,18 @@ def relations_steps(tab: Tab, times: int) -> list[float]:
     return [float(duration) for duration in tab.page.evaluate(_STEPS)[before:]]
 
 
-def measure(browser: Browser, home: Path, contents: Contents, store: Store) -> dict[str, Any]:
+def _server() -> psutil.Process:
+    """The app that `running_app` has started."""
+    children = psutil.Process().children()
+    return next(child for child in reversed(children) if "streamlit" in child.cmdline())
+
+
+def measure(
+    browser: Browser, home: Path, contents: Contents, store: Store, pages: Sequence[str]
+) -> dict[str, Any]:
     """All figures of the last line, printed as they come."""
     times = 1 if contents.tagger is None else _TIMES
-    figures: dict[str, Any] = {"open_s": {}}
+    figures: dict[str, Any] = {"open_s": {}, "open_cpu_s": {}}
     context = browser.new_context(viewport=VIEWPORT)
     if contents.tagger is not None:  # no page can be faster than an empty one
         empty = home / "empty"
@@ -192,13 +211,17 @@ def measure(browser: Browser, home: Path, contents: Contents, store: Store) -> d
             _print("(empty) opened", costs)
     with running_app(home) as address:
         for place in places(contents):
+            if pages and place.page not in pages:
+                continue
             with openings(context, address, place, times) as (tab, costs):
                 _print(f"{place.page} opened", costs)
                 figures["open_s"][place.page] = spread([cost.seconds for cost in costs])["median"]
+                cpu = [(cost.browser_ms + cost.server_ms) / 1e3 for cost in costs]
+                figures["open_cpu_s"][place.page] = spread(cpu)["median"]
                 if place.page == "curves":
                     costs = updates(tab, store, contents.live, times)
                     _print("curves update", costs)
-                    figures["live_update_ms"] = spread([cost.busy_ms for cost in costs], 1)["median"]
+                    figures["live_update_ms"] = spread([cost.browser_ms for cost in costs], 1)["median"]
                     figures["live_update_kb"] = spread([cost.kb for cost in costs], 1)["median"]
                 if place.page == "relations":
                     steps = spread(relations_steps(tab, times), 1)
@@ -216,6 +239,7 @@ def main() -> None:
     parser = arguments(__doc__)
     default = Path(tempfile.gettempdir()) / "mrnlab-pages"
     parser.add_argument("folder", nargs="?", type=Path, default=default, help="where the store is kept")
+    parser.add_argument("--pages", type=lambda names: names.split(","), default=[], help="only these")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary, laboratory(MRNLAB_SLOTS="1") as home:
         kept = Path(temporary) / "kept" if args.quick else args.folder.resolve()
@@ -234,7 +258,7 @@ def main() -> None:
             values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"}
             store.add_runs([RunConfig.build(**values, seed=seed) for seed in (1, 2)])
             adopt_running(store)
-            figures = measure(browser, home, contents, store)
+            figures = measure(browser, home, contents, store, args.pages)
     print_json({"runs": contents.runs, "points": contents.points, **figures})
 
 

@@ -87,7 +87,7 @@ class TestMistakes:
         b = errors_of("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])
         assert mistakes(a, b).to_numpy().tolist() == [["NN", "VB", 0.0, 2.0], ["VB", "NN", 1.0, 0.0]]
         heat = confusion_chart(matrix(a)).data[1]
-        assert (heat.zmin, heat.zmax) == (0, 25)
+        assert (heat["zmin"], heat["zmax"]) == (0, 25)
 
     @settings(max_examples=25)
     @given(columns)

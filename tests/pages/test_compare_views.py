@@ -234,9 +234,12 @@ class TestDifferences:
         view = forest(shown, table, base)
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
-        assert list(forest_chart(view, {}).data[0].marker.symbol) == ["circle-open", "circle"]
+        assert forest_chart(view, {}).data[0]["marker"]["symbol"] == ["circle-open", "circle"]
         assert "MRN λ 0.003, ner: higher, +3.33 ± 1.43, 3 seeds, p" in view.marks[1].hover
-        assert [note.text for note in forest_chart(view, {}).layout.annotations] == ["undecided", "higher"]
+        assert [note["text"] for note in forest_chart(view, {}).layout["annotations"]] == [
+            "undecided",
+            "higher",
+        ]
         # Without a spread there is no interval.
         table_of_two = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         first = table_of_two.rows[0].key
@@ -510,6 +513,6 @@ class TestMissingSeeds:
 
 def test_seeds_are_thin_and_their_mean_is_thick() -> None:
     chart = seeds_chart(of(mtl=[0.80, 0.81], mrn=[0.83, 0.85]), "ner", "#009E73")
-    assert [line.line.width for line in chart.data] == [1, 1, 3]
+    assert [line["line"]["width"] for line in chart.data] == [1, 1, 3]
     for line, expected in zip(chart.data, ([80, 83], [81, 85], [80.5, 84]), strict=True):
-        assert list(line.y) == pytest.approx(expected)
+        assert line["y"] == pytest.approx(expected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 from typing import Any
 
@@ -45,52 +44,52 @@ def test_a_paradigm_has_one_line_style_and_a_configuration_one_colour() -> None:
     lines = [line("1", "stl"), line("2", "mtl", rank=1), line("3", "mrn", rank=2), line("4", "mrn", rank=2)]
     for small in (False, True):
         chart = drawn(*lines, small=small)
-        assert [trace.line.dash for trace in chart.data] == ["dot", "dash", "solid", "solid"]
-        assert [trace.line.color for trace in chart.data] == [ramp(0), ramp(1), ramp(2), ramp(2)]
+        assert [trace["line"]["dash"] for trace in chart.data] == ["dot", "dash", "solid", "solid"]
+        assert [trace["line"]["color"] for trace in chart.data] == [ramp(0), ramp(1), ramp(2), ramp(2)]
     assert set(DASHES) == {"stl", "mtl", "mrn"}
 
 
 def test_smoothing_keeps_the_raw_line_faint() -> None:
     faint, smoothed = drawn(line("1", "mrn", raw=np.ones(4))).data
-    assert faint.line.color.endswith("0.22)")
-    assert faint.hoverinfo == "skip"
-    assert smoothed.line.width > faint.line.width
+    assert faint["line"]["color"].endswith("0.22)")
+    assert faint["hoverinfo"] == "skip"
+    assert smoothed["line"]["width"] > faint["line"]["width"]
 
 
 def test_a_mean_is_thick_and_its_band_ends_where_one_seed_is_left() -> None:
     low = np.array([0.5, 1.5, np.nan, np.nan])
     mean = line("abc", "mrn", low=low, high=low + 1, n=np.array([3.0, 2, 1, 1]))
     band, thick = drawn(mean, seeds="sd").data
-    assert band.fill == "toself"
-    assert np.nanmax(band.x) == 1
-    assert band.hoverinfo == "skip"
-    assert thick.line.width > 2
+    assert band["fill"] == "toself"
+    assert np.nanmax(band["x"]) == 1
+    assert band["hoverinfo"] == "skip"
+    assert thick["line"]["width"] > 2
     # What the tooltip tells: the half of the band, and from which x on there are how many seeds.
-    assert thick.customdata[:2] == pytest.approx([0.5, 0.5])
-    assert np.isnan(thick.customdata[2:]).all()
-    assert thick.meta["seeds"] == [[0, 3], [1, 2], [2, 1]]
-    assert drawn(mean, seeds="interval").layout.meta["tooltip"]["spread"] == "± 95% interval"
+    assert thick["customdata"][:2] == pytest.approx([0.5, 0.5])
+    assert np.isnan(thick["customdata"][2:]).all()
+    assert thick["meta"]["seeds"] == [[0, 3], [1, 2], [2, 1]]
+    assert drawn(mean, seeds="interval").layout["meta"]["tooltip"]["spread"] == "± 95% interval"
     # The epoch that was kept has its mark.
     marker = drawn(line("1", "mrn", kept=(2.0, 3.0))).data[1]
-    assert (marker.x, marker.y, marker.marker.symbol) == ((2.0,), (3.0,), "diamond")
+    assert (marker["x"], marker["y"], marker["marker"]["symbol"]) == ([2.0], [3.0], "diamond")
 
 
 def test_arrays_travel_as_the_smallest_typed_arrays() -> None:
-    (trace,) = json.loads(drawn(line("1", "mrn")).to_json())["data"]
+    (trace,) = drawn(line("1", "mrn")).as_json()["data"]
     assert (trace["x"]["dtype"], trace["y"]["dtype"]) == ("u2", "f4")
     assert numbers(trace["y"]) == [1, 2, 3, 4]
     x = np.array([0.25, 1, 70_000, 80_000])
-    assert drawn(line("1", "mrn", x=x)).data[0].x.dtype == np.float32
-    assert drawn(line("1", "mrn", x=x.round())).data[0].x.dtype == np.int32
+    assert drawn(line("1", "mrn", x=x)).data[0]["x"].dtype == np.float32
+    assert drawn(line("1", "mrn", x=x.round())).data[0]["x"].dtype == np.int32
 
 
 def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
     (trace,) = drawn(line("1", "mrn", name="<b>x</b> %{y}")).data
-    assert "<b>" not in trace.name
-    assert "%{y}" not in trace.name
+    assert "<b>" not in trace["name"]
+    assert "%{y}" not in trace["name"]
     hidden = drawn()
     assert not hidden.data
-    assert "Every line is hidden" in hidden.layout.annotations[0].text
+    assert "Every line is hidden" in hidden.layout["annotations"][0]["text"]
 
 
 # The page

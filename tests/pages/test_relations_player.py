@@ -109,16 +109,16 @@ def lines(count: int) -> list[PairLine]:
 
 def test_pair_lines_run_from_minus_one_to_one_and_seeds_are_thin_beside_their_mean() -> None:
     single = pair_chart(lines(1), 1)
-    assert tuple(single.layout.yaxis.range) == (-1.05, 1.05)
-    assert list(single.data[0].x) == [1, 5]
-    assert not single.layout.showlegend
-    traces = {trace.name: trace for trace in pair_chart(lines(3), 1, mean=True).data}
+    assert single.layout["yaxis"]["range"] == [-1.05, 1.05]
+    assert list(single.data[0]["x"]) == [1, 5]
+    assert not single.layout["showlegend"]
+    traces = {trace["name"]: trace for trace in pair_chart(lines(3), 1, mean=True).data}
     mean = traces["mean of 3 seeds"]
-    assert (traces["each seed"].line.width, mean.line.width) == (1, 3)
-    assert mean.y.tolist() == pytest.approx([0, 0.5])
-    assert mean.customdata.tolist() == pytest.approx([0, 0.1], abs=1e-6)
+    assert (traces["each seed"]["line"]["width"], mean["line"]["width"]) == (1, 3)
+    assert mean["y"].tolist() == pytest.approx([0, 0.5])
+    assert mean["customdata"].tolist() == pytest.approx([0, 0.1], abs=1e-6)
     # Runs of other lengths share an axis of shares.
     by_share = pair_chart(lines(2), 0, by_share=True)
-    assert list(by_share.data[0].x) == [20, 100]
-    assert "Share of training" in by_share.layout.xaxis.title.text
-    assert by_share.layout.showlegend
+    assert list(by_share.data[0]["x"]) == [20, 100]
+    assert "Share of training" in by_share.layout["xaxis"]["title"]["text"]
+    assert by_share.layout["showlegend"]

@@ -86,9 +86,9 @@ class TestViews:
     def test_a_task_has_its_colour_and_what_holds_is_filled(self) -> None:
         look = colours(["pos", "chunk", "ner"])
         chart = forest_chart(study_forest(result(toy())), look)
-        assert [trace.marker.color for trace in chart.data] == [look["pos"], look["ner"], TEXT]
-        assert [list(trace.marker.symbol) for trace in chart.data] == [["circle", "circle"]] * 3
-        assert chart.layout.yaxis.range == (1.5, -0.5)
+        assert [trace["marker"]["color"] for trace in chart.data] == [look["pos"], look["ner"], TEXT]
+        assert [list(trace["marker"]["symbol"]) for trace in chart.data] == [["circle", "circle"]] * 3
+        assert chart.layout["yaxis"]["range"] == (1.5, -0.5)
 
 
 @pytest.fixture

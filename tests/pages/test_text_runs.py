@@ -70,8 +70,8 @@ class TestLaunch:
         assert test.edges == train.edges
         assert sum(test.shares) == 1
         figure = spread_chart([train, test], "#0072B2")
-        assert [trace.type for trace in figure.data] == ["bar", "scatter"]
-        assert figure.data[0].text[0] == "0 to 0.5"
+        assert [trace["type"] for trace in figure.data] == ["bar", "scatter"]
+        assert figure.data[0]["text"][0] == "0 to 0.5"
 
     def test_fields_of_texts_are_asked_where_a_task_reads_texts(self, open_page: Open, corpus: str) -> None:
         assert shown(launch(open_page, "demo")) == {"task_embedding"}

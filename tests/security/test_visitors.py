@@ -102,7 +102,7 @@ def test_the_chart_library_is_asked_for_early_and_kept(server: Server) -> None:
     version = re.search(r"plotly\.js \(cartesian - minified\) v([\d.]+)", script)
     assert version is not None
     assert version[1] in named
-    # Figures are made by the Python package, and drawn by this script.
+    # Tests check figures with the Python package, and this script draws them.
     assert version[1].split(".")[0] == get_plotlyjs_version().split(".")[0]
 
 

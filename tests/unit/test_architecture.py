@@ -16,7 +16,7 @@ SOURCES = {package: sorted((ROOT / package).rglob("*.py")) for package in ("core
 FORBIDDEN = {
     "core": {"jobs", "dashboard", "streamlit", "plotly"},
     "jobs": {"dashboard", "streamlit", "plotly"},
-    "dashboard": {"torch", "transformers", "datasets", "seqeval", "sqlalchemy"},
+    "dashboard": {"torch", "transformers", "datasets", "seqeval", "sqlalchemy", "plotly"},
 }
 HEAVY = ("torch", "transformers", "datasets", "seqeval")
 MOST_LINES = 600
