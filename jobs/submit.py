@@ -14,7 +14,7 @@ from core.corpora import Corpus, prepare
 from core.corpora.loading import Files, corpus_overlaps, files_of, read
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
-from core.models.sources import check_available, check_max_length
+from core.models.sources import check_available, check_max_length, check_training
 from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
@@ -47,6 +47,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         check_vectors(vectors)
     for config in {(config.encoder, config.max_length): config for config in configs}.values():
         check_max_length(config)
+    for config in {(config.encoder, config.encoder_training): config for config in configs}.values():
+        check_training(config)
     notes: dict[str, None] = {}
     labels: dict[_Share, dict[str, tuple[str, ...]]] = {}
     by_share: dict[_Share, list[RunConfig]] = defaultdict(list)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FIELD, ConfigError
-from core.registry import WORD_ENCODERS, has_bilstm, reads_words, recommended_learning_rate
+from core.registry import (
+    WORD_ENCODERS,
+    EncoderTraining,
+    has_bilstm,
+    parse_training,
+    reads_words,
+    recommended_learning_rate,
+)
 
 LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
 
@@ -47,8 +54,12 @@ def _is_mrn(values: Mapping[str, Any]) -> bool:
     return bool(values["paradigm"] == "mrn")
 
 
+def _training(values: Mapping[str, Any]) -> EncoderTraining:
+    return parse_training(str(values["encoder_training"]))
+
+
 def _is_frozen(values: Mapping[str, Any]) -> bool:
-    return bool(values["encoder_training"] == "frozen")
+    return not _training(values).trains_any
 
 
 def _has_bilstm(values: Mapping[str, Any]) -> bool:
@@ -145,9 +156,10 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(
         "task_embedding",
-        lambda values: _shares(values) and not _is_frozen(values) and not _has_bilstm(values),
+        lambda values: _shares(values) and _training(values).trains_all and not _has_bilstm(values),
         "it tells a fine-tuned transformer right below the heads which of several tasks it computes; STL has "
-        "one task, and a frozen encoder, a BiLSTM and encoders that read words have no task embeddings",
+        "one task, and an encoder that is not trained in full, a BiLSTM and encoders that read words have no "
+        "task embeddings",
         lambda _: "none",
     ),
     Condition("input_dropout", _reads_words, _ONLY_WORDS, lambda _: 0.5),

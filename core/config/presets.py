@@ -92,7 +92,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 def trains_heads_alone(config: RunConfig) -> bool:
     """Whether nothing under the heads is trained: a frozen encoder and no BiLSTM."""
-    return config.encoder_training == "frozen" and config.bilstm_hidden is None
+    return not config.training.trains_any and config.bilstm_hidden is None
 
 
 def comparison_values(config: RunConfig) -> dict[str, Any]:

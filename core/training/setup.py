@@ -28,9 +28,10 @@ from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.encoders.partial import TopLayers, adapt
 from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
 from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
-from core.models.sources import check_max_length, local_copy, locate, signature
+from core.models.sources import check_max_length, check_training, local_copy, locate, signature
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.word_model import word_encoder
 from core.mrn.alignments import LabelCounts, align
@@ -96,7 +97,9 @@ def make_optimiser(
 
 @dataclass
 class TrainingRun:
-    """A training, ready to begin. `order_before` is the state of `order` when the current epoch began."""
+    """A training, ready to begin. `order_before` is the state of `order` when the current epoch began,
+    `fixed` the fingerprint of a transformer of which a part is trained.
+    """
 
     config: RunConfig
     facts: RunFacts
@@ -112,6 +115,7 @@ class TrainingRun:
     frozen: FrozenFeatures | None = None
     order_before: dict[str, Any] = field(default_factory=dict)
     task_weights: torch.Tensor | None = None
+    fixed: str = ""
 
     @property
     def heads_lr(self) -> float:
@@ -119,7 +123,8 @@ class TrainingRun:
         return float(self.optimiser.param_groups[-1]["lr"])
 
     def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
-        """Have a frozen transformer's states of every split ready; cached ones are not computed again.
+        """Have the states of layers that are not trained ready for every split; cached ones are not computed
+        again.
 
         A note says what is being computed, since it may take minutes. False where `should_stop` said so. From
         here on torch uses the run's own number of threads.
@@ -127,11 +132,11 @@ class TrainingRun:
         for name, split in self.splits.items():
             if self.features is None or self.features.has(*split.subwords):
                 continue
-            sink(
-                Note(f"Computing the frozen encoder's features of {len(split.sentences):,} {name} sentences.")
-            )
+            sink(Note(f"Computing the {self.features.what()} of {len(split.sentences):,} {name} sentences."))
             if not self.features.compute(*split.subwords, should_stop):
                 return False
+        if self.features is not None:
+            self.features.release()
         torch.set_num_threads(self.facts.threads)
         return True
 
@@ -141,7 +146,7 @@ class TrainingRun:
         return self.enter("train").batches.shuffled(self.order, skip)
 
     def enter(self, split: str) -> SplitData:
-        """That split, with a frozen transformer's states of it looked up from now on."""
+        """That split, with cached states of it looked up from now on."""
         data = self.splits[split]
         if self.features is not None:
             table = self.features.table(*data.subwords)
@@ -164,7 +169,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     half = computes_in_half(config.precision, device)
     tokenizer = _tokenizer(config, corpus)
     context_tokenizer = None if config.context_encoder is None else _subword_tokenizer(config.context_encoder)
-    frozen = _frozen_transformer(config, half, device)
+    base = _base_transformer(config, half, device)
     splits = encode_corpus(config, corpus, tokenizer, context_tokenizer)
     tasks = task_facts(config, corpus, splits["train"])
     if empty := [task.name for task in tasks if not task.train_tokens]:
@@ -174,15 +179,15 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         )
 
     features = lookup = None
-    if frozen is not None:
+    if base is not None and (context_tokenizer is not None or config.training.caches_states):
         pad, kept_on = tokenizer.pad, device
         if context_tokenizer is None:
-            lookup = FrozenFeatures(frozen.features).to(device)
+            lookup = FrozenFeatures(base.features).to(device)
         else:  # batches carry contextual vectors to the device
             pad, kept_on = context_tokenizer.pad, torch.device("cpu")
-        features = FeatureTables(frozen, pad, cache_dir("features"), kept_on)
+        features = FeatureTables(base, pad, cache_dir("features"), kept_on)
     encoder, encoder_notes = _encoder(
-        config, half, device, splits["train"], tokenizer, len(tasks), frozen, lookup
+        config, half, device, splits["train"], tokenizer, len(tasks), base, lookup
     )
     texts, text_notes = _text_reading(config, corpus, splits)
     model = make_tagger(
@@ -220,7 +225,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         selected_by=config.select_by if "dev" in splits else "last",
         planted=corpus.planted and corpus.planted(config.tasks),
         text_hash=corpus.text_hash,
-        parameters=weights + (0 if frozen is None else frozen.parameters),
+        parameters=weights + (base.fixed_parameters if base is not None and features is not None else 0),
         trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),
         **alignment_facts,
@@ -238,6 +243,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
         frozen=lookup,
+        fixed="" if base is None or not config.training.trains_any else base.fingerprint,
         task_weights=None
         if config.task_weights is None
         else torch.tensor(config.task_weights, device=device),
@@ -258,6 +264,7 @@ def _tokenizer(config: RunConfig, corpus: Corpus) -> Tokenizer:
             word for split in SPLITS for sentence in corpus.split(split) for word in word_forms(sentence)
         )
     check_max_length(config)
+    check_training(config)
     return _subword_tokenizer(config.encoder)
 
 
@@ -267,11 +274,12 @@ def _subword_tokenizer(encoder: str) -> SubwordTokenizer:
     return load_tokenizer(source) if files is None else _cached_tokenizer(source, files)
 
 
-def _frozen_transformer(config: RunConfig, half: bool, device: torch.device) -> LazyTransformer | None:
-    """The transformer whose states are computed once, as encoder or as context, where the run has one."""
-    if config.transformer is None or (config.context_encoder is None and config.encoder_training == "full"):
+def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> LazyTransformer | None:
+    """The transformer, as encoder or as context, where not all of its weights are trained."""
+    if config.transformer is None or (config.context_encoder is None and config.training.trains_all):
         return None
-    return LazyTransformer(config.transformer, half=half, device=device, cache=cache_dir("encoders"))
+    top, cache = config.training.top, cache_dir("encoders")
+    return LazyTransformer(config.transformer, half=half, device=device, cache=cache, top=top)
 
 
 def _encoder(
@@ -281,20 +289,23 @@ def _encoder(
     train: SplitData,
     tokenizer: Tokenizer,
     tasks: int,
-    frozen: LazyTransformer | None,
+    base: LazyTransformer | None,
     lookup: FrozenFeatures | None,
 ) -> tuple[Encoder, tuple[str, ...]]:
     """The shared layers of so many tasks on the device, and notes on them."""
     folder = None if config.transformer is None else local_copy(config.transformer)
     notes = () if folder is None else (f"The encoder {config.transformer} was read from {folder}.",)
     if isinstance(tokenizer, WordTokenizer):
-        context_size = 0 if frozen is None else frozen.features
+        context_size = 0 if base is None else base.features
         words = [word for sentence in train.sentences for word in word_forms(sentence)]
         over_words, note = word_encoder(config, tokenizer, words, context_size)
         return over_words.to(device), (note, *notes)
     encoder: Encoder
-    if lookup is not None:
-        encoder = lookup
+    if lookup is not None and base is not None:
+        encoder = TopLayers(lookup, *base.top_layers(), half=half) if base.top else lookup
+    elif base is not None:
+        adapt(adapted := base.load(), config.training.rank)
+        encoder = adapted.to(device)
     else:
         transformer = load_transformer(config.encoder, half=half)
         train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))

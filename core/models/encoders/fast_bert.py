@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from core.encoding.batches import Batch
+from core.models.sources import laid_out_as_bert
 
 
 class Places:
@@ -258,18 +259,9 @@ class _Dropped(Function):
         return (gradient * mask).mul_(ctx.scale), None, None
 
 
-_FAMILY = {"bert", "camembert", "electra", "roberta", "xlm-roberta"}
-"""Model types that Transformers lays out as it does BERT: learnt absolute positions, LayerNorm last."""
-
-
 def packs(inner: Any) -> bool:
     """Whether this Transformers model is laid out as this module computes it."""
-    config = inner.config
-    return (
-        config.model_type in _FAMILY
-        and not config.is_decoder
-        and getattr(config, "position_embedding_type", "absolute") == "absolute"
-    )
+    return laid_out_as_bert(vars(inner.config) | {"model_type": inner.config.model_type})
 
 
 def real_states(inner: Any, batch: Batch, *, words: bool = False) -> Tensor:
@@ -277,10 +269,19 @@ def real_states(inner: Any, batch: Batch, *, words: bool = False) -> Tensor:
 
     Of the last layer keys and values are needed of every subword, everything else of those alone.
     """
-    windows = _Windows(inner, batch)
-    states = _embeddings(inner, batch)
-    *layers, last = inner.encoder.layer
-    for layer in layers:
+    heads = int(inner.config.num_attention_heads)
+    return through_layers(inner.encoder.layer, heads, batch, _embeddings(inner, batch), words=words)
+
+
+def through_layers(
+    layers: Sequence[Any], heads: int, batch: Batch, states: Tensor, *, words: bool = False
+) -> Tensor:
+    """The states (S, D) of the batch's real subwords after these layers, with so many heads of attention; or
+    (n, D) of words' first subwords.
+    """
+    windows = _Windows(heads, batch)
+    *below, last = layers
+    for layer in below:
         states = windows.layer(layer, states)
     return windows.layer(last, states, words=words)
 
@@ -306,9 +307,9 @@ def _embeddings(inner: Any, batch: Batch) -> Tensor:
 class _Windows:
     """A batch's B windows of at most L subwords as attention with h heads sees them: (B, h, L, d)."""
 
-    def __init__(self, inner: Any, batch: Batch) -> None:
+    def __init__(self, heads: int, batch: Batch) -> None:
         self._batch = batch
-        self._heads = int(inner.config.num_attention_heads)
+        self._heads = heads
         self._real = self._places(batch.real)
 
     def layer(self, layer: Any, states: Tensor, *, words: bool = False) -> Tensor:

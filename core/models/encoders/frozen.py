@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,9 @@ _MOST_BYTES = 64_000_000
 
 
 class FrozenFeatures(nn.Module):
-    """Looks up the states of a split's subwords in its table (S, D), which is another for each split."""
+    """Looks up the states of a split's subwords in its table (S, D), which is another for each split; float32
+    whatever the table's numbers.
+    """
 
     table: Tensor
 
@@ -32,23 +35,41 @@ class FrozenFeatures(nn.Module):
         self.register_buffer("table", torch.zeros(0, features), persistent=False)
 
     def forward(self, batch: Batch) -> Tensor:
-        return self.table[batch.places]
+        return self.table[batch.places].float()
 
     def words(self, batch: Batch) -> Tensor:
         """The states (n, D) of words' first subwords, the only ones looked up."""
-        return self.table[batch.places.flatten()[batch.rows]]
+        return self.table[batch.places.flatten()[batch.rows]].float()
 
 
 class FeatureTables:
-    """The states of whole splits, computed once by a frozen encoder and kept on disk in float32.
+    """The states of whole splits, computed once by a frozen encoder, or by the layers below those that are
+    trained, and kept on disk.
 
-    Files are keyed by the encoder's weights and precision and by the text, so that any run over the same
-    encoder and sentences finds them, and need not load the encoder.
+    Files are keyed by the encoder's weights and precision, by the layers left out and by the text, so that
+    any run over the same encoder and sentences finds them, and need not compute them. The heads of a frozen
+    encoder read float32; layers that are trained read float16, which costs no score (docs/performance.md).
     """
 
     def __init__(self, encoder: LazyTransformer, pad: int, cache: Path, device: torch.device) -> None:
         self._encoder, self._pad, self._cache, self._device = encoder, pad, cache, device
+        self._type = np.dtype(np.float16 if encoder.top else np.float32)
         self._tables: dict[str, Tensor] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the weights and precision of the encoder."""
+        return self._encoder.fingerprint
+
+    def what(self) -> str:
+        """What is computed, as notes call it."""
+        top = self._encoder.top
+        layers = "layer" if top == 1 else f"{top} layers"
+        return f"states below the last {layers}" if top else "frozen encoder's features"
+
+    def release(self) -> None:
+        """Forget the encoder, once all states are computed."""
+        self._encoder.release()
 
     def table(self, text: EncodedText, text_key: str) -> Tensor:
         """This text's states (S, D) on the device; computed now where they are missing."""
@@ -59,7 +80,7 @@ class FeatureTables:
     def has(self, text: EncodedText, text_key: str) -> bool:
         """Whether this text's states are in memory, or on disk from an earlier run."""
         if text_key not in self._tables:
-            table = _read(self._path(text_key), (len(text.ids), self._encoder.features))
+            table = _read(self._path(text_key), (len(text.ids), self._encoder.features), self._type)
             if table is None:
                 return False
             self._keep(text_key, table)
@@ -85,33 +106,34 @@ class FeatureTables:
         self._tables[text_key] = table.to(self._device)
 
     def _path(self, text_key: str) -> Path:
-        return self._cache / f"{self._encoder.fingerprint}-{text_key}.npy"
+        below = f"below{self._encoder.top}-" if self._encoder.top else ""
+        return self._cache / f"{self._encoder.fingerprint}-{below}{text_key}.npy"
 
     @torch.no_grad()
     def _states(self, text: EncodedText, should_stop: Callable[[], bool]) -> Tensor | None:
         encoder = self._encoder.load()
         device = next(encoder.parameters()).device
-        table = torch.zeros(len(text.ids), self._encoder.features)
+        table = torch.from_numpy(np.zeros((len(text.ids), self._encoder.features), self._type))
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
         for batch in Batches(text, no_labels, 1, self._pad).by_length(AT_ONCE[device.type]):
             if should_stop():
                 return None
             states = encoder(batch.to(device)).cpu()
             kept = batch.mask.bool()
-            table[batch.places[kept]] = states[kept]
+            table[batch.places[kept]] = states[kept].to(table.dtype)
         return table
 
 
-def _read(path: Path, shape: tuple[int, int]) -> Tensor | None:
+def _read(path: Path, shape: tuple[int, int], type_: np.dtype[Any]) -> Tensor | None:
     """The table in that file; None where there is none, or one of another type or cut off while written."""
     if not path.is_file():
         return None
     try:
         # Mapped: read where looked up, and in memory once for all workers. Copy on write: the file stays.
-        table: NDArray[np.float32] = np.load(path, mmap_mode="c", allow_pickle=False)
+        table: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    same = table.shape == shape and table.dtype == np.dtype(np.float32)
+    same = table.shape == shape and table.dtype == type_
     return torch.from_numpy(table) if same else None
 
 

@@ -28,6 +28,7 @@ from core.models.sources import (
     INDEX,
     check_description,
     check_index,
+    check_top,
     locate,
     signature,
     verify_packaged_weights,
@@ -59,7 +60,7 @@ class Transformer(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """The states (B, L, D), zeros or states of padding where there is padding."""
-        with self._precision(batch):
+        with precision(batch, half=self.half_precision):
             if self.computes_packed(batch):
                 real = real_states(self.inner, batch).float()
                 places = Places(batch.real, batch.ids.numel())
@@ -74,15 +75,29 @@ class Transformer(nn.Module):
         """The states (n, D) of words' first subwords."""
         if not self.computes_packed(batch):
             return at_words(self(batch), batch)
-        with self._precision(batch):
+        with precision(batch, half=self.half_precision):
             return real_states(self.inner, batch, words=True).float()
 
     def computes_packed(self, batch: Batch) -> bool:
         """Whether layers read the batch's real subwords alone."""
         return self._packs and batch.ids.device.type == "cpu"
 
-    def _precision(self, batch: Batch) -> torch.autocast:
-        return torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.half_precision)
+    def take_top(self, top: int) -> nn.ModuleList:
+        """Remove the last layers, so that this gives the states below them, and return them.
+
+        Raises ConfigError where there are not more of them, and where they are not laid out as BERT's.
+        """
+        layers: Any = self.inner.encoder.layer if self._packs else ()
+        check_top(top, self.inner.config.model_type, len(layers))
+        below = len(layers) - top
+        self.inner.encoder.layer = layers[:below]
+        taken: nn.ModuleList = layers[below:]
+        return taken
+
+
+def precision(batch: Batch, *, half: bool) -> torch.autocast:
+    """A context that computes in bfloat16 on the batch's device where `half` is true."""
+    return torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=half)
 
 
 def load_transformer(encoder: str, *, half: bool) -> Transformer:
@@ -175,22 +190,26 @@ class _Known:
 
 
 class LazyTransformer:
-    """A pre-trained encoder that is loaded only when its weights are needed.
+    """A pre-trained encoder, or the layers of it below its last `top` ones, that is loaded only when its
+    weights are needed.
 
     `features`, `parameters` and the `fingerprint` of its weights and precision are kept in the folder `cache`
     for as long as the encoder's files have the same signature, so that these are read once and not for each
-    of a thousand runs. Raises as `load_transformer`.
+    of a thousand runs: they are those of the whole encoder. Raises as `load_transformer`, and ConfigError
+    where the encoder has no such last layers.
     """
 
-    def __init__(self, encoder: str, *, half: bool, device: torch.device, cache: Path) -> None:
-        self._encoder, self._half, self._device = encoder, half, device
+    def __init__(self, encoder: str, *, half: bool, device: torch.device, cache: Path, top: int = 0) -> None:
+        self._encoder, self._half, self._device, self.top = encoder, half, device, top
         self._loaded: Transformer | None = None
+        self._layers = nn.ModuleList()
         files = signature(locate(encoder))
         path = None if files is None else cache / f"{files}-{'bf16' if half else 'fp32'}.json"
         known = None if path is None else _read(path)
         if known is None:
-            loaded = self.load()
+            loaded = load_transformer(encoder, half=half)
             known = _Known(loaded.features, _fingerprint(loaded), weight_count(loaded))
+            self._keep(loaded)
             if path is not None:
                 with written_whole(path) as beside:
                     beside.write_text(json.dumps(asdict(known)), encoding="utf-8")
@@ -199,8 +218,28 @@ class LazyTransformer:
     def load(self) -> Transformer:
         """The encoder on the device, in evaluation mode; in memory from then on."""
         if self._loaded is None:
-            self._loaded = load_transformer(self._encoder, half=self._half).to(self._device).eval()
+            self._keep(load_transformer(self._encoder, half=self._half))
+        assert self._loaded is not None
         return self._loaded
+
+    @property
+    def fixed_parameters(self) -> int:
+        """How many weights it has without those of its last `top` layers, which must be loaded."""
+        return self.parameters - weight_count(self._layers)
+
+    def top_layers(self) -> tuple[nn.ModuleList, int]:
+        """The last layers, with their pre-trained weights, and their number of attention heads."""
+        heads = int(self.load().inner.config.num_attention_heads)
+        return self._layers, heads
+
+    def release(self) -> None:
+        """Forget what is loaded: all states of it that are needed are computed."""
+        self._loaded, self._layers = None, nn.ModuleList()
+
+    def _keep(self, loaded: Transformer) -> None:
+        if self.top:
+            self._layers = loaded.take_top(self.top)
+        self._loaded = loaded.to(self._device).eval()
 
 
 def _fingerprint(encoder: Transformer) -> str:
