@@ -33,6 +33,8 @@ _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 # (docs/performance.md; of MiniLM, and of the others as BERT base by its number of operations).
 _ROUGH_FULL_S = {"minilm": 0.018}
 _ROUGH_FULL_OTHER_S = 0.2
+# Adapters save the gradients of the other weights.
+_ROUGH_ADAPTERS = 0.8
 # Heads over a frozen encoder's features, with a BiLSTM among them or without.
 _ROUGH_HEADS_S = 0.0003
 _ROUGH_BILSTM_S = 0.0013
@@ -51,10 +53,13 @@ _KNOWN_RANGE = (0.7, 1.5)
 # Megabytes of a fine-tuned encoder's checkpoint, where no run has left one yet; of bare heads it is nothing.
 _ROUGH_MB = {"minilm": 90.0}
 _ROUGH_OTHER_MB = 500.0
+# A layer has about 12 matrices of features x features, in float32; adapters and heads are nothing.
+_BYTES_PER_LAYER_AND_SQUARE = 4 * 12
 # Different words of a text of n words: so many times the square root of n (CoNLL-2003: 23,600 of 204,000).
 _FORMS = 52.0
-_BYTES_PER_WORD_AND_FEATURE = 4 * 1.4  # float32, subwords per word
-_OTHER_FEATURES = 768
+_SUBWORDS = 1.4  # per word
+_FROZEN_BYTES, _TOP_BYTES = 4, 2  # of a cached number
+_OTHER_FEATURES, _OTHER_LAYERS = 768, 12
 
 
 @dataclass(frozen=True)
@@ -235,10 +240,12 @@ def _rough_seconds(config: RunConfig, sentences: float) -> float:
         once = full / 6 if config.context_encoder else 0.0
         each_epoch = on_gpu * per_word * _WORDS_PER_SENTENCE
         return _ROUGH_START_S + sentences * (once + each_epoch * config.epochs)
-    if config.encoder_training == "full":
-        return _ROUGH_START_S + full * sentences * config.epochs
+    if not config.training.caches_states:
+        share = 1.0 if config.training.trains_all else _ROUGH_ADAPTERS
+        return _ROUGH_START_S + share * full * sentences * config.epochs
     # One forward pass of each sentence, then the rest alone.
     rest = _ROUGH_HEADS_S if config.bilstm_hidden is None else _ROUGH_BILSTM_S
+    rest += full * min(1.0, config.training.top / _layers(base_name(config.encoder)))
     return _ROUGH_START_S + full / 6 * sentences + rest * sentences * config.epochs
 
 
@@ -256,6 +263,10 @@ def _lstm_weights(config: RunConfig) -> float:
 
 def _features(encoder: str) -> int:
     return ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
+
+
+def _layers(encoder: str) -> int:
+    return ENCODERS[encoder].layers if encoder in ENCODERS else _OTHER_LAYERS
 
 
 def _data(config: RunConfig) -> _Data:
@@ -321,16 +332,15 @@ def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
     models = {_model(config): config for config in configs}
     sizes = {model: _checkpoint_bytes(store, config) for model, config in models.items()}
     needed = sum(sizes[_model(config)] for config in configs)
-    # The features of a frozen encoder are kept once for each corpus.
-    frozen = {
-        (config.corpus, config.columns, base_name(config.encoder)): config.fraction
+    # The states of layers that are not trained are kept once for each corpus.
+    cached = {
+        (config.corpus, config.columns, base_name(config.encoder), config.training.top): config.fraction
         for config in configs
-        if config.encoder_training == "frozen"
+        if config.training.caches_states
     }
-    for (corpus, columns, encoder), fraction in frozen.items():
-        features = _features(encoder)
+    for (corpus, columns, encoder, top), fraction in cached.items():
         words = fraction * summarise(corpus, columns).splits["train"].tokens
-        needed += _BYTES_PER_WORD_AND_FEATURE * features * words
+        needed += (_TOP_BYTES if top else _FROZEN_BYTES) * _SUBWORDS * _features(encoder) * words
     return Disk(needed, float(shutil.disk_usage(home()).free))
 
 
@@ -344,6 +354,7 @@ def _checkpoint_bytes(store: Store, config: RunConfig) -> float:
     if reads_words(config.encoder):
         forms = _FORMS * math.sqrt(_words(*_data(config)))
         return 4 * (_lstm_weights(config) + _WORD_FEATURES * forms)
-    if config.encoder_training == "frozen":
-        return 0.0
-    return 1e6 * _ROUGH_MB.get(base_name(config.encoder), _ROUGH_OTHER_MB)
+    if config.training.trains_all:
+        return 1e6 * _ROUGH_MB.get(base_name(config.encoder), _ROUGH_OTHER_MB)
+    features = _features(base_name(config.encoder))
+    return _BYTES_PER_LAYER_AND_SQUARE * config.training.top * features**2

@@ -60,10 +60,12 @@ def run_name(run: Run, *, with_encoder: bool = False) -> str:
 
 
 def encoder_title(name: str, training: str) -> str:
-    """`minilm, frozen`; `roberta-base, fine-tuned`; what reads words is always trained: `sc-lstm`."""
+    """`minilm, frozen`; `roberta-base, fine-tuned`; `minilm, top:2`; what reads words is always trained:
+    `sc-lstm`.
+    """
     if reads_words(name):
         return name
-    return f"{name}, {'frozen' if training == 'frozen' else 'fine-tuned'}"
+    return f"{name}, {'fine-tuned' if training == 'full' else training}"
 
 
 def field_text(field: str, value: Any, parts: int = 1) -> str:

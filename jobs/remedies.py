@@ -114,7 +114,7 @@ def _smaller_batch(run: Run) -> _Change:
     steps = [f"Clone it with {name} {size} (now {now})."] if clone else []
     if config.max_length > 64:
         steps.append(f"Or with max_length {config.max_length // 2} (now {config.max_length}).")
-    if config.encoder_training == "full":
+    if config.training.trains_any:
         steps.append("Or with encoder_training frozen, which keeps no gradients of the encoder.")
     return steps, clone
 

@@ -55,7 +55,10 @@ def _is_mrn(values: Mapping[str, Any]) -> bool:
 
 
 def _training(values: Mapping[str, Any]) -> EncoderTraining:
-    return parse_training(str(values["encoder_training"]))
+    try:
+        return parse_training(str(values["encoder_training"]))
+    except ConfigError:  # refused when the run is built; until then the form shows all fields
+        return EncoderTraining("full")
 
 
 def _is_frozen(values: Mapping[str, Any]) -> bool:

@@ -324,6 +324,12 @@ class RunConfig(BaseModel):
             raise ValueError("a name is listed twice; list each name once")
         return value
 
+    @field_validator("encoder_training")
+    @classmethod
+    def _says_what_is_trained(cls, value: str) -> str:
+        parse_training(value)
+        return value
+
     @field_validator("learn")
     @classmethod
     def _in_fixed_order(cls, value: tuple[Mode, ...] | None) -> tuple[Mode, ...] | None:

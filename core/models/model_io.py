@@ -100,7 +100,11 @@ def restore(folder: Path, model: MultiTaskTagger) -> None:
 
 
 def restore_own(model: MultiTaskTagger, state: Mapping[str, Tensor]) -> None:
-    """Put back what `own_weights` gives. Raises ValueError where any is missing or too many."""
+    """Put back what `own_weights` gives. Raises ValueError where any is missing, or too many: a transformer
+    may be shared with other models.
+    """
+    if foreign := [name for name in state if not _is_own(name)]:
+        raise ValueError(f"weights of the encoder do not belong there: {foreign[0]}")
     missing, unexpected = model.load_state_dict(state, strict=False)
     if wrong := [name for name in missing if _is_own(name)] + unexpected:
         raise ValueError(f"weights do not fit the model: {', '.join(wrong)}")

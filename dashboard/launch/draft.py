@@ -22,7 +22,7 @@ from core.config.task_groups import TASK_GROUPS
 from core.corpora import CATALOGUE
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
-from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS
+from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODER_TRAININGS, ENCODERS, PRIORS, WORD_ENCODERS
 from core.wording import plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.sweeps import sweep
@@ -63,7 +63,7 @@ NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
 _OF_TEXTS = {"pooling": {"text", "pair"}, "pair_encoding": {"pair"}, "pair_heads": {"pair"}}
 """The fields that only runs have of whose tasks one reads this."""
-OPEN: tuple[str, ...] = ("encoder",)
+OPEN: tuple[str, ...] = ("encoder", "encoder_training")
 """The fields whose options are only the known ones: another one may be typed."""
 
 EXECUTION: Mapping[str, tuple[int, int]] = {"priority": PRIORITIES, "retries": (0, MOST_RETRIES)}
@@ -85,6 +85,7 @@ def _options(field: str) -> tuple[str, ...]:
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "encoder": (*(name + end for name in ENCODERS for end in ("", BILSTM_SUFFIX)), *WORD_ENCODERS),
+    "encoder_training": tuple(ENCODER_TRAININGS),
     "paradigm": PARADIGMS,
     "prior": tuple(PRIORS),
     "alignment": tuple(ALIGNMENTS),
@@ -92,7 +93,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     **{
         field: _options(field)
         for field in LISTED
-        if field != "paradigm" and ("|" in FIELD_HELP[field].range or FIELD_HELP[field].unit == "yes or no")
+        if field not in ("encoder_training", "paradigm")
+        and ("|" in FIELD_HELP[field].range or FIELD_HELP[field].unit == "yes or no")
     },
 }
 """The fields of which values are picked, and what they are picked from. Of the others they are typed."""

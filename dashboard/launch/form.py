@@ -4,7 +4,7 @@ seeds, budget.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,15 @@ from core.config.fields import attribute_name
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
-from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODERS, PRIORS, WORD_ENCODERS, base_name
+from core.registry import (
+    ALIGNMENTS,
+    BILSTM_SUFFIX,
+    ENCODER_TRAININGS,
+    ENCODERS,
+    PRIORS,
+    WORD_ENCODERS,
+    base_name,
+)
 from core.tasks import KINDS
 from core.wording import number
 from dashboard.launch.address import (
@@ -130,11 +138,6 @@ def show_source() -> None:
         st.caption(f":material/info: {escape(sentence)}")
 
 
-_TRAINING_WORDS = {
-    "full": "Fine-tunes the whole encoder.",
-    "frozen": "Computes the encoder's features once and trains only what stands on top.",
-}
-
 _Lists = dict[str, str | tuple[str, ...]]
 _Slots = dict[str, DeltaGenerator]
 
@@ -173,8 +176,10 @@ def form() -> tuple[Draft, _Slots]:
     has_training = "encoder_training" in applicable(lists)
     if has_training:
         with _field(slots, "encoder_training", left):
-            lists["encoder_training"] = picks("encoder_training")
-            captions({name: _TRAINING_WORDS[name] for name in lists["encoder_training"]})
+            lists["encoder_training"] = _picked_or_typed(
+                "encoder_training", "Choose, or type top:K or lora:R"
+            )
+            captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
             if trained := [name for name in lists["encoder"] if name in WORD_ENCODERS]:
                 st.caption(f"Always trained: {', '.join(trained)}.")
     with _field(slots, "paradigm", right if has_training else left):
@@ -256,23 +261,34 @@ def _task_groups() -> str:
 
 def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
     with _field(slots, "encoder", place):
-        encoders = st.multiselect(
-            f"{field_label('encoder')}{_SEVERAL}",
-            OPTIONS["encoder"],
-            accept_new_options=True,
-            placeholder="Choose, or type a Hub id or a folder",
-            wrap=True,
-            help=escape(FIELD_HELP["encoder"].sentence),
-            key=key_of("encoder"),
-            persist_state="session",
-        )
+        encoders = _picked_or_typed("encoder", "Choose, or type a Hub id or a folder")
         known = {name: spec.description for name, spec in ENCODERS.items()} | WORD_ENCODERS
-        names = dict.fromkeys(base_name(encoder) for encoder in encoders)
-        words = {name: known[name] for name in names if name in known}
+        words = _known(map(base_name, encoders), known)
         if any(encoder.endswith(BILSTM_SUFFIX) for encoder in encoders):
             words[BILSTM_SUFFIX] = "A BiLSTM between the encoder and the heads."
         captions(words)
-    return {"encoder": tuple(encoders)}
+    return {"encoder": encoders}
+
+
+def _picked_or_typed(field: str, placeholder: str) -> tuple[str, ...]:
+    """The values picked among a field's options, or typed where there are others."""
+    return tuple(
+        st.multiselect(
+            f"{field_label(field)}{_SEVERAL}",
+            OPTIONS[field],
+            accept_new_options=True,
+            placeholder=placeholder,
+            wrap=True,
+            help=escape(FIELD_HELP[field].sentence),
+            key=key_of(field),
+            persist_state="session",
+        )
+    )
+
+
+def _known(names: Iterable[str], words: Mapping[str, str]) -> dict[str, str]:
+    """What is known of those names, each once."""
+    return {name: words[name] for name in dict.fromkeys(names) if name in words}
 
 
 def _prior(

@@ -130,7 +130,7 @@ def not_learned(state: RelationsState) -> bool:
         return False
     config = runs[0].config
     reason = "by its configuration"
-    if config.encoder_training == "frozen" and config.prior == "relational":
+    if not config.training.trains_any and config.prior == "relational":
         reason = "the default over a frozen encoder, where learning all three did not score clearly better"
     learned = all_of([f"{name}s" for name in config.learn or ()])
     with st.container(border=True):

@@ -31,7 +31,7 @@ from core.models.encoders.fast_bert import packs
 from core.models.sources import locate
 from core.records import Event, RunFacts
 from core.training import trainer
-from core.training.setup import set_up
+from core.training.setup import TrainingRun, set_up
 from tests.benchmarks._harness import laboratory
 from tests.benchmarks._turns import Loop, Turns
 
@@ -90,26 +90,45 @@ def make_job(config: RunConfig, steps: int, *, quick: bool = False) -> Job:
     return Job(config, corpus, batches, quick)
 
 
-def train_ours(paradigm: str, job: Job, turns: Turns) -> None:
-    """`core.training.trainer.train`, as a worker calls it; like Trainer here, it saves no training state."""
+_CACHING_S: list[float] = []
+"""Seconds that the trainings of this process took to have cached states ready; the first computes them."""
+
+
+def train_ours(paradigm: str, job: Job, turns: Turns, **changes: Any) -> None:
+    """`core.training.trainer.train`, as a worker calls it; like Trainer here, it saves no training state.
+
+    `changes` to the job's run.
+    """
 
     def sink(event: Event) -> None:
         if isinstance(event, RunFacts):
             turns.describe(precision=event.precision, threads=event.threads)
 
-    train_step = trainer.train_step
+    train_step, compute_features = trainer.train_step, TrainingRun.compute_features
+
+    def timed_features(*given: Any) -> bool:
+        began = time.perf_counter()
+        done = compute_features(*given)
+        _CACHING_S.append(time.perf_counter() - began)
+        if given[0].features is not None:
+            turns.describe(caching_s=round(_CACHING_S[0], 2))
+        return done
 
     def count_and_step(run: Any, batch: Any) -> Any:
         if turns.warming_up:  # also on the longest sentences, so that memory peaks as in a whole epoch
             train_step(run, next(run.splits["train"].batches.by_length()))
         below = getattr(run.model.encoder, "below", run.model.encoder)
-        packed = hasattr(below, "inner") and packs(below.inner)
+        packed = run.config.training.top or (hasattr(below, "inner") and packs(below.inner))
         turns.count(len(batch.words), len(batch.real), len(batch.real) if packed else batch.ids.numel())
         return train_step(run, batch)
 
-    with TemporaryDirectory() as folder, patch.object(trainer, "train_step", count_and_step):
+    with (
+        TemporaryDirectory() as folder,
+        patch.object(trainer, "train_step", count_and_step),
+        patch.object(TrainingRun, "compute_features", timed_features),
+    ):
         trainer.train(
-            job.config.with_(paradigm=paradigm),
+            job.config.with_(paradigm=paradigm, **changes),
             job.corpus,
             sink=sink,
             checkpoint=Checkpoint(Path(folder) / "run", every_s=_NEVER_S),
@@ -201,6 +220,13 @@ LOOPS: dict[str, Loop] = {
     "trainer_fp32": _train_fp32,
     "published": _train_published,
 }
+
+
+def loops(job: Job) -> dict[str, Loop]:
+    """All ways to train on this job: where it does not train the whole encoder, also MTL that does."""
+    if job.config.training.trains_all:
+        return LOOPS
+    return LOOPS | {"full": partial(train_ours, "mtl", encoder_training="full")}
 
 
 def random_bert(folder: Path, **config: int) -> str:

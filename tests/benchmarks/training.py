@@ -8,6 +8,10 @@ the same loss. Each has a process of its own, and they take turns of a few steps
 has median ratios, MRN Lab first: words a second of MTL over Trainer at its best, Trainer's defaults and the
 published loop; the time of an MRN step over an MTL step; words a second of tagging one task over one pipeline
 at its best batch size; peak memory of MTL over Trainer's. OMP_NUM_THREADS sets the threads.
+
+With `--set encoder_training=top:2`, or another one that does not train the whole encoder, (a) also runs in
+full, and the last line has words a second over that one (`over_full`) and the seconds that the states of the
+layers below took (`caching_s`, of all training sentences), which no ratio counts.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from tests.benchmarks._turns import Block, Player
 
 if TYPE_CHECKING:
     from core.config import RunConfig
+    from core.registry import EncoderTraining
     from tests.benchmarks._loops import Job
 
 TURN = 5
@@ -45,13 +50,14 @@ Peaks = tuple[int, int | None]
 
 def compare(job: Job) -> dict[str, Any]:
     """Train all ways in turns; figures of each, and ratios."""
-    from tests.benchmarks._loops import LOOPS
+    from core.registry import EncoderTraining
+    from tests.benchmarks._loops import loops
 
     load = os.getloadavg()[0]
     with ExitStack() as stack:
         players = {
             name: stack.enter_context(Player(name, loop, job, quick=job.quick))
-            for name, loop in LOOPS.items()
+            for name, loop in loops(job).items()
         }
 
         def play(name: str, _turn: int) -> Block:
@@ -69,10 +75,14 @@ def compare(job: Job) -> dict[str, Any]:
         name: [sum(played[start : start + WINDOW], Block()) for start in range(0, len(played), WINDOW)]
         for name, played in blocks.items()
     }
-    work = _work(job, sum(windows["mtl"], Block()))
+    mtl = sum(windows["mtl"], Block())
+    partly, fully = _work(job, mtl, job.config.training), _work(job, mtl, EncoderTraining("full"))
+    work = {name: partly if name in ("mtl", "mrn") else fully for name in windows}
     return {
         "load": [round(load, 2), round(os.getloadavg()[0], 2)],
-        "variants": {name: facts[name] | _figures(windows[name], peaks[name], *work) for name in windows},
+        "variants": {
+            name: facts[name] | _figures(windows[name], peaks[name], *work[name]) for name in windows
+        },
         "ratios": _ratios(windows) | {"memory_over_trainer": round(peaks["mtl"][0] / peaks["trainer"][0], 3)},
     }
 
@@ -97,11 +107,11 @@ def _figures(
     }
 
 
-def _work(job: Job, mtl: Block) -> tuple[Count, float | None]:
+def _work(job: Job, mtl: Block, training: EncoderTraining) -> tuple[Count, float | None]:
     """The floating-point operations of training on a block, and the peak TFLOP/s of the job's GPU if known.
 
-    Three times the forward pass (Kaplan et al. 2020, section 2.1), in sentences of as many subwords as MTL's,
-    with the heads' rows.
+    Three times the forward pass of what is trained (Kaplan et al. 2020, section 2.1), in sentences of as many
+    subwords as MTL's, with the heads' rows. Adapters need no gradients of the other weights: twice.
     """
     import torch
     from transformers import AutoConfig
@@ -111,11 +121,12 @@ def _work(job: Job, mtl: Block) -> tuple[Count, float | None]:
     encoder = AutoConfig.from_pretrained(locate(job.config.encoder))
     layers, features, inner = encoder.num_hidden_layers, encoder.hidden_size, encoder.intermediate_size
     subwords = mtl.subwords / (mtl.steps * job.config.batch_size)
-    per_subword = 2 * layers * (4 * features**2 + 2 * features * inner) + 4 * layers * subwords * features
+    passes = {"full": 3 * layers, "top": 3 * training.number, "lora": 2 * layers, "frozen": 0}[training.kind]
+    per_subword = passes * (2 * (4 * features**2 + 2 * features * inner) + 4 * subwords * features)
     per_word = 2 * sum(job.labels) * features
     gpu = torch.cuda.get_device_name(job.device) if job.device.type == "cuda" and job.half else ""
     peak = next((peak for name, peak in _BF16_TFLOPS.items() if gpu.startswith(name)), None)
-    return lambda block: 3 * (block.subwords * per_subword + block.words * per_word), peak
+    return lambda block: block.subwords * per_subword + 3 * block.words * per_word, peak
 
 
 def _ratios(windows: Mapping[str, Sequence[Block]]) -> dict[str, Any]:
@@ -138,6 +149,8 @@ def _ratios(windows: Mapping[str, Sequence[Block]]) -> dict[str, Any]:
 
         for other in ("trainer", "trainer_fp32", "published"):
             ratios[f"over_{other}{suffix}"] = over("mtl", other, words_per_s)
+        if "full" in windows:
+            ratios[f"over_full{suffix}"] = over("mtl", "full", words_per_s)
         ratios[f"mrn_over_mtl{suffix}"] = over("mrn", "mtl", s_per_step)
     return ratios
 
@@ -167,8 +180,12 @@ def measure(args: Namespace) -> dict[str, float]:
         print_json(training)
         tagging = beside_pipeline(job)
         print_json(tagging)
-    names = ("over_trainer", "over_trainer_fp32", "over_published", "mrn_over_mtl")
+    names = ["over_trainer", "over_trainer_fp32", "over_published", "mrn_over_mtl"]
+    caching = training["variants"]["mtl"].get("caching_s")
+    if "over_full" in training["ratios"]:
+        names.append("over_full")
     return {
+        **({} if caching is None else {"caching_s": caching}),
         **{name: training["ratios"][name]["median"] for name in names},
         "inference_over_pipeline": tagging["ratios"]["one_task_over_best"]["median"],
         "memory_over_trainer": training["ratios"]["memory_over_trainer"],
@@ -182,15 +199,16 @@ def _config(args: Namespace) -> Iterator[RunConfig]:
     from tests.benchmarks._loops import random_bert
     from tests.trained import toy_config
 
+    given = dict(field.split("=", 1) for field in args.set)
     with TemporaryDirectory() as folder:
         if args.quick:
-            yield toy_config(Path(folder), epochs=2, dropout=0.1)
+            yield toy_config(Path(folder), epochs=2, dropout=0.1, **given)
             return
         values: dict[str, Any] = {"columns": COLUMNS} if Path(args.data).is_dir() else {}
         values |= {"corpus": args.data, "tasks": "pos,chunk,ner", "paradigm": "mtl", "batch_size": 16}
         values["device"] = args.device
         values["encoder"] = random_bert(Path(folder)) if args.encoder == "bert-base" else args.encoder
-        yield RunConfig.build(**values | dict(field.split("=", 1) for field in args.set))
+        yield RunConfig.build(**values | given)
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def test_fields_appear_and_vanish_with_the_encoder(open_page: Open) -> None:
     assert app.text_input(key="launch_lr_encoder").placeholder == "0.002"
     # Frozen features were chosen for MiniLM: they stay so beside an encoder that is always trained.
     app.multiselect(key="launch_encoder").set_value(["minilm", "sc-lstm"]).run()
-    app.pills(key="launch_encoder_training").set_value(["frozen"]).run()
+    app.multiselect(key="launch_encoder_training").set_value(["frozen"]).run()
     app.button(key="launch").click().run()
     assert not app.exception
     runs = {run.config.encoder: run.config.encoder_training for run in Store.open().runs()}
@@ -150,5 +150,5 @@ def test_a_clone_of_a_run_over_words(open_page: Open) -> None:
     assert "This makes 1 run, none of them new" in words(app)
     # Back to a transformer, the form is ready: what such a run lacked is as in a fresh form.
     app.multiselect(key="launch_encoder").set_value(["minilm"]).run()
-    assert app.pills(key="launch_encoder_training").value == ["frozen"]
+    assert app.multiselect(key="launch_encoder_training").value == ["frozen"]
     assert not app.button(key="launch").disabled

@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from huggingface_hub import ModelCard
-from transformers import AutoModelForTokenClassification
+from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from core.checkpoints.sealed import digest_of, seal
 from core.errors import MRNLabError, RunNotFound
@@ -37,8 +38,9 @@ Trained = tuple[Path, dict[str, int]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A laboratory with runs of six kinds: MRN, over a frozen encoder (one task's name is hostile), with a
-    BiLSTM, over word vectors and contextual ones, and with a CRF over word vectors and a transformer.
+    """A laboratory with runs of eight kinds: MRN, over a frozen encoder (one task's name is hostile), with a
+    BiLSTM, over word vectors and contextual ones, with a CRF over word vectors and a transformer, with the
+    last layer trained and with adapters.
     """
     home = tmp_path_factory.mktemp("from")
     with pytest.MonkeyPatch.context() as patch:
@@ -55,11 +57,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
             toy_config(home, encoder="bilstm", context_encoder=str(home / "encoder"), **few),
             toy_config(home, encoder="sc-lstm", head="crf", vectors=str(vectors), bilstm_hidden=4, **few),
             toy_config(home, head="crf", **few),
+            toy_config(home, encoder_training="top:1", **few),
+            toy_config(home, encoder_training="lora:2", **few),
         ]
         with contextlib.closing(Store.open()) as store:
             ids = train_runs(store, configs)
             store.add_keywords([ids[0]], ["paper"])
-    kinds = ("mrn", "frozen", "bilstm", "context", "words", "crf")
+    kinds = ("mrn", "frozen", "bilstm", "context", "words", "crf", "top", "lora")
     return home, dict(zip(kinds, ids, strict=True))
 
 
@@ -97,7 +101,7 @@ def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
     return load_tagger(checkpoint).tag([_SENTENCE])
 
 
-@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context", "words"])
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context", "words", "top", "lora"])
 def test_there_and_back(kind: str, trained: Trained, source: Store, target: Store, tmp_path: Path) -> None:
     run_id = trained[1][kind]
     made = export(trained, kind, tmp_path / "out")
@@ -122,6 +126,23 @@ def test_there_and_back(kind: str, trained: Trained, source: Store, target: Stor
     assert (checkpoint_dir(taken.run_id) / "weights.safetensors").read_bytes() == weights.read_bytes()
     # Nothing else stayed behind in the laboratory.
     assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(taken.run_id)]
+
+
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "top", "lora"])
+def test_a_task_folder_labels_words_as_the_run_does(
+    kind: str, trained: Trained, source: Store, tmp_path: Path
+) -> None:
+    """In every regime of training, with nothing but Transformers."""
+    folder = export(trained, kind, tmp_path / "out", tasks=["ner"]).folder / "ner"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    inputs = tokenizer(_SENTENCE, is_split_into_words=True, return_tensors="pt")
+    theirs = AutoModelForTokenClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        rows = theirs(**inputs).logits[0].softmax(dim=1)[[*map(inputs.word_ids().index, range(5))]]
+    (sentence,) = tagged(source.run(trained[1][kind]).checkpoint)
+    for word, row in zip(sentence.tags["ner"], rows, strict=True):
+        assert word.label == theirs.config.id2label[int(row.argmax())]
+        assert word.confidence == pytest.approx(float(row.max()), abs=1e-5)
 
 
 def test_a_packaged_encoder_does_not_travel(trained: Trained, target: Store, tmp_path: Path) -> None:

@@ -87,6 +87,9 @@ STEPS: dict[str, dict[str, Any]] = {
     "mrn": {"paradigm": "mrn"},
     "bilstm": {"encoder": "+bilstm"},
     "frozen": {"encoder_training": "frozen"},
+    "top": {"encoder_training": "top:1"},
+    "top bilstm": {"encoder": "+bilstm", "encoder_training": "top:1"},
+    "lora": {"encoder_training": "lora:2"},
     "budget": {"batch_size": 16, "batch_tokens": 70},
 }
 

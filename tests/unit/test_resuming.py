@@ -178,6 +178,9 @@ KINDS: dict[str, dict[str, Any]] = {
         **{"encoder": "sc-lstm", "bilstm_hidden": 8, "draw_tasks": "uniform", "optimiser": "adadelta"},
         "affinity_every": 4,
     },
+    "top layers": {"encoder_training": "top:1", "dropout": 0.3},
+    "top bilstm": {"encoder_training": "top:1", "bilstm_hidden": 8, "paradigm": "mrn", "update_every": 2},
+    "adapters": {"encoder_training": "lora:2", "dropout": 0.3, "affinity_every": 4},
     "gpu": {"device": "cuda", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
 }
 
@@ -209,6 +212,7 @@ TEXT_KINDS: dict[str, dict[str, Any]] = {
     "apart": {"pooling": "mean", "dropout": 0.3},
     "together": {"pair_encoding": "together", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
     "shared heads": {"pair_heads": "shared", "draw_tasks": "uniform", "dropout": 0.3},
+    "top layers": {"encoder_training": "top:1", "pair_encoding": "together", "dropout": 0.3},
     "told the task": {"task_embedding": "projected", "dropout": 0.3},
     "words and texts": {"tasks": ("pos", "mood", "alike"), "task_embedding": "input", "weight_decay": 0.1},
 }
@@ -261,8 +265,8 @@ def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
     assert_same(pieces, whole)
 
 
-def stopped_at_7(encoder: str, folder: Path) -> Laboratory:
-    pieces = Laboratory(toy(encoder), folder / "pieces", corpus())
+def stopped_at_7(encoder: str, folder: Path, **changes: Any) -> Laboratory:
+    pieces = Laboratory(toy(encoder, **changes), folder / "pieces", corpus())
     assert pieces.attempt(stop_at=8).stopped
     return pieces
 
@@ -273,11 +277,14 @@ def test_a_stop_before_the_first_step_saves_nothing(encoder: str, tmp_path: Path
     assert not (tmp_path / "pieces.states").exists()
 
 
+@pytest.mark.parametrize("training", ["full", "top:1", "lora:2"])
 @pytest.mark.parametrize("changed", ["data", "encoder"])
-def test_changed_data_or_encoder_are_refused(tmp_path: Path, changed: str) -> None:
-    """Rows of an encoder's vocabulary that never occur in the text are in its files alone."""
+def test_changed_data_or_encoder_are_refused(tmp_path: Path, changed: str, training: str) -> None:
+    """Rows of an encoder's vocabulary that never occur in the text are in its files alone, and so are the
+    weights that are not trained.
+    """
     encoder = tiny_bert(tmp_path / "encoder")
-    pieces = stopped_at_7(str(encoder), tmp_path)
+    pieces = stopped_at_7(str(encoder), tmp_path, encoder_training=training)
     if changed == "data":
         pieces.data = corpus(train=sentences(40, 9))
     else:

@@ -13,12 +13,25 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import Encoder
-from core.models.encoders.fast_bert import Places, packs, through_layers
+from core.models.encoders.fast_bert import Places, through_layers
 from core.models.encoders.frozen import CachedTransformer
 from core.models.encoders.transformer import Transformer, load_transformer, precision
 
 _SCALE = 2
 """α / r (Hu et al., 2022): what an adapter's product of matrices is multiplied by. Saved runs rely on it."""
+_ATTENTION = {
+    "query",
+    "value",
+    "q_lin",
+    "v_lin",
+    "query_proj",
+    "value_proj",
+    "q_proj",
+    "v_proj",
+    "q",
+    "v",
+    "Wqkv",
+}
 _A, _B = ".lora_A.default.weight", ".lora_B.default.weight"
 
 
@@ -83,25 +96,23 @@ def adapt(transformer: Transformer, rank: int) -> None:
     """Give a transformer low-rank adapters in attention (Hu et al., 2022), the only weights that are trained
     and part of its state from now on.
 
-    They adapt queries and values; of a family that is not laid out as BERT's, what peft adapts by itself.
-    Raises EncoderError where peft does not know the family.
+    They adapt queries and values, or all of attention's input where that is one matrix. Raises EncoderError
+    where the encoder has no linear layers of the names that these usually have.
     """
     from peft import LoraConfig, inject_adapter_in_model
-    from peft.tuners.lora import Linear
 
     inner = transformer.inner
-    targets = ["query", "value"] if packs(inner) else None
-    known = True
-    try:
-        inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=_SCALE * rank, target_modules=targets), inner)
-    except ValueError:
-        known = False
-    adapted = [module for name, module in inner.named_modules() if hasattr(module, "lora_A")]
-    if not known or not all(isinstance(module, Linear) for module in adapted):
+    targets = [
+        name
+        for name, part in inner.named_modules()
+        if name.rpartition(".")[2] in _ATTENTION and isinstance(part, nn.Linear)
+    ]
+    if not targets:
         raise EncoderError(
             f"No adapters are known for an encoder of type {inner.config.model_type}; set encoder_training "
             "to full or frozen."
         )
+    inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=_SCALE * rank, target_modules=targets), inner)
     hooked: Any = transformer  # torch has no types of these
     hooked.register_state_dict_post_hook(_keep_adapters)
     hooked.register_load_state_dict_post_hook(_expect_adapters)
@@ -127,10 +138,13 @@ def is_adapter(name: str) -> bool:
 def merge_adapters(inner: Any, state: Mapping[str, Tensor]) -> None:
     """Add the adapters in a saved state to the weights of a Transformers model without any.
 
-    Raises KeyError and AttributeError where they do not fit it.
+    Raises KeyError, ValueError and RuntimeError where they do not fit it.
     """
+    modules = dict(inner.named_modules())
     for name in state:
         if name.endswith(_A):
             place = name.removesuffix(_A)
-            weight = inner.get_submodule(place.partition("inner.")[2]).weight
-            weight += _SCALE * state[place + _B] @ state[name]
+            linear = modules[place.partition("inner.")[2]]
+            if not isinstance(linear, nn.Linear):
+                raise ValueError(f"no adapter belongs at {place}")
+            linear.weight += _SCALE * state[place + _B] @ state[name]

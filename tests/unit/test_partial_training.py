@@ -1,0 +1,360 @@
+"""Last layers over cached states, and adapters: what they compute, what is cached, what a run saves."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import AutoModel, DistilBertConfig, GPT2Config, ModernBertConfig
+
+from core.checkpoints import Checkpoint
+from core.config import RunConfig
+from core.encoding.batches import Batch, Batches
+from core.encoding.encoded import encode
+from core.encoding.tokenizer import load_tokenizer
+from core.errors import ConfigError, EncoderError, MRNLabError
+from core.models import model_io
+from core.models.encoders.frozen import FeatureTables, FrozenFeatures
+from core.models.encoders.partial import TopLayers, adapt, load_top, merge_adapters
+from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
+from core.records import Event, RunFacts, SplitResult
+from core.registry import EncoderTraining, parse_training
+from core.training.setup import TrainingRun, set_up
+from core.training.trainer import train
+from jobs.submit import check
+from tests.tiny import tiny_bert
+from tests.toys import TEXT_TASKS, config, corpus, text_corpus
+from tests.unit.test_packed import FAMILY, LENGTHS, SIZES, assert_alike, batch, gradients, model
+
+
+def test_what_is_trained_is_read_from_its_text() -> None:
+    assert parse_training("full") == EncoderTraining("full")
+    assert parse_training("top:12") == EncoderTraining("top", 12)
+    assert (parse_training("lora:8").rank, parse_training("lora:8").top) == (8, 0)
+    caching = {text for text in ("full", "frozen", "top:1", "lora:4") if parse_training(text).caches_states}
+    assert caching == {"frozen", "top:1"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "top", "top:", "top:0", "top:02", "top:-1", "lora:x", "full:1", "TOP:1"]
+)
+def test_what_says_nothing_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"must be full, frozen, top:K \(the last K layers\)") as error:
+        config("minilm", paradigm="mtl", encoder_training=text)
+    assert error.value.field == "encoder_training"
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "says"),
+    [
+        ({"encoder": "bilstm", "encoder_training": "top:1"}, "encoder_training", "must be full here"),
+        ({"encoder": "sc-lstm", "encoder_training": "lora:8"}, "encoder_training", "must be full here"),
+        ({"encoder_training": "top:1", "task_embedding": "input"}, "task_embedding", "not trained in full"),
+        ({"encoder_training": "lora:1", "task_embedding": "input"}, "task_embedding", "not trained in full"),
+    ],
+)
+def test_contradictions_are_refused(changes: dict[str, Any], field: str, says: str) -> None:
+    values = {"corpus": "demo", "tasks": "pos,ner", "paradigm": "mtl"} | changes
+    with pytest.raises(ConfigError, match=says) as error:
+        RunConfig.build(**values)
+    assert error.value.field == field
+
+
+def test_layers_that_an_encoder_lacks_are_refused_before_a_run_is_queued(tmp_path: Path) -> None:
+    encoder = str(tiny_bert(tmp_path / "bert"))
+    AutoModel.from_config(_distilbert()).save_pretrained(tmp_path / "distil")
+    for name, training, says in (
+        (encoder, "top:2", "needs an encoder of more than 2 layers; use full"),
+        ("minilm", "top:6", "needs an encoder of more than 6 layers; use full"),
+        (str(tmp_path / "distil"), "top:1", "an encoder of type distilbert does not have"),
+    ):
+        run = RunConfig.build(
+            corpus="demo",
+            tasks="pos,ner",
+            paradigm="mtl",
+            encoder=name,
+            encoder_training=training,
+            max_length=32,
+        )
+        with pytest.raises(ConfigError, match=says):
+            check([run])
+    with pytest.raises(ConfigError, match="more than 2 layers"):
+        set_up(config(encoder, paradigm="mtl", encoder_training="top:3"), corpus())
+
+
+class Given(nn.Module):
+    """States (B, L, D) below the layers, as they are given."""
+
+    def __init__(self, states: Tensor) -> None:
+        super().__init__()
+        self.features = states.shape[-1]
+        self.states = states
+
+    def forward(self, _batch: Batch) -> Tensor:
+        return self.states
+
+    def words(self, batch: Batch) -> Tensor:
+        return self.states.flatten(0, 1)[batch.rows]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("top", [1, 2])
+@pytest.mark.parametrize("name", ["bert", "roberta", "electra, projected"])
+def test_states_and_gradients_are_those_of_the_whole_encoder(name: str, top: int, lengths: str) -> None:
+    inner, given = model(FAMILY[name]), batch(LENGTHS[lengths], FAMILY[name].pad_token_id)
+    whole, below = Transformer(inner, half=False), Transformer(copy.deepcopy(inner), half=False)
+    layers = below.take_top(top)
+    with torch.no_grad():
+        states = below(given)
+    upper = TopLayers(Given(states), layers, inner.config.num_attention_heads, half=False)
+    prefix = len(inner.encoder.layer) - top
+    for kind in ("forward", "words"):
+        expected, found = getattr(whole, kind)(given), getattr(upper, kind)(given)
+        if kind == "forward":
+            expected, found = (part.flatten(0, 1)[given.real] for part in (expected, found))
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+        towards = torch.randn_like(expected)
+        (expected * towards).sum().backward()
+        right = {
+            f"layers.{int(number) - prefix}.{rest}": gradient
+            for weight, gradient in gradients(inner).items()
+            if weight.startswith("encoder.layer.")
+            for number, _, rest in [weight.removeprefix("encoder.layer.").partition(".")]
+            if int(number) >= prefix
+        }
+        (found * towards).sum().backward()
+        assert_alike(gradients(upper), right)
+
+
+def made(encoder: str, training: str, **changes: Any) -> TrainingRun:
+    values = {"paradigm": "mtl", "encoder_training": training, "dropout": 0.0} | changes
+    run = set_up(config(encoder, **values), corpus())
+    assert run.compute_features(lambda _: None, lambda: False)
+    return run
+
+
+@torch.no_grad()
+def test_with_nothing_trained_a_run_sees_the_states_of_the_frozen_encoder(encoder: str) -> None:
+    """But for the rounding of its cache."""
+    frozen, top = made(encoder, "frozen"), made(encoder, "top:1")
+    words = []
+    for run in (frozen, top):
+        run.model.eval()
+        given = next(run.enter("dev").batches.by_length())
+        words.append(run.model.encoder.words(given))
+    torch.testing.assert_close(words[1], words[0], rtol=0, atol=5e-3)
+    assert top.facts.parameters == frozen.facts.parameters
+    layer = sum(weight.numel() for weight in load_transformer(encoder, half=False).take_top(1).parameters())
+    assert top.facts.trained_parameters == frozen.facts.trained_parameters + layer
+
+
+def _tables(encoder: Path, home: Path, *, half: bool = False, top: int = 1) -> FeatureTables:
+    device = torch.device("cpu")
+    lazy = LazyTransformer(str(encoder), half=half, device=device, cache=home, top=top)
+    return FeatureTables(lazy, 0, home, device)
+
+
+def test_a_table_is_used_for_the_same_weights_layer_precision_and_text_alone(tmp_path: Path) -> None:
+    encoder = tiny_bert(tmp_path / "encoder")
+    tokenizer = load_tokenizer(str(encoder))
+    text, other = (encode([words.split()], tokenizer, 32) for words in ("EU rejects lamb .", "lamb call"))
+    first = _tables(encoder, tmp_path)
+    assert not first.has(text, "text")
+    assert first.compute(text, "text")
+    assert first.table(text, "text").dtype == torch.float16
+    again = _tables(encoder, tmp_path)
+    assert again.has(text, "text")
+    assert torch.equal(again.table(text, "text"), first.table(text, "text"))
+
+    assert not again.has(other, "other")
+    assert not _tables(encoder, tmp_path).has(other, "text"), "a table of another size under the same name"
+    assert not _tables(encoder, tmp_path, half=True).has(text, "text")
+    assert not _tables(encoder, tmp_path, top=0).has(text, "text"), "the states of the last layer"
+    weights = load_file(encoder / "model.safetensors")
+    weights["encoder.layer.0.output.dense.bias"] += 0.01
+    save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
+    assert not _tables(encoder, tmp_path).has(text, "text")
+    # Numbers of another type, as a file of another version might hold.
+    (file,) = tmp_path.glob("*-below1-text.npy")
+    np.save(file, np.load(file).astype(np.float32))
+    file.rename(tmp_path / f"{_tables(encoder, tmp_path).fingerprint}-below1-text.npy")
+    assert not _tables(encoder, tmp_path).has(text, "text")
+
+
+@torch.no_grad()
+def test_the_table_holds_the_states_below_the_trained_layers(tmp_path: Path) -> None:
+    encoder = tiny_bert(tmp_path / "encoder")
+    tokenizer = load_tokenizer(str(encoder))
+    text = encode([["EU", "unwanted", "lamb"], ["a"]], tokenizer, 32)
+    lookup = FrozenFeatures(16)
+    lookup.table = _tables(encoder, tmp_path).table(text, "text")
+    given = next(Batches(text, np.zeros((4, 1), dtype=np.int64), 2, tokenizer.pad).by_length())
+    inner = load_transformer(str(encoder), half=False).inner.eval()
+    states = inner(given.ids, given.mask, output_hidden_states=True).hidden_states[1]
+    real = given.mask.bool()
+    torch.testing.assert_close(lookup(given)[real], states[real], rtol=1e-3, atol=1e-3)
+    assert lookup(given).dtype == torch.float32
+
+
+def _distilbert() -> DistilBertConfig:
+    return DistilBertConfig(
+        vocab_size=60, dim=16, hidden_dim=24, n_layers=2, n_heads=2, max_position_embeddings=40, dropout=0.0,
+        attention_dropout=0.0,
+    )  # fmt: skip
+
+
+def _modernbert() -> ModernBertConfig:
+    return ModernBertConfig(
+        vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+        pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3,
+    )  # fmt: skip
+
+
+def _trained_adapters(transformer: Transformer) -> None:
+    adapt(transformer, 3)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in transformer.parameters():
+            if weight.requires_grad:
+                weight.copy_(torch.randn(weight.shape, generator=generator) * 0.3)
+
+
+@pytest.mark.parametrize("kind", ["bert", "electra, projected", "distilbert", "modernbert"])
+def test_merged_adapters_compute_what_they_did(kind: str) -> None:
+    others = {"distilbert": _distilbert(), "modernbert": _modernbert()}
+    torch.manual_seed(0)
+    inner = AutoModel.from_config(others[kind]).eval() if kind in others else model(FAMILY[kind]).eval()
+    plain, given = copy.deepcopy(inner), batch((5, 1, 9, 3), 0)
+    adapted = Transformer(inner, half=False)
+    names = {name for name, _ in plain.named_parameters()}
+    _trained_adapters(adapted)
+    before = Transformer(plain, half=False)(given)
+    state = {f"encoder.{name}": value for name, value in adapted.state_dict().items()}
+    assert state
+    assert all(".lora_" in name for name in state)
+    assert sum(weight.requires_grad for weight in adapted.parameters()) == len(state)
+    merge_adapters(plain, state)
+    assert {name for name, _ in plain.named_parameters()} == names
+    real = given.mask.bool()
+    merged, unmerged = Transformer(plain, half=False)(given)[real], adapted(given)[real]
+    torch.testing.assert_close(merged, unmerged, rtol=0, atol=1e-5)
+    assert (merged - before[real]).abs().max() > 0.01
+
+
+def test_adapters_leave_all_other_weights_without_a_gradient() -> None:
+    adapted = Transformer(model(FAMILY["bert"]), half=False)
+    _trained_adapters(adapted)
+    adapted.words(batch((5, 2), 0)).square().sum().backward()
+    found = gradients(adapted)
+    assert {name.rpartition(".lora_")[0].rpartition(".")[2] for name in found} == {"query", "value"}
+    assert len(found) == 2 * 2 * SIZES["num_hidden_layers"]
+
+
+def test_an_encoder_without_known_adapters_is_refused() -> None:
+    inner = AutoModel.from_config(
+        GPT2Config(
+            vocab_size=60, n_embd=16, n_layer=1, n_head=2, n_positions=40, bos_token_id=0, eos_token_id=0
+        )
+    )
+    with pytest.raises(EncoderError, match="No adapters are known for an encoder of type gpt2"):
+        adapt(Transformer(inner, half=False), 2)
+
+
+REGIMES = ("frozen", "top:1", "lora:2")
+
+
+def trained(settings: RunConfig, folder: Path, data: Any) -> list[Event]:
+    events: list[Event] = []
+    train(settings, data, sink=events.append, checkpoint=Checkpoint(folder))
+    return events
+
+
+@pytest.mark.parametrize("suffix", ["", "+bilstm"])
+@pytest.mark.parametrize("training", REGIMES)
+def test_a_checkpoint_names_the_encoder_and_tags_as_the_run_did(
+    encoder: str, tmp_path: Path, training: str, suffix: str
+) -> None:
+    changes: dict[str, Any] = {"bilstm_hidden": 8} if suffix else {}
+    settings = config(encoder + suffix, paradigm="mtl", encoder_training=training, dropout=0.3, **changes)
+    events = trained(settings, tmp_path / "run", corpus())
+    assert not (tmp_path / "run" / "encoder").exists()
+    held = sum(value.numel() for value in load_file(tmp_path / "run" / "weights.safetensors").values())
+    (facts,) = (event for event in events if isinstance(event, RunFacts))
+    assert held == facts.trained_parameters < facts.parameters
+    (test,) = (event for event in events if isinstance(event, SplitResult) and event.split == "test")
+    tagged = model_io.load(tmp_path / "run").tag([sentence.tokens for sentence in corpus().test])
+    for task, labels in test.predictions.items():
+        found = [[word.label for word in sentence.tags[task]] for sentence in tagged]
+        assert found == [list(sentence) for sentence in labels]
+
+
+@pytest.mark.parametrize("training", REGIMES)
+def test_whole_texts_and_pairs_are_read_in_every_regime(encoder: str, tmp_path: Path, training: str) -> None:
+    settings = config(
+        encoder, paradigm="mrn", encoder_training=training, tasks=TEXT_TASKS, pair_encoding="together",
+        update_every=2, pooling="mean",
+    )  # fmt: skip
+    data = text_corpus(24, settings.tasks)
+    events = trained(settings, tmp_path / "run", data)
+    (test,) = (event for event in events if isinstance(event, SplitResult) and event.split == "test")
+    texts = [sentence for sentence in data.test if "mood" in sentence.labels]
+    answers = model_io.load(tmp_path / "run").answer([(" ".join(text.tokens), None) for text in texts])
+    assert [[answer["mood"].value] for answer in answers] == [list(one) for one in test.predictions["mood"]]
+
+
+def test_two_taggers_share_the_layers_below_and_nothing_else(encoder: str) -> None:
+    one, other = load_top(encoder, 1), load_top(encoder, 1)
+    assert one.below is other.below
+    with torch.no_grad():
+        next(one.layers.parameters()).add_(1)
+    assert not torch.equal(next(one.layers.parameters()), next(other.layers.parameters()))
+
+
+def test_weights_of_a_file_do_not_reach_the_shared_layers(encoder: str, tmp_path: Path) -> None:
+    """An encoder that is not trained is one for all taggers: a file from elsewhere must not change it."""
+    settings = config(encoder, paradigm="mtl", encoder_training="top:1")
+    trained(settings, tmp_path / "run", corpus())
+    file = tmp_path / "run" / "weights.safetensors"
+    name = "encoder.below.transformer.inner.embeddings.LayerNorm.bias"
+    save_file(load_file(file) | {name: torch.ones(16)}, file)
+    with pytest.raises(MRNLabError, match="is damaged"):
+        model_io.load(tmp_path / "run")
+    below: Any = load_top(encoder, 1).below
+    assert not below.transformer.inner.embeddings.LayerNorm.bias.any()
+
+
+def test_lower_states_are_not_needed_once_they_are_cached(
+    encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(encoder, "top:1")
+    monkeypatch.setattr(FeatureTables, "compute", lambda *_: pytest.fail("computed again"))
+    made(encoder, "top:1", seed=2, epochs=1)
+
+
+def test_release_forgets_the_encoder(encoder: str, tmp_path: Path) -> None:
+    lazy = LazyTransformer(encoder, half=False, device=torch.device("cpu"), cache=tmp_path, top=1)
+    layers, heads = lazy.top_layers()
+    assert (len(layers), heads) == (1, 2)
+    first = lazy.load()
+    lazy.release()
+    assert lazy.load() is not first
+    assert len(lazy.load().inner.encoder.layer) == 1
+
+
+def test_a_batch_may_hold_any_words(encoder: str) -> None:
+    """Words' states do not depend on which other words are asked for."""
+    run = made(encoder, "top:1")
+    run.model.eval()
+    given = next(run.enter("dev").batches.by_length())
+    fewer = dataclasses.replace(given, rows=given.rows[1::2])
+    with torch.no_grad():
+        words = run.model.encoder.words(given)[1::2]
+        torch.testing.assert_close(run.model.encoder.words(fewer), words, rtol=0, atol=1e-5)
