@@ -24,6 +24,9 @@ CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training", "prior")
 # Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
 # of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
 _HEAD_RATE_FACTOR = 10.0
+# Few trained layers, and adapters, want a faster rate than a whole encoder, and heads that are nearer to theirs
+# (docs/performance.md, "Between frozen and fine-tuned").
+_PARTIAL_RATE, _PARTIAL_HEAD_FACTOR = {"top": 5.0, "lora": 10.0}, {"top": 4.0, "lora": 2.0}
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate. Measured on
 # CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs.
 _FROZEN_HEAD_RATE = 2e-2
@@ -92,13 +95,17 @@ def _learn(values: Mapping[str, Any]) -> tuple[str, ...]:
     return _FROZEN_LEARN if values["prior"] == "relational" and _is_frozen(values) else LEARNABLE
 
 
+def _encoder_rate(values: Mapping[str, Any]) -> float:
+    factor = _PARTIAL_RATE.get(_training(values).kind, 1.0)
+    return factor * recommended_learning_rate(str(values["encoder"]))
+
+
 def _head_rate(values: Mapping[str, Any]) -> float:
     rate = values["lr_encoder"]
-    return (
-        _FROZEN_HEAD_RATE
-        if rate is None
-        else float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
-    )
+    if rate is None:
+        return _FROZEN_HEAD_RATE
+    factor = _PARTIAL_HEAD_FACTOR.get(_training(values).kind, _HEAD_RATE_FACTOR)
+    return float(rate) * (1.0 if _reads_words(values) else factor)
 
 
 _ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
@@ -129,7 +136,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "lr_encoder",
         lambda values: not _is_frozen(values),
         "a frozen encoder is not trained; set encoder_training to full to use it",
-        lambda values: recommended_learning_rate(str(values["encoder"])),
+        _encoder_rate,
     ),
     Condition("lr_heads", lambda _: True, "", _head_rate),
     Condition("lr_bilstm", _has_bilstm, _ONLY_BILSTM, lambda _: 1e-3),
