@@ -24,7 +24,7 @@ CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training", "prior")
 # Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
 # of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
 _HEAD_RATE_FACTOR = 10.0
-# Few trained layers, and adapters, want a faster rate than a whole encoder, and heads that are nearer to theirs
+# Few trained layers, and adapters, want faster rates than a whole encoder, and heads nearer to theirs
 # (docs/performance.md, "Between frozen and fine-tuned").
 _PARTIAL_RATE, _PARTIAL_HEAD_FACTOR = {"top": 5.0, "lora": 10.0}, {"top": 4.0, "lora": 2.0}
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate. Measured on
