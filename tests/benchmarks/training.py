@@ -41,7 +41,7 @@ TURN = 5
 """Steps of a turn: so few that all meet the same load of the machine."""
 WINDOW = 2
 """Turns that are compared together: each window has an update of the covariances."""
-_BF16_TFLOPS = {"NVIDIA H200": 790.0}
+BF16_TFLOPS = {"NVIDIA H200": 790.0}
 """The measured peak of matrix products in bfloat16, by the beginning of the GPU's name."""
 
 Count = Callable[[Block], float]
@@ -125,7 +125,7 @@ def _work(job: Job, mtl: Block, training: EncoderTraining) -> tuple[Count, float
     per_subword = passes * (2 * (4 * features**2 + 2 * features * inner) + 4 * subwords * features)
     per_word = 2 * sum(job.labels) * features
     gpu = torch.cuda.get_device_name(job.device) if job.device.type == "cuda" and job.half else ""
-    peak = next((peak for name, peak in _BF16_TFLOPS.items() if gpu.startswith(name)), None)
+    peak = next((peak for name, peak in BF16_TFLOPS.items() if gpu.startswith(name)), None)
     return lambda block: block.subwords * per_subword + 3 * block.words * per_word, peak
 
 
@@ -202,7 +202,7 @@ def _config(args: Namespace) -> Iterator[RunConfig]:
     given = dict(field.split("=", 1) for field in args.set)
     with TemporaryDirectory() as folder:
         if args.quick:
-            yield toy_config(Path(folder), epochs=2, dropout=0.1, **given)
+            yield toy_config(Path(folder), epochs=2, dropout=0.1).with_(**given)
             return
         values: dict[str, Any] = {"columns": COLUMNS} if Path(args.data).is_dir() else {}
         values |= {"corpus": args.data, "tasks": "pos,chunk,ner", "paradigm": "mtl", "batch_size": 16}

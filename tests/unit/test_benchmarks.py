@@ -10,12 +10,15 @@ import os
 import re
 import runpy
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.benchmarks.readme import scarce_data
+from tests.benchmarks.training import BF16_TFLOPS
 from tests.journeys.browser import BROWSERS
 from tests.patience import PATIENCE_S
 
@@ -76,6 +79,23 @@ def test_quick(name: str, tmp_path: Path) -> None:
     else:
         assert list(json.loads(last)) == KEYS[name].split()
     assert not (tmp_path / "other.db").exists()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("training", ["full", "frozen", "top:1", "lora:2"])
+def test_training_on_a_gpu_has_figures_of_the_gpu(training: str) -> None:
+    """In bfloat16. The fraction of its peak where that is known."""
+    command = ["tests.benchmarks.training", "--quick", "--device", "cuda"]
+    for setting in (f"encoder_training={training}", "precision=bf16"):
+        command += ["--set", setting]
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    _, measured, *_ = map(json.loads, done.stdout.splitlines())
+    figures = measured["variants"]["mtl"]
+    assert (figures["precision"], figures["peak_mb_on_gpu"] >= 0) == ("bf16", True)
+    known = torch.cuda.get_device_name().startswith(tuple(BF16_TFLOPS))
+    assert (figures["mfu"] is not None) == known
 
 
 _FIGURE = r"\d+\.\d+"

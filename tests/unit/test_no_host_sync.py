@@ -113,6 +113,25 @@ def test_steps_do_not_wait(kind: str, encoder: str) -> None:
     assert not torch.equal(run.model.heads.weight, before)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("training", ["full", "frozen", "top:1", "lora:2"])
+def test_steps_on_a_gpu_do_not_wait(training: str, precision: str, encoder: str) -> None:
+    """With dropout, by torch's own watch. The first step sets up kernels and the optimiser's state."""
+    values = {"paradigm": "mrn", "encoder_training": training, "precision": precision, "device": "cuda"}
+    run = set_up(config(encoder, **values), corpus())
+    run.compute_features(lambda event: None, lambda: False)
+    run.model.train()
+    first, *batches = run.epoch(skip=0)
+    train_step(run, first)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        losses = [train_step(run, batch)[-1] for batch in batches]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert torch.stack(losses).isfinite().all()
+
+
 @pytest.mark.parametrize(
     "waits",
     [
