@@ -153,7 +153,7 @@ def test_with_nothing_trained_a_run_sees_the_states_of_the_frozen_encoder(encode
     torch.testing.assert_close(words[1], words[0], rtol=0, atol=5e-3)
     assert top.facts.parameters == frozen.facts.parameters
     layer = sum(weight.numel() for weight in load_transformer(encoder, half=False).take_top(1).parameters())
-    assert top.facts.trained_parameters == frozen.facts.trained_parameters + layer
+    assert top.facts.trained_parameters == layer + (frozen.facts.trained_parameters or 0)
 
 
 def _tables(encoder: Path, home: Path, *, half: bool = False, top: int = 1) -> FeatureTables:
