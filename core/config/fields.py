@@ -17,6 +17,8 @@ from core.registry import (
 )
 
 LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
+NOTHING = "none"
+"""The value of `learn` for a prior whose covariances stay as they begin."""
 
 CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training", "prior")
 """The fields that decide which others a run has."""
@@ -129,6 +131,12 @@ CONDITIONS: tuple[Condition, ...] = (
         "the paper prior has no scales, and without MRN there is no prior",
         lambda _: "equal",
     ),
+    Condition(
+        "task_correlation",
+        lambda values: _is_mrn(values) and values["prior"] != "paper",
+        "the paper prior begins with the identity, and without MRN there is no prior",
+        lambda _: 0.0,
+    ),
     Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
     Condition("update_timing", _is_mrn, _ONLY_MRN, lambda _: "interval"),
     Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),
@@ -179,6 +187,13 @@ CONDITIONS: tuple[Condition, ...] = (
         "only bilstm and sc-lstm choose it; lstm-d has a layer for each task",
         lambda _: 1,
     ),
+    Condition(
+        "heads",
+        lambda values: values["paradigm"] == "mtl",
+        "only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task has, and "
+        "STL has one task",
+        lambda _: "own",
+    ),
     Condition("task_weights", _shares, "STL has one task; set the paradigm to mtl or mrn", lambda _: None),
     Condition(
         "affinity_every",
@@ -204,6 +219,7 @@ _LABELS = {
     "learn": "Covariances to learn",
     "head_init": "Heads start from",
     "update_every": "Update covariances every",
+    "task_correlation": "Task correlation at first",
     "max_length": "Longest piece",
     "batch_tokens": "Batch budget",
     "truecase": "Restore case",
@@ -233,6 +249,7 @@ _LABELS = {
     "pooling": "Vector of a text",
     "pair_encoding": "Pairs are read",
     "pair_heads": "Heads of pairs",
+    "heads": "Rows of heads",
 }
 
 

@@ -47,7 +47,7 @@ from core.registry import (
 from core.wording import all_of, any_of, plural
 
 Paradigm = Literal["stl", "mtl", "mrn"]
-Mode = Literal["task", "label", "feature"]
+Mode = Literal["task", "label", "feature", "none"]
 PARADIGMS: tuple[str, ...] = get_args(Paradigm)
 
 LATER_FIELDS: Mapping[str, Any] = {
@@ -83,6 +83,8 @@ LATER_FIELDS: Mapping[str, Any] = {
     "pair_heads": "own",
     "task_embedding": "none",
     "label_scale": "equal",
+    "heads": "own",
+    "task_correlation": 0.0,
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -166,12 +168,16 @@ class RunConfig(BaseModel):
     0.05).
     """
     learn: tuple[Mode, ...] | None = _field(None, "task, label, feature", min_length=1)
-    """Which covariances MRN learns; the others stay the identity (unset: relational over a frozen encoder
-    learns task alone, else all three).
+    """Which covariances MRN learns, or 'none'; the others stay as they begin (unset: relational over a
+    frozen encoder learns task alone, else all three).
     """
     shrinkage: float | None = _field(None, "factor", symbol="κ", gt=0, le=1e6)
-    """How strongly each learned covariance is drawn towards the identity, in pseudo-observations for each of
-    its rows; it matters most to features.
+    """How strongly each learned covariance is drawn towards where it begins, in pseudo-observations for each
+    of its rows; it matters most to features.
+    """
+    task_correlation: float | None = _field(None, "correlation", ge=0, lt=1)
+    """The correlation of every two tasks with which the task covariance begins, and to which it is drawn
+    where it is learned; 0 is the identity.
     """
     label_scale: Literal["equal", "counts"] | None = _field(None, "choice")
     """How strongly MRN holds each label's weights near zero: 'equal', all labels alike; 'counts', in
@@ -254,6 +260,10 @@ class RunConfig(BaseModel):
     """
     input_dropout: float | None = _field(None, "share", ge=0, lt=1)
     """Probability of dropout at the inputs of the LSTM's layers while training."""
+    heads: Literal["own", "shared"] | None = _field(None, "choice")
+    """The rows of MTL's heads: each task has its own, or labels of the same name are one row for all tasks
+    with it, as one head that is trained on the words of all.
+    """
     head: Literal["linear", "crf", "crf_legal"] = _field("linear", "choice")
     """What labels are chosen by: 'linear' takes each word by itself; 'crf' learns which label follows
     which and takes the best sequence of a sentence; 'crf_legal' also rules out I- labels that continue no
@@ -387,6 +397,8 @@ class RunConfig(BaseModel):
             raise ConfigError("prior", f"{FIELD} must be {any_of(list(PRIORS))}, not '{self.prior}'.")
         if self.alignment is not None:
             parse_alignment(self.alignment)
+        if self.learn is not None and "none" in self.learn and len(self.learn) > 1:
+            raise ConfigError("learn", f"{FIELD}: 'none' stands alone; name covariances or 'none'.")
         return self
 
     def _check_regime(self) -> None:

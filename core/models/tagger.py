@@ -33,23 +33,40 @@ class Heads(nn.Module):
     """Linear heads of T tasks with C_1 … C_T labels over D features, kept as one matrix.
 
     `weight` is H (r, D) with r = Σ C_t and `bias` (r,): one matrix product gives all tasks' logits, and the
-    MRN prior reads H as it is. `slices` has each task's rows. `dropout_on` says what dropout sets to zero
-    while training: the `features` or the `logits`.
+    MRN prior reads H as it is. `slices` has each task's logits among these. With `rows` (r,) they are shared:
+    logit i is that of row `rows[i]` of H (U, D). `dropout_on` says what dropout sets to zero while training:
+    the `features` or the `logits`.
     """
 
+    rows: Tensor | None
+
     def __init__(
-        self, features: int, labels: Sequence[int], *, init: str, dropout: float, dropout_on: str = "features"
+        self,
+        features: int,
+        labels: Sequence[int],
+        *,
+        init: str,
+        dropout: float,
+        dropout_on: str = "features",
+        rows: Sequence[int] | None = None,
     ) -> None:
         super().__init__()
         self.slices = tuple(slice(start, end) for start, end in pairwise(accumulate(labels, initial=0)))
-        self.weight = nn.Parameter(torch.zeros(sum(labels), features))
-        self.bias = nn.Parameter(torch.zeros(sum(labels)))
+        self.register_buffer("rows", None if rows is None else torch.tensor(rows), persistent=False)
+        number = sum(labels) if rows is None else max(rows) + 1
+        self.weight = nn.Parameter(torch.zeros(number, features))
+        self.bias = nn.Parameter(torch.zeros(number))
         self.dropout = Dropout(dropout)
         self._drops_logits = dropout_on == "logits"
         if init == "default":  # that of nn.Linear: uniform within 1/√D, whatever the number of rows
             bound = 1 / math.sqrt(features)
             nn.init.uniform_(self.weight, -bound, bound)
             nn.init.uniform_(self.bias, -bound, bound)
+
+    def of(self, place: int) -> tuple[Tensor, Tensor]:
+        """Weight (C_t, D) and bias (C_t,) of the task at that place."""
+        rows = self.slices[place] if self.rows is None else self.rows[self.slices[place]]
+        return self.weight[rows], self.bias[rows]
 
     def forward(self, words: Tensor, only: int | None = None) -> Tensor:
         """Logits (n, r) of words (n, D), or of each task's own representation of them (T, n, D).
@@ -63,11 +80,11 @@ class Heads(nn.Module):
 
     def _linear(self, words: Tensor, only: int | None) -> Tensor:
         if words.dim() == 2:
-            return nn.functional.linear(words, self.weight, self.bias)
+            logits = nn.functional.linear(words, self.weight, self.bias)
+            return logits if self.rows is None else logits.index_select(1, self.rows)
         by_task = [words.new_zeros(words.shape[1], rows.stop - rows.start) for rows in self.slices]
         for task, own in enumerate(words, only or 0):
-            rows = self.slices[task]
-            by_task[task] = nn.functional.linear(own, self.weight[rows], self.bias[rows])
+            by_task[task] = nn.functional.linear(own, *self.of(task))
         return torch.cat(by_task, dim=1)
 
 
@@ -199,6 +216,7 @@ def make_tagger(
         init=init,
         dropout=dropout,
         dropout_on=config.dropout_on,
+        rows=_shared_rows(tasks) if config.heads == "shared" else None,
     )
     shared = config.pair_heads == "shared"
     if shared and (unfit := [task for task in others if not task.scale and len(task.labels) != 2]):
@@ -215,6 +233,17 @@ def make_tagger(
     outputs = [_output(config, task, is_apart) for task, is_apart in zip(tasks, apart, strict=True)]
     places = [order.index(task) for task in range(len(tasks))]
     return MultiTaskTagger(encoder, heads, outputs, pairs, places, pooled_by)
+
+
+def _shared_rows(tasks: Sequence[HeadTask]) -> list[int]:
+    """The row of each label of each task: one for all labels of a name. Raises ConfigError for texts."""
+    if any(task.kind.reads != "words" for task in tasks):
+        raise ConfigError(
+            "heads", f"{FIELD} must be own here: rows are shared among tasks that label words, not texts."
+        )
+    names = [label for task in tasks for label in task.labels]
+    place = {name: row for row, name in enumerate(dict.fromkeys(names))}
+    return [place[name] for name in names]
 
 
 def _output(config: RunConfig, task: HeadTask, is_apart: bool) -> Output:

@@ -88,8 +88,7 @@ def _save_task(tagger: SavedTagger, task: str, folder: Path, facts: Mapping[str,
         if of_words
         else transformers.AutoModelForSequenceClassification
     )
-    rows = tagger.model.heads.slices[tagger.model.stacked.index(number)]
-    weight, bias = tagger.model.heads.weight[rows].detach(), tagger.model.heads.bias[rows].detach()
+    weight, bias = (value.detach() for value in tagger.model.heads.of(tagger.model.stacked.index(number)))
     if kind.is_number:
         low, high = tagger.scales[task]
         weight, bias = weight * (high - low), bias * (high - low) + low

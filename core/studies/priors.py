@@ -1,16 +1,22 @@
 """Which prior helps which tasks: STL, MTL and the priors of MRN, where tasks share little and where much.
 
-Over a frozen encoder tasks share the prior alone, and STL is MTL; the control there is `ridge`, heads that
-are drawn to zero independently of each other. Fine-tuned, the encoder itself is shared.
+Over a frozen encoder tasks share the prior alone, and STL is MTL; the controls there are `ridge`, heads that
+are drawn to zero independently of each other, and `pooled`, one row for all labels of a name, as a head that
+is trained on the words of all tasks. The part `merit` asks what MRN has over pooling, on seeds that chose
+nothing. Fine-tuned, the encoder itself is shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from core.corpora.derived import recipe
+from core.corpora.derived.kinds import Apart
+from core.corpora.derived.simulated import Simulated
 from core.evaluation.statistics import HIGHER, UNDECIDED
-from core.studies.study import Family, Sample, Setting, Study
+from core.studies.study import Arms, Family, Sample, Setting, Study
 
 
 def _mrn(lambdas: Iterable[float], prior: str, **fields: Any) -> tuple[Mapping[str, Any], ...]:
@@ -21,6 +27,49 @@ def _mrn(lambdas: Iterable[float], prior: str, **fields: Any) -> tuple[Mapping[s
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 _NARROW = (1e-3, 3e-3, 1e-2)
 _ALL = "task,label,feature"
+_POOLED = {"paradigm": "mtl", "heads": "shared"}
+
+
+def _weighted(weights: Iterable[float]) -> Arms:
+    """Pooled, each task's loss multiplied by its weight; their mean is 1."""
+    given = list(weights)
+    mean = sum(given) / len(given)
+    return ({**_POOLED, "task_weights": tuple(round(weight / mean, 4) for weight in given)},)
+
+
+def _by_words(base: Mapping[str, Any]) -> Arms:
+    """Pooled with the weight of each word alike, whichever task's it is."""
+    kind, tasks = recipe(base["corpus"]).kind, len(base["tasks"])
+    if isinstance(kind, Apart):
+        return _weighted(kind.tokens)
+    if not isinstance(kind, Simulated) or kind.tokens is None:
+        raise ValueError(f"{base['corpus']} does not say how many words its tasks have")
+    return _weighted((kind.tokens, *kind.samples * (tasks - 1)))
+
+
+def _by_alpha(base: Mapping[str, Any]) -> Arms:
+    """Pooled with weights that no learner knows: the planted α of each task, 1 for the real one."""
+    kind = recipe(base["corpus"]).kind
+    if not isinstance(kind, Simulated):
+        raise ValueError(f"{base['corpus']} has no planted relations")
+    return _weighted((1.0, *kind.alpha))
+
+
+def _around(*lambdas: float, **fields: Any) -> Callable[[Mapping[str, Any]], Arms]:
+    """The relational prior with these λ beside simulated tasks, and with a third of each for POS tags."""
+
+    def arms(base: Mapping[str, Any]) -> Arms:
+        is_real = isinstance(recipe(base["corpus"]).kind, Apart)
+        values = [float(f"{value / 3:.0e}") if is_real else value for value in lambdas]
+        correlations = fields.get("task_correlation", (0.0,))
+        return tuple(
+            arm
+            for correlation in correlations
+            for arm in _mrn(values, "relational", **fields | {"task_correlation": correlation})
+        )
+
+    return arms
+
 
 _FAMILIES = (
     Family("stl", "STL", ({"paradigm": "stl"},)),
@@ -39,7 +88,26 @@ _FAMILIES = (
     # One λ without a search, where a run takes minutes.
     Family("task-fixed", "Relational, tasks, λ = 0.01", _mrn((1e-2,), "relational", learn="task")),
     Family("paper-fixed", "Paper, λ = 0.05", _mrn((0.05,), "paper")),
+    Family(
+        "ridge-near", "Ridge", arms_of=_around(3e-3, 1e-2, 3e-2, 1e-1, learn="none", alignment="disjoint")
+    ),
+    Family("pooled", "Pooled", (_POOLED,)),
+    Family("pooled-words", "Pooled, words alike", arms_of=_by_words),
+    Family("pooled-alpha", "Pooled, weighted by α", arms_of=_by_alpha),
+    Family(
+        "fixed",
+        "Fixed task correlation",
+        base="pooled",
+        arms_of=_around(1e-3, 3e-3, 1e-2, learn="none", task_correlation=(0.5, 0.9)),
+    ),
+    Family("mrn", "Relational, tasks", base="pooled", arms_of=_around(1e-3, 3e-3, 1e-2, 3e-2, learn="task")),
+    Family("mrn-all", "Relational, all three", _mrn(_NARROW, "relational", learn=_ALL), base="pooled"),
+    Family("paper-wide", "Paper", _mrn((0.02, 0.05, 0.2), "paper", learn=_ALL), base="pooled"),
+    Family("paper-task", "Paper, tasks", _mrn((0.005, 0.02, 0.05), "paper", learn="task"), base="pooled"),
 )
+_MERIT = ("mtl", "pooled", "fixed", "mrn")
+_MIXED = ("mtl", "pooled", "pooled-alpha", "fixed", "mrn")
+_OTHERS = ("mtl", "pooled", "pooled-words", "mrn-all", "paper-wide")
 _FROZEN = ("mtl", "ridge", "task", "task-label", "all", "all-shrunk", "map", "paper")
 _MAIN = ("mtl", "ridge", "task", "task-label", "all", "paper")
 _CONTRAST = ("mtl", "ridge", "task", "all")
@@ -103,7 +171,103 @@ def _finetuned(
     return Setting(f"tuned-{corpus}-{percent}", f"{title}, {percent}%", "fine-tuned", base, names, families)
 
 
+_FRESH = (11, 12, 13, 14, 15)
+"""Seeds on which nothing was tuned."""
+
+
+def _merit(setting: Setting) -> Setting:
+    return replace(setting, part="merit", seeds=_FRESH)
+
+
+def _mixture(
+    name: str, title: str, corpus: str, task: str, alpha: str, families: tuple[str, ...], options: str = ""
+) -> Setting:
+    """A task of 500 words beside five simulated ones of 2,000, each related to it as its α says."""
+    made = f"simulated:{corpus}?task={task}&tasks=5&alpha={alpha}&samples=2000&tokens=500&dev=250{options}"
+    tasks = " ".join([task, *(f"sim-{number}" for number in range(1, 6))])
+    return _merit(_frozen(name, title, made, tasks, 20, families, targets=task))
+
+
+def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets: str) -> Setting:
+    """Tasks of several corpora, so many training words each."""
+    budgets, tasks = ",".join(map(str, words.values())), ",".join(words)
+    corpus = f"apart:{corpora}?tokens={budgets}&tasks={tasks}&dev=250&test=1000"
+    # With equal budgets words are alike already.
+    return _merit(_frozen(name, title, corpus, " ".join(words), 30, _MERIT, targets))
+
+
 _SETTINGS = (
+    _mixture(
+        "ner-mixed",
+        "NER, 500 words, beside five of α = 0.95, 0.7, 0.3, 0.95, 0.3",
+        *("conll2003", "ner", "0.95,0.7,0.3,0.95,0.3", (*_MIXED, "ridge-near", "paper-task")),
+    ),
+    _real(
+        "pos-kin-and-strangers",
+        "POS of CoNLL-2003, 300 words, beside POS of two corpora, chunks and supersenses, 2,000 words each",
+        "conll2003+conll2000+streusle",
+        {
+            "pos@conll2003": 300,
+            **dict.fromkeys(("pos@conll2000", "xpos", "chunk@conll2000", "supersense"), 2000),
+        },
+        "pos@conll2003",
+    ),
+    _mixture(
+        "ner-alike",
+        "NER, 500 words, beside five of α = 0.9",
+        *("conll2003", "ner", "0.9,0.9,0.9,0.9,0.9", (*_MERIT, "paper-task")),
+    ),
+    _mixture(
+        "ner-one-permuted",
+        "NER, 500 words, beside five of α = 0.9, the names of one permuted",
+        *("conll2003", "ner", "0.9,0.9,0.9,0.9,0.9", _MERIT, "&permuted=1"),
+    ),
+    _mixture(
+        "ner-two-good",
+        "NER, 500 words, beside two of α = 0.95 and three of noise",
+        *("conll2003", "ner", "0.95,0.95,0.11,0.11,0.11", _MIXED),
+    ),
+    _mixture(
+        "upos-mixed",
+        "UPOS of LinES, 500 words, beside five of α = 0.95, 0.7, 0.3, 0.95, 0.3",
+        *("ud-lines", "upos", "0.95,0.7,0.3,0.95,0.3", _MIXED),
+    ),
+    _real(
+        "upos-of-two",
+        "UPOS of LinES, 300 words, beside UPOS of reviews, 2,000 words",
+        "ud-lines+streusle",
+        {"upos@ud-lines": 300, "upos@streusle": 2000},
+        "upos@ud-lines",
+    ),
+    _real(
+        "pos-of-two",
+        "POS of two corpora, 300 words each",
+        "conll2003+conll2000",
+        {"pos@conll2003": 300, "pos@conll2000": 300},
+        "pos@conll2003 pos@conll2000",
+    ),
+    _mixture(
+        "upos-alike",
+        "UPOS of LinES, 500 words, beside five of α = 0.9",
+        *("ud-lines", "upos", "0.9,0.9,0.9,0.9,0.9", _MERIT),
+    ),
+    _mixture(
+        "ner-all-permuted",
+        "NER, 500 words, beside five of α = 0.9, the names of all permuted",
+        *("conll2003", "ner", "0.9,0.9,0.9,0.9,0.9", _MERIT, "&permuted=5"),
+    ),
+    _real(
+        "pos-of-two-unequal",
+        "POS of two corpora, 300 and 3,000 words",
+        "conll2003+conll2000",
+        {"pos@conll2003": 300, "pos@conll2000": 3000},
+        "pos@conll2003 pos@conll2000",
+    ),
+    _mixture(
+        "ner-mixed-others",
+        "NER, 500 words, beside five of α = 0.95, 0.7, 0.3, 0.95, 0.3, other families",
+        *("conll2003", "ner", "0.95,0.7,0.3,0.95,0.3", _OTHERS),
+    ),
     _simulated(500, 5, 0.9, _FROZEN),
     *(_simulated(500, 5, alpha) for alpha in (0.2, 0.6, 0.99)),
     *(_simulated(2000, 5, alpha) for alpha in (0.2, 0.6, 0.9, 0.99)),

@@ -411,6 +411,7 @@ def _prior(
         tokens=sum(task.train_tokens for task in tasks),
         learn=config.learn,
         shrinkage=config.shrinkage or 1.0,
+        task_correlation=config.task_correlation or 0.0,
     )
     comparable = alignment.keeps_rows(counts) and counts.shared.any()
     gold = np.round(counts.indicator_correlation(), 4) if comparable else np.zeros((0, 0))

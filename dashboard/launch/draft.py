@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
-from core.config.fields import CONDITIONS, CONTEXT_FIELDS, attribute_name, field_label, fill, public_name
+from core.config.fields import (
+    CONDITIONS,
+    CONTEXT_FIELDS,
+    NOTHING,
+    attribute_name,
+    field_label,
+    fill,
+    public_name,
+)
 from core.config.sweep import (
     LISTED,
     is_number,
@@ -61,7 +69,12 @@ RARE: Mapping[str, tuple[str, ...]] = _rare()
 """The fields under *More settings*, by group."""
 NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
-_OF_TEXTS = {"pooling": {"text", "pair"}, "pair_encoding": {"pair"}, "pair_heads": {"pair"}}
+_OF_TEXTS = {
+    "pooling": {"text", "pair"},
+    "pair_encoding": {"pair"},
+    "pair_heads": {"pair"},
+    "heads": {"words"},
+}
 """The fields that only runs have of whose tasks one reads this."""
 OPEN: tuple[str, ...] = ("encoder", "encoder_training")
 """The fields whose options are only the known ones: another one may be typed."""
@@ -89,7 +102,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "paradigm": PARADIGMS,
     "prior": tuple(PRIORS),
     "alignment": tuple(ALIGNMENTS),
-    "learn": LEARNABLE,
+    "learn": (*LEARNABLE, NOTHING),
     **{
         field: _options(field)
         for field in LISTED

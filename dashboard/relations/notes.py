@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.config.fields import NOTHING
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.records import TOTAL
 from core.registry import feature_parts
@@ -132,11 +133,12 @@ def not_learned(state: RelationsState) -> bool:
     reason = "by its configuration"
     if not config.training.trains_any and config.prior == "relational":
         reason = "the default over a frozen encoder, where learning all three did not score clearly better"
-    learned = all_of([f"{name}s" for name in config.learn or ()])
+    names = [f"{name}s" for name in config.learn or () if name != NOTHING]
+    learned = f"learned relations of {all_of(names)} alone" if names else "learned no relations"
     with st.container(border=True):
         st.markdown(
-            f"**{MODES[mode]} were not learned.** Run {runs[0].id} learned relations of {learned} alone: "
-            f"{reason}. Its {mode} covariance is still the identity, so no matrix is shown."
+            f"**{MODES[mode]} were not learned.** Run {runs[0].id} {learned}: {reason}. "
+            f"Its {mode} covariance is as it began, so no matrix is shown."
         )
         st.page_link(
             "launch/page.py",
@@ -211,7 +213,8 @@ def _limits(run: Run, view: RelationsView) -> str:
     """What this run could not learn of the mode shown; empty where it could learn everything."""
     if not learns(run, view.mode):
         return (
-            f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations 0."
+            f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations "
+            f"{number(run.config.task_correlation or 0 if view.mode == 'task' else 0)}."
         )
     if not view.impossible:
         return ""
@@ -222,10 +225,11 @@ def _limits(run: Run, view: RelationsView) -> str:
         names = "; ".join(", ".join(map(escape, group)) for group in groups)
         which, between = f"these groups of tasks ({names})", f"of {what} between groups"
     cooccurrence = run.facts.get("alignment") == "cooccurrence"
+    stay = "come from task_correlation alone" if run.config.task_correlation else "stay at zero"
     better = "a mapping of your own" if cooccurrence else "the alignment cooccurrence"
     return (
         f"Hatched: with this alignment the rows of {which} never meet, so the relations {between} "
-        f"stay at zero whatever the data say. Launch the run with {better} to learn them."
+        f"{stay} whatever the data say. Launch the run with {better} to learn them."
     )
 
 

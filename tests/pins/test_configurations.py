@@ -52,6 +52,8 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "drawn": _MTL | {"draw_tasks": "uniform", "task_weights": (1, 3), "optimiser": "adadelta"},
     "words in windows": _MTL | {"encoder": "bilstm", "window": 3, "shared_dense": 1, "task_dense": 2},
     "texts": _MTL | {"pooling": "mean", "pair_encoding": "together", "pair_heads": "shared"},
+    "shared heads": _MTL | {"heads": "shared"},
+    "fixed": _MRN | {"learn": "none", "task_correlation": 0.8},
     "measured": _MRN | {"affinity_every": 50},
     "task embeddings": _MTL | {"task_embedding": "projected"},
     "patient": _MTL | {"patience": 3, "lr_schedule": "constant", "clip_norm": 5.0},

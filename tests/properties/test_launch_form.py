@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.core import TyperGroup
 
 from core.config import LEARNABLE, RunConfig
+from core.config.fields import NOTHING
 from core.config.sweep import expand
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
@@ -43,6 +44,7 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "truecase": st.booleans(),
     "shrinkage": _FACTORS,
     "label_scale": st.sampled_from(["equal", "counts"]),
+    "task_correlation": st.floats(0, 1, exclude_max=True),
     "update_every": _COUNTS,
     "snapshots": _COUNTS,
     "seed": st.integers(0, 2**31 - 1) | st.integers(0, 9),
@@ -67,6 +69,7 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "context_encoder": st.sampled_from(["minilm", "own/encoder"]),
     "task_embedding": st.sampled_from(["none", "input", "attention", "projected", "elu", "tanh", "selu"]),
     "input_dropout": st.floats(0, 1, exclude_max=True),
+    "heads": st.sampled_from(["own", "shared"]),
     "head": st.sampled_from(["linear", "crf", "crf_legal"]),
     "optimiser": st.sampled_from(["adamw", "adam", "sgd", "adadelta"]),
     "lr_schedule": st.sampled_from(["linear", "constant"]),
@@ -104,7 +107,8 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
     if base["corpus"].startswith("/"):
         base["columns"] = draw(st.none() | st.just(("tokens", "pos", "chunk", "ner")))
     if "mrn" in lists["paradigm"]:
-        base["learn"] = draw(st.none() | st.sets(st.sampled_from(LEARNABLE), min_size=1).map(tuple))
+        some = st.sets(st.sampled_from(LEARNABLE), min_size=1).map(tuple)
+        base["learn"] = draw(st.none() | st.just((NOTHING,)) | some)
     if {"mtl", "mrn"} & {*lists["paradigm"]}:
         weights = st.lists(_FACTORS, min_size=len(base["tasks"]), max_size=len(base["tasks"])).map(tuple)
         base["task_weights"] = draw(st.none() | weights)

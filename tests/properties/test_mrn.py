@@ -42,8 +42,18 @@ def problem(
     return align(name, counts), heads
 
 
-def make(name: str, alignment: Alignment, features: int, learn: tuple[str, ...] = MODES) -> Prior:
-    return make_prior(name, alignment, PriorSettings(features, STRENGTH, WORDS, learn, SHRINKAGE), CPU)
+def make(
+    name: str, alignment: Alignment, features: int, learn: tuple[str, ...] = MODES, related: float = 0.0
+) -> Prior:
+    settings = PriorSettings(features, STRENGTH, WORDS, learn, SHRINKAGE, related)
+    return make_prior(name, alignment, settings, CPU)
+
+
+def first_values(sizes: tuple[int, ...], related: float) -> dict[str, Tensor]:
+    """M_u of each mode: the identity, and for tasks the matrix of that correlation."""
+    first = {mode: torch.eye(size, dtype=torch.float64) for mode, size in zip(MODES, sizes, strict=True)}
+    first["task"][~torch.eye(sizes[0], dtype=torch.bool)] = related
+    return first
 
 
 def as_trained(name: str, heads: Tensor) -> Tensor:
@@ -91,16 +101,16 @@ def dense_quadratic(weights: Tensor, parts: dict[str, Tensor]) -> Tensor:
     return quadratic
 
 
-def dense_objective(name: str, weights: Tensor, parts: dict[str, Tensor]) -> Tensor:
+def dense_objective(name: str, weights: Tensor, parts: dict[str, Tensor], related: float) -> Tensor:
     """J as docs/mathematics.md prints it, from dense matrices."""
     tau, scale = means(name, weights.shape[2])
-    total = weights.numel()
+    total, first = weights.numel(), first_values(tuple(weights.shape), related)
     value = dense_quadratic(weights, parts) / scale
     for mode, covariance in parts.items():
         size = len(covariance)
         pseudo = SHRINKAGE * size
         value = value + (total / size + pseudo) * torch.logdet(covariance)
-        value = value + pseudo * tau[mode] * torch.trace(torch.linalg.inv(covariance))
+        value = value + pseudo * tau[mode] * torch.trace(first[mode] @ torch.linalg.inv(covariance))
     return value
 
 
@@ -165,11 +175,14 @@ def test_penalty_of_the_published_procedure_is_the_printed_formula(case: Case) -
     problems,
     st.sampled_from([MODES, ("task",), ("label",), ("feature",), ("task", "feature")]),
     st.floats(-3, 3),
+    st.sampled_from([0.0, 0.8]),
 )
-def test_map_updates_never_raise_the_objective(case: Case, learn: tuple[str, ...], scale: float) -> None:
+def test_map_updates_never_raise_the_objective(
+    case: Case, learn: tuple[str, ...], scale: float, related: float
+) -> None:
     alignment, heads = problem(*case)
     heads = 10**scale * heads
-    prior = make("map", alignment, heads.shape[1], learn)
+    prior = make("map", alignment, heads.shape[1], learn, related)
     before = objective_of(prior, heads)
     for _ in range(6):
         prior.update(heads)
@@ -179,33 +192,32 @@ def test_map_updates_never_raise_the_objective(case: Case, learn: tuple[str, ...
 
 
 @settings(max_examples=30)
-@given(problems, st.sampled_from(LEARNING))
+@given(problems, st.sampled_from(LEARNING), st.sampled_from([0.0, 0.8]), st.sampled_from([MODES, ("none",)]))
 def test_updates_penalty_and_objective_are_the_printed_ones_over_dense_matrices(
-    case: Case, name: str
+    case: Case, name: str, related: float, learn: tuple[str, ...]
 ) -> None:
     """Updates are the shrunk scatters: feature, then label, then task, each from the newest others."""
-    assert "J(W, Ω) = <W, Ω^-1 W> / s + Σ_u [ (n_u + κd_u) ln|Ω_u| + κ d_u τ_u tr(Ω_u^-1) ]" in PAGE
+    assert "J(W, Ω) = <W, Ω^-1 W> / s + Σ_u [ (n_u + κd_u) ln|Ω_u| + κ d_u τ_u tr(M_u Ω_u^-1) ]" in PAGE
     alignment, heads = problem(*case)
     tau, scale = means(name, heads.shape[1])
-    prior = make(name, alignment, heads.shape[1])
+    prior = make(name, alignment, heads.shape[1], learn, related)
     weights = torch.from_numpy(alignment.matrix) @ heads
-    expected = {
-        mode: tau[mode] * torch.eye(size, dtype=torch.float64)
-        for mode, size in zip(MODES, weights.shape, strict=True)
-    }
+    first = first_values(tuple(weights.shape), related)
+    expected = {mode: tau[mode] * matrix for mode, matrix in first.items()}
     for _ in range(3):
-        objective = dense_objective(name, weights, expected)
+        objective = dense_objective(name, weights, expected, related)
         torch.testing.assert_close(prior.objective(heads), objective, rtol=1e-7, atol=1e-7)
         prior.update(heads)
         for mode in ("feature", "label", "task"):
             rows = weights.movedim(MODES.index(mode), 0).flatten(1)
-            first, second = (expected[other] for other in MODES if other != mode)
-            scatter = rows @ torch.linalg.solve(torch.kron(first, second), rows.T)
+            if mode not in learn:
+                continue
+            others = [expected[other] for other in MODES if other != mode]
+            scatter = rows @ torch.linalg.solve(torch.kron(*others), rows.T)
             size, columns = rows.shape
             shrinkage = SHRINKAGE * size / (columns + SHRINKAGE * size)
             divisor = columns if name == "map" else torch.diagonal(scatter).mean()
-            identity = tau[mode] * torch.eye(size, dtype=torch.float64)
-            expected[mode] = (1 - shrinkage) * scatter / divisor + shrinkage * identity
+            expected[mode] = (1 - shrinkage) * scatter / divisor + shrinkage * tau[mode] * first[mode]
     for mode, covariance in covariances(prior).items():
         torch.testing.assert_close(covariance, expected[mode], rtol=1e-7, atol=1e-9)
     penalty = printed_penalty(

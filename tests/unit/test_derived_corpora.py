@@ -117,6 +117,32 @@ class TestSimulated:
         kept = sum(real == artificial for real, artificial in pairs) / len(pairs)
         assert kept == pytest.approx(0.3, abs=0.02)
 
+    @pytest.mark.parametrize("task", ["ner", "pos"])
+    def test_the_last_tasks_have_their_label_names_permuted(self, task: str) -> None:
+        """Another name for every label, the same for all words of a task, of a task's own; nothing else."""
+        name = f"simulated:demo?task={task}&tasks=3&tokens=300&samples=300&alpha=0.6"
+        tasks = f"{task},sim-1,sim-2,sim-3"
+        plain, permuted = made(name, tasks, seed=4), made(f"{name}&permuted=2", tasks, seed=4)
+        renamed: dict[str, dict[str, str]] = {sim: {} for sim in ("sim-2", "sim-3")}
+        for before, after in zip(plain.train, permuted.train, strict=True):
+            assert before.tokens == after.tokens
+            for sim, labels in before.labels.items():
+                for label, other in zip(labels, after.labels[sim], strict=True):
+                    if sim in renamed:
+                        assert renamed[sim].setdefault(label, other) == other
+                    else:
+                        assert label == other
+        for names in renamed.values():
+            assert len(set(names.values())) == len(names) > 1
+            assert all(label != other for label, other in names.items())
+        assert renamed["sim-2"] != renamed["sim-3"]
+        assert plain.planted is not None
+        assert permuted.planted is not None
+        assert permuted.planted(tuple(tasks.split(","))) == plain.planted(tuple(tasks.split(",")))
+        said = "The label names of sim-2 and sim-3 are permuted."
+        assert [note.endswith(said) for note in permuted.notes].count(True) == 1
+        assert made(f"{name}&permuted=2", tasks, seed=4).train == permuted.train
+
     def test_no_task_changes_the_sentences_of_another(self) -> None:
         few = made("simulated:demo?tasks=1&samples=400&tokens=200", "ner,sim-1")
         many = made("simulated:demo?tasks=9&samples=400&tokens=2000", "ner,sim-1,sim-9")
@@ -229,6 +255,11 @@ class TestFolders:
         ("simulated:demo?samples=4000&tasks=5", "(20,000 for 5 artificial tasks)"),
         ("simulated:demo?tokens=20000&sentences=same", "(20,000 for ner)"),
         ("simulated:demo?samples=5&sentences=same", "leave out samples"),
+        (
+            "simulated:demo?tasks=2&permuted=3",
+            "the label names of 3 tasks cannot be permuted, for there are 2 artificial ones; ask for fewer.",
+        ),
+        ("simulated:demo?permuted=0", "permuted must be a whole number from 1 to 50, not '0'."),
         (
             "joined:demo-pos-a+demo-pos-b?train=1,2,3",
             "train must be one number, or one for each joined corpus (demo-pos-a, demo-pos-b), not 3.",

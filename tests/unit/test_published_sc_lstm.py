@@ -52,10 +52,12 @@ OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "seed", "device", "truecase", "encoder_training", "max_length"),
     *("fraction_draw", "label_inventory", "corpus_order", "dropout_on", "patience", "select_by"),
     *("affinity_every", "window", "shared_dense", "task_dense", "pooling", "pair_encoding", "pair_heads"),
+    "heads",
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
     "label_scale",
+    "task_correlation",
 }
 OF_OTHER_ENCODERS = {"task_order", "task_embedding"}
 

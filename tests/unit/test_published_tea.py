@@ -48,11 +48,12 @@ PUBLISHED: list[tuple[str, Any, str]] = [
 OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "seed", "device", "truecase", "max_length", "fraction_draw"),
     *("label_inventory", "corpus_order", "batching", "draw_tasks", "dropout", "dropout_on", "patience"),
-    *("select_by", "affinity_every", "pos_score"),
+    *("select_by", "affinity_every", "pos_score", "heads"),
 }
 OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
     "label_scale",
+    "task_correlation",
 }
 OF_WORDS = {
     *("vectors", "vectors_training", "capitals", "characters", "context_encoder", "bilstm_hidden"),

@@ -162,6 +162,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "mrn once": {"paradigm": "mrn", "snapshots": 3, "update_every": 4, "dropout": 0.3},
     "mrn vanishing": {"paradigm": "mrn", "prior": "paper", "lambda": 1e-12, "update_every": 3},
     "drawn": {"draw_tasks": "by_size", "task_weights": (3.0, 1.0), "optimiser": "adadelta", "dropout": 0.3},
+    "shared rows": {"heads": "shared", "dropout": 0.3},
     "patient": {"patience": 2, "optimiser": "sgd", "clip_norm": 0.5, "head": "crf", "dropout": 0.3},
     "words bilstm": {"encoder": "bilstm", "bilstm_hidden": 8, "lstm_layers": 2, "head": "crf_legal"},
     "words lstm-d": {

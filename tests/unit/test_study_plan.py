@@ -165,6 +165,29 @@ class TestStudy:
             tasks = {task for run in laid.runs() for task in run.tasks}
             assert set(one.targets) <= tasks
 
+    def test_what_pooling_is_told_of_tasks_and_words(self) -> None:
+        """Weights follow what is planted, or the words of each task; their mean is 1. Seeds are new ones."""
+        made = load_study("priors")
+        layouts = {each.name: lay_out(made, each) for each in made.settings if each.part == "merit"}
+        (by_alpha,) = layouts["ner-two-good"].arms["pooled-alpha"]
+        weights = by_alpha.values["task_weights"]
+        assert [weight / weights[0] for weight in weights] == pytest.approx(
+            [1, 0.95, 0.95, *[0.11] * 3], abs=1e-3
+        )
+        (by_words,) = layouts["ner-mixed-others"].arms["pooled-words"]
+        weights = by_words.values["task_weights"]
+        assert [weight / weights[0] for weight in weights] == pytest.approx([1, *[2000 / 500] * 5], abs=5e-3)
+        assert sum(weights) / len(weights) == pytest.approx(1, abs=1e-3)
+        chosen_on = {
+            run.seed
+            for each in made.settings
+            if each.name not in layouts
+            for run in lay_out(made, each).runs()
+        }
+        for layout in layouts.values():
+            assert {run.heads for run in layout.runs() if run.paradigm == "mtl"} == {"own", "shared"}
+            assert not {run.seed for run in layout.runs()} & chosen_on
+
     def test_fewer_and_more_seeds_and_a_name_that_is_none(self) -> None:
         with pytest.raises(ConfigError, match="no study 'letters'; there is priors"):
             load_study("letters")

@@ -9,8 +9,9 @@ Artificial task t labels a word whose real label is r by a draw from the row M_t
 | M_t    | (c, c), α_t on the diagonal, (1 − α_t)/(c − 1) elsewhere    |
 
 At α = 1 the task is the real one, at α = 1/c its labels say nothing of the real ones. Artificial tasks are
-annotated on training sentences only: they are auxiliary. Where training labels are in IO, artificial ones are
-drawn from those; dev and test sentences keep IOB2.
+annotated on training sentences only: they are auxiliary. A permuted task has its label names exchanged
+afterwards, each for another: it is related as before, but equal names mean nothing. Where training labels are
+in IO, artificial ones are drawn from those; dev and test sentences keep IOB2.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
 from core.tasks import KINDS as TASK_KINDS
 from core.tasks.schemes import inside
-from core.wording import plural
+from core.wording import all_of, plural
 
 # Words looked at, 300,000 over all pairs: a pair costs 3 ms, and 1 ms more for every 1,000 words. So 5
 # artificial tasks take a tenth of a second and 20 take one. Over 20,000 words for a pair change the third
@@ -71,6 +72,14 @@ def artificial_labels(
     return np.where(chance[:, 0] < alpha, real, other + (other >= real))
 
 
+def other_names(labels: int, numbers: np.random.Generator) -> NDArray[np.int64]:
+    """A permutation of so many label numbers, two or more, that leaves none in its place."""
+    while True:
+        order = numbers.permutation(labels)
+        if (order != np.arange(labels)).all():
+            return order
+
+
 @dataclass(frozen=True)
 class Simulated(Kind):
     """A real task beside artificial ones.
@@ -80,6 +89,7 @@ class Simulated(Kind):
     alpha       the chance that an artificial task keeps a word's real label, dealt to the tasks in turn
     samples     training words of each artificial task, dealt in turn; as many as the real task's where empty
     tokens      training words of the real task; all that are left where None
+    permuted    of so many artificial tasks, the last ones, the label names are permuted
     sentences   `own`: every task has sentences of its own; `same`: all are on the real task's
     scheme      of the training labels: `iob2`, or `io`, where B-X becomes I-X
     """
@@ -92,6 +102,7 @@ class Simulated(Kind):
     alpha: tuple[float, ...] = option((0.9,))
     samples: tuple[int, ...] = option(())
     tokens: int | None = option()
+    permuted: int | None = option(most=50)
     sentences: str = option("own", choices=("own", "same"))
     scheme: str = option("iob2", choices=("iob2", "io"))
 
@@ -131,6 +142,11 @@ class Simulated(Kind):
                 "can be drawn from two or more."
             )
         names = self.auxiliary
+        if self.permuted is not None and self.permuted > len(names):
+            raise CorpusError(
+                f"{corpus.name}: the label names of {self.permuted} tasks cannot be permuted, for there are "
+                f"{len(names)} artificial ones; ask for fewer."
+            )
         alphas = list(islice(cycle(self.alpha), len(names)))
         real_sentences, others = self._drawn(corpus, real.name, seed)
         # Every drawn sentence with the tasks that it is annotated for.
@@ -145,12 +161,17 @@ class Simulated(Kind):
         columns = {real.name: truth}
         for name, alpha in zip(names, alphas, strict=True):
             columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
+        renamed = names[len(names) - (self.permuted or 0) :]
+        for name in renamed:
+            columns[name] = other_names(len(real.labels), stream(seed, "names", name))[columns[name]]
         shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
         note = (
             f"{real.name} has {words_of(real_sentences):,} training words; "
             f"{plural(len(names), 'artificial task')} on {_extent(others)}, "
             f"their labels drawn with seed {seed} at α = {shown}."
         )
+        if renamed:
+            note += f" The label names of {all_of(renamed)} are permuted."
         return replace(
             corpus,
             tasks=(

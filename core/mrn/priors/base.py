@@ -18,7 +18,8 @@ class PriorSettings:
 
     `features` is D; `lambda_` is λ; `tokens` is N, the labelled training words summed over tasks; `learn`
     names the covariances to learn, the others keep their first value; `shrinkage` is κ, the weight of that
-    first value in pseudo-observations for each row of a covariance.
+    first value in pseudo-observations for each row of a covariance. `task_correlation` is c, that of every
+    two tasks at first.
     """
 
     features: int
@@ -26,6 +27,7 @@ class PriorSettings:
     tokens: float
     learn: tuple[str, ...] = MODES
     shrinkage: float = 1.0
+    task_correlation: float = 0.0
 
 
 class Prior(Protocol):

@@ -9,8 +9,9 @@ feature, label, task, each from the newest others. The subclass says how a scatt
 | A        | (C, r)       | [A_1 … A_T], the alignments side by side                             |
 | E        | (T, r)       | 1 where a row of H is a task's; W[t] = A diag(E_t) H is never formed |
 | d_u, n_u | int          | size of mode u; columns of its unfolding, n_u = T·C·D / d_u          |
-| m_u      | float        | κ·d_u pseudo-observations of τ_u·I, an inverse-Wishart hyperprior    |
-| ρ_u      | float        | m_u / (n_u + m_u), the share of τ_u·I in an update                   |
+| M_task   | (T, T)       | (1 − c)·I + c·11ᵀ, c the task correlation at first; M_label = I      |
+| m_u      | float        | κ·d_u pseudo-observations of τ_u·M_u, an inverse-Wishart hyperprior  |
+| ρ_u      | float        | m_u / (n_u + m_u), the share of τ_u·M_u in an update                 |
 | Ω_f      | (D, D)       | a·I + F Fᵀ, F (D, r): S_feature = Hᵀ Q H has rank ≤ r                |
 | K        | (r, r)       | H Ω_f^-1 Hᵀ                                                          |
 | X, Y     | (r, r)       | X = Eᵀ Ω_task^-1 E and Y = Aᵀ Ω_label^-1 A                           |
@@ -64,8 +65,11 @@ class TensorNormal(ABC):
         self._columns = {mode: total // size for mode, size in self._sizes.items()}  # n_u
         self._pseudo = {mode: settings.shrinkage * size for mode, size in self._sizes.items()}  # m_u
         self._means, self._scale = self._first_values(settings.features)
-        self._task = self._means["task"] * torch.eye(tasks, dtype=torch.float64, device=device)
-        self._label = self._means["label"] * torch.eye(labels, dtype=torch.float64, device=device)
+        identity = {"task": torch.eye(tasks, dtype=torch.float64, device=device)}
+        identity["label"] = torch.eye(labels, dtype=torch.float64, device=device)
+        correlation = settings.task_correlation
+        self._towards = identity | {"task": (1 - correlation) * identity["task"] + correlation}
+        self._task, self._label = (self._means[mode] * self._towards[mode] for mode in identity)
         nothing = torch.zeros(settings.features, 0, dtype=torch.float64, device=device)
         self._feature = LowRankCovariance(self._means["feature"], nothing)
         copies = float(self._align.square().sum()) / self._align.shape[1]
@@ -74,7 +78,7 @@ class TensorNormal(ABC):
 
     @abstractmethod
     def _first_values(self, features: int) -> tuple[Mapping[str, float], float]:
-        """τ_u of each mode, the multiple of I that its covariance begins with, and the fixed scale s."""
+        """τ_u of each mode, the multiple of M_u that its covariance begins with, and the fixed scale s."""
 
     def _shrinkage(self, mode: str) -> float:
         """ρ_u."""
@@ -82,7 +86,7 @@ class TensorNormal(ABC):
 
     @abstractmethod
     def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
-        """(c, b) of the update Ω_u ← c · S_u + b · I for a scatter of this trace (a scalar)."""
+        """(a, b) of the update Ω_u ← a · S_u + b · M_u for a scatter of this trace (a scalar)."""
 
     def penalty(self, heads: Tensor) -> Tensor:
         """λ·L_reg of equation (23), scaled as the class says: <W, (Ω_t⊗Ω_l⊗Ω_f)^-1 W> = <Q, K>."""
@@ -90,7 +94,7 @@ class TensorNormal(ABC):
 
     @torch.no_grad()
     def objective(self, heads: Tensor) -> Tensor:
-        """J = <W, Ω^-1 W> / s + Σ_u [(n_u + m_u) ln|Ω_u| + m_u τ_u tr(Ω_u^-1)].
+        """J = <W, Ω^-1 W> / s + Σ_u [(n_u + m_u) ln|Ω_u| + m_u τ_u tr(M_u Ω_u^-1)].
 
         Equation (6) prints a minus before the log-determinants; the posterior has a plus. Covariances that
         are not learned add a constant, which is counted.
@@ -131,18 +135,17 @@ class TensorNormal(ABC):
 
     def _estimate(self, mode: str, scatter: Tensor) -> Tensor:
         scale, multiple = self._blend(mode, torch.trace(scatter))
-        covariance = scale * (scatter + scatter.T) / 2
-        covariance.diagonal().add_(multiple)
-        return covariance
+        return scale * (scatter + scatter.T) / 2 + multiple * self._towards[mode]
 
     def _determinants(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """ln|Ω_u| and tr(Ω_u^-1) of each mode."""
+        """ln|Ω_u| and tr(M_u Ω_u^-1) of each mode."""
         values = {"feature": (self._feature.logdet(), self._feature.inverse_trace())}
         for mode, covariance in (("task", self._task), ("label", self._label)):
             chol = torch.linalg.cholesky_ex(covariance).L
-            identity = torch.eye(len(chol), dtype=chol.dtype, device=chol.device)
-            inverse = torch.linalg.solve_triangular(chol, identity, upper=False)
-            values[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), inverse.square().sum())
+            white = torch.linalg.solve_triangular(chol, self._towards[mode], upper=False)
+            # tr(M Ω^-1) = tr(L^-1 M L^-ᵀ)
+            trace = torch.trace(torch.linalg.solve_triangular(chol, white.T, upper=False))
+            values[mode] = (2 * torch.log(torch.diagonal(chol)).sum(), trace)
         return values
 
     def relations(self) -> Relations:
@@ -184,9 +187,9 @@ class MapPrior(TensorNormal):
     """`map`: the joint maximum a posteriori estimate of weights and covariances, shapes and scales.
 
     Dissertation, equation (6), with an inverse-Wishart hyperprior on each covariance that is worth m_u =
-    κ·d_u observations of τ_u·I (τ_task = τ_label = 1, τ_feature = 1/(3D)) in place of the εI of (7) to (9):
+    κ·d_u observations of τ_u·M_u (τ_task = τ_label = 1, τ_feature = 1/(3D)) in place of the εI of (7) to (9):
 
-        Ω_u ← (1 − ρ_u) · S_u / n_u + ρ_u · τ_u · I
+        Ω_u ← (1 − ρ_u) · S_u / n_u + ρ_u · τ_u · M_u
 
     is the minimiser of J in Ω_u with the rest held, so no update raises J. Trained jointly with the weights
     it collapses at λ near 1: small weights shrink Ω, small Ω shrinks the weights.
@@ -205,16 +208,16 @@ class RelationalPrior(TensorNormal):
     """`relational`: learns how tasks, labels and features relate, at the fixed scale τ = 1/(3D).
 
     Each scatter is divided by its mean diagonal (trace = d_u, as Zhang and Yeung's tr(Ω) = 1) and drawn
-    towards I by ρ_u. With the scale fixed nothing can collapse as under `map`, and λ is a plain strength.
+    towards M_u by ρ_u. With the scale fixed nothing can collapse as under `map`, and λ is a plain strength.
 
-        Ω_u ← (1 − ρ_u) · S_u / mean(diag S_u) + ρ_u · I
+        Ω_u ← (1 − ρ_u) · S_u / mean(diag S_u) + ρ_u · M_u
     """
 
     def _first_values(self, features: int) -> tuple[dict[str, float], float]:
         return {"task": 1.0, "label": 1.0, "feature": 1.0}, initial_variance(features)
 
     def _blend(self, mode: str, trace: Tensor) -> tuple[Tensor, Tensor]:
-        """Heads at zero have a scatter of zero, and leave Ω_u at I."""
+        """Heads at zero have a scatter of zero, and leave Ω_u at M_u."""
         mean, shrinkage = trace / self._sizes[mode], self._shrinkage(mode)
         positive = trace > 0
         scale = torch.where(positive, (1 - shrinkage) / mean, torch.zeros_like(mean))

@@ -1,0 +1,115 @@
+"""`heads=shared`: labels of a name are one row for all tasks with it, as one head trained on all words."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from core.config import RunConfig
+from core.errors import ConfigError
+from core.models import model_io
+from core.models.tagger import Heads, HeadTask, make_tagger
+from core.models.task_folders import save_task_folders
+from core.store import RunState, Store
+from jobs.submit import submit
+from jobs.worker.loop import Worker
+from tests.making import OWNER, NoWorkers
+from tests.tiny import tiny_bert
+
+CORPUS = "simulated:demo?task=ner&tasks=2&tokens=300&samples=200&dev=20&test=20"
+
+
+def config(**values: Any) -> RunConfig:
+    return RunConfig.build(**{"corpus": CORPUS, "tasks": "ner,sim-1,sim-2", "paradigm": "mtl"} | values)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+
+
+def test_tasks_of_the_same_labels_train_one_head_on_all_words() -> None:
+    """Logits, loss and gradients are those of a linear layer on the words of both tasks."""
+    torch.manual_seed(1)
+    shared = Heads(5, [3, 3], init="default", dropout=0.0, rows=[0, 1, 2, 0, 1, 2])
+    one = torch.nn.Linear(5, 3)
+    one.load_state_dict({"weight": shared.weight.detach(), "bias": shared.bias.detach()})
+    words, labels = torch.randn(10, 5), torch.randint(0, 3, (10,))
+    logits = shared(words)
+    assert torch.equal(logits, one(words).repeat(1, 2))
+    # The first four words are of the first task, the others of the second.
+    (cross_entropy(logits[:4, :3], labels[:4]) + cross_entropy(logits[4:, 3:], labels[4:])).backward()
+    cross_entropy(one(words), labels).backward()
+    torch.testing.assert_close(shared.weight.grad, one.weight.grad)
+    torch.testing.assert_close(shared.bias.grad, one.bias.grad)
+
+
+def test_words_of_each_task_read_the_same_rows() -> None:
+    """Encoders with a representation of each word for each task: (T, n, D)."""
+    shared = Heads(5, [2, 3], init="default", dropout=0.0, rows=[0, 1, 1, 2, 0])
+    words = torch.randn(2, 4, 5)
+    logits = shared(words)
+    for task, rows in enumerate(([0, 1], [1, 2, 0])):
+        expected = torch.nn.functional.linear(words[task], shared.weight[rows], shared.bias[rows])
+        torch.testing.assert_close(logits[:, shared.slices[task]], expected)
+
+
+def test_rows_are_those_of_names(tmp_path: Path) -> None:
+    tasks = [HeadTask("iob2", ("O", "B-PER")), HeadTask("plain", ("B-PER", "NN", "O"))]
+    encoder: Any = torch.nn.Module()
+    encoder.features = 4
+    heads = make_tagger(encoder, config(heads="shared"), tasks, init="default").heads
+    assert heads.rows is not None
+    assert heads.rows.tolist() == [0, 1, 1, 2, 0]
+    assert heads.weight.shape == (3, 4)
+    assert heads.of(1)[0].tolist() == heads.weight[[1, 2, 0]].tolist()
+    assert set(heads.state_dict()) == {"weight", "bias"}
+
+
+@pytest.mark.parametrize("paradigm", ["mrn", "stl"])
+def test_only_mtl_shares_rows(paradigm: str) -> None:
+    with pytest.raises(ConfigError, match="must be left unset here: only MTL can share rows") as raised:
+        config(heads="shared", paradigm=paradigm, tasks="ner,sim-1" if paradigm == "mrn" else "ner")
+    assert raised.value.field == "heads"
+
+
+def test_texts_share_no_rows_with_words() -> None:
+    encoder: Any = torch.nn.Module()
+    encoder.features = 4
+    with pytest.raises(ConfigError, match="must be own here: rows are shared among tasks that label words"):
+        make_tagger(encoder, config(heads="shared"), [HeadTask("plain", ("O",)), HeadTask("text", ("O",))])
+
+
+def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(tmp_path: Path) -> None:
+    store = Store.open("sqlite://")
+    run_config = config(
+        heads="shared",
+        encoder=str(tiny_bert(tmp_path / "encoder")),
+        max_length=64,
+        epochs=1,
+        head_init="default",
+    )
+    (run_id,) = submit(store, [run_config], engine=NoWorkers())
+    Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
+    run = store.run(run_id)
+    assert (run.error, run.state) == (None, RunState.SUCCEEDED)
+    assert run.checkpoint is not None
+    tagger = model_io.load(Path(run.checkpoint))
+    assert set(tagger.tag([("EU", "rejects")])[0].tags) == set(tagger.labels)
+    labels = [label for names in tagger.labels.values() for label in names]
+    assert len(tagger.model.heads.weight) == len(set(labels)) < len(labels)
+    store.close()
+
+    folders = {task: tmp_path / "out" / task for task in tagger.labels}
+    assert save_task_folders(tagger, folders, {}) is None
+    from transformers import AutoModelForTokenClassification
+
+    for place, folder in enumerate(folders.values()):
+        head = AutoModelForTokenClassification.from_pretrained(folder).classifier
+        weight, bias = tagger.model.heads.of(place)
+        assert torch.equal(head.weight, weight)
+        assert torch.equal(head.bias, bias)
