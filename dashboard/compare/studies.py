@@ -216,7 +216,7 @@ def _encoder(name: str) -> tuple[str, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
     choices: dict[str, tuple[str, str]] = {"As the study has it": ("", "full")}
     choices |= {
-        f"{PurePath(encoder).name}{', frozen' if training == 'frozen' else ''}": (encoder, training)
+        f"{PurePath(encoder).name}{'' if training == 'full' else f', {training}'}": (encoder, training)
         for encoder, training in resources.study_encoders(name)
     }
     if len(choices) == 1:

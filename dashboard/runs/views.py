@@ -301,7 +301,7 @@ def _task_texts(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> list[s
 def _encoder_text(value: tuple[str, str]) -> str:
     encoder, training = value
     name = PurePath(encoder).name if PurePath(encoder).is_absolute() else encoder
-    return f"{name} (frozen)" if training == "frozen" else name
+    return name if training == "full" else f"{name} ({training})"
 
 
 def _setting_texts(configs: Sequence[RunConfig]) -> list[str]:

@@ -94,11 +94,8 @@ _CACHING_S: list[float] = []
 """Seconds that the trainings of this process took to have cached states ready; the first computes them."""
 
 
-def train_ours(paradigm: str, job: Job, turns: Turns, **changes: Any) -> None:
-    """`core.training.trainer.train`, as a worker calls it; like Trainer here, it saves no training state.
-
-    `changes` to the job's run.
-    """
+def train_ours(paradigm: str, job: Job, turns: Turns) -> None:
+    """`core.training.trainer.train`, as a worker calls it; like Trainer here, it saves no training state."""
 
     def sink(event: Event) -> None:
         if isinstance(event, RunFacts):
@@ -106,11 +103,11 @@ def train_ours(paradigm: str, job: Job, turns: Turns, **changes: Any) -> None:
 
     train_step, compute_features = trainer.train_step, TrainingRun.compute_features
 
-    def timed_features(*given: Any) -> bool:
+    def timed_features(run: TrainingRun, sink: Any, _should_stop: object) -> bool:
         began = time.perf_counter()
-        done = compute_features(*given)
+        done = compute_features(run, sink, lambda: False)  # in no turn
         _CACHING_S.append(time.perf_counter() - began)
-        if given[0].features is not None:
+        if run.features is not None:
             turns.describe(caching_s=round(_CACHING_S[0], 2))
         return done
 
@@ -128,7 +125,7 @@ def train_ours(paradigm: str, job: Job, turns: Turns, **changes: Any) -> None:
         patch.object(TrainingRun, "compute_features", timed_features),
     ):
         trainer.train(
-            job.config.with_(paradigm=paradigm, **changes),
+            job.config.with_(paradigm=paradigm),
             job.corpus,
             sink=sink,
             checkpoint=Checkpoint(Path(folder) / "run", every_s=_NEVER_S),
@@ -222,11 +219,16 @@ LOOPS: dict[str, Loop] = {
 }
 
 
-def loops(job: Job) -> dict[str, Loop]:
-    """All ways to train on this job: where it does not train the whole encoder, also MTL that does."""
+def ways(job: Job) -> dict[str, tuple[Loop, Job]]:
+    """All ways to train, each with its job. Where this one does not train the whole encoder, the others do,
+    and MRN Lab too as `full`.
+    """
     if job.config.training.trains_all:
-        return LOOPS
-    return LOOPS | {"full": partial(train_ours, "mtl", encoder_training="full")}
+        return {name: (loop, job) for name, loop in LOOPS.items()}
+    config = job.config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
+    whole = replace(job, config=config)
+    by_name = {name: (loop, job if name in ("mtl", "mrn") else whole) for name, loop in LOOPS.items()}
+    return by_name | {"full": (LOOPS["mtl"], whole)}
 
 
 def random_bert(folder: Path, **config: int) -> str:

@@ -51,13 +51,13 @@ Peaks = tuple[int, int | None]
 def compare(job: Job) -> dict[str, Any]:
     """Train all ways in turns; figures of each, and ratios."""
     from core.registry import EncoderTraining
-    from tests.benchmarks._loops import loops
+    from tests.benchmarks._loops import ways
 
     load = os.getloadavg()[0]
     with ExitStack() as stack:
         players = {
-            name: stack.enter_context(Player(name, loop, job, quick=job.quick))
-            for name, loop in loops(job).items()
+            name: stack.enter_context(Player(name, loop, given, quick=job.quick))
+            for name, (loop, given) in ways(job).items()
         }
 
         def play(name: str, _turn: int) -> Block:
