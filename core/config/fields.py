@@ -26,9 +26,9 @@ CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training", "prior")
 # Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
 # of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
 _HEAD_RATE_FACTOR = 10.0
-# Few trained layers, and adapters, want faster rates than a whole encoder, and heads nearer to theirs
-# (docs/performance.md, "Between frozen and fine-tuned").
-_PARTIAL_RATE, _PARTIAL_HEAD_FACTOR = {"top": 5.0, "lora": 10.0}, {"top": 4.0, "lora": 2.0}
+# The fewer layers are trained, the faster: 10 / K times the rate of a whole encoder. The heads' rate then
+# goes from that of fine-tuning to that over frozen features. Measured: docs/performance.md.
+_TOP_RATE, _ADAPTER_RATE = 10.0, 15.0
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate. Measured on
 # CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs.
 _FROZEN_HEAD_RATE = 2e-2
@@ -98,16 +98,19 @@ def _learn(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _encoder_rate(values: Mapping[str, Any]) -> float:
-    factor = _PARTIAL_RATE.get(_training(values).kind, 1.0)
-    return factor * recommended_learning_rate(str(values["encoder"]))
+    training, factor = _training(values), 1.0
+    if training.top:
+        factor = max(1.0, _TOP_RATE / training.top)
+    elif training.rank:
+        factor = _ADAPTER_RATE
+    return float(f"{factor * recommended_learning_rate(str(values['encoder'])):.2g}")
 
 
 def _head_rate(values: Mapping[str, Any]) -> float:
     rate = values["lr_encoder"]
     if rate is None:
         return _FROZEN_HEAD_RATE
-    factor = _PARTIAL_HEAD_FACTOR.get(_training(values).kind, _HEAD_RATE_FACTOR)
-    return float(rate) * (1.0 if _reads_words(values) else factor)
+    return float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
 
 
 _ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"

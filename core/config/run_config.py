@@ -214,7 +214,9 @@ class RunConfig(BaseModel):
     max_length: int = _field(256, "subwords", ge=8, le=8192)
     """Longest piece the encoder sees at once; longer sentences are read in overlapping windows."""
     lr_encoder: float | None = _field(None, "per step", gt=0, le=1)
-    """Learning rate of the encoder (unset: the encoder's own)."""
+    """Learning rate of the encoder (unset: the encoder's own, 10 / K times that for top:K, 15 times that for
+    lora:R).
+    """
     lr_heads: float | None = _field(None, "per step", gt=0, le=1)
     """Learning rate of the task heads (unset: ten times the encoder's, that of the encoder where it reads
     word vectors, or 0.02 over a frozen encoder).

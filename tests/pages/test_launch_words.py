@@ -52,6 +52,21 @@ def test_fields_appear_and_vanish_with_the_encoder(open_page: Open) -> None:
     assert runs == {"minilm": "frozen", "sc-lstm": "full"}
 
 
+def test_other_numbers_of_layers_and_ranks_are_typed(open_page: Open) -> None:
+    app = open_page("launch", encoder="minilm", encoder_training="top:3,lora:4", paradigm="mtl", seed="1")
+    assert app.multiselect(key="launch_encoder_training").value == ["top:3", "lora:4"]
+    app.button(key="launch").click().run()
+    assert not app.exception
+    assert {run.config.encoder_training for run in Store.open().runs()} == {"top:3", "lora:4"}
+
+
+def test_a_slip_in_what_is_trained_is_said_at_its_field(open_page: Open) -> None:
+    app = open_page("launch", encoder="minilm", encoder_training="toop:3", paradigm="mtl", seed="1")
+    assert not app.exception
+    assert "Training must be full, frozen, top:K (the last K layers) or lora:R" in words(app)
+    assert "launch" not in {button.key for button in app.button}
+
+
 def test_what_is_wrong_is_said_at_its_field(open_page: Open, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_text("the 0.1 0.2\nof 0.3\n")

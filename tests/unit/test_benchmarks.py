@@ -17,10 +17,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.benchmarks._loops import Job, ways
 from tests.benchmarks.readme import scarce_data
 from tests.benchmarks.training import BF16_TFLOPS
 from tests.journeys.browser import BROWSERS
 from tests.patience import PATIENCE_S
+from tests.toys import corpus
+from tests.trained import toy_config
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -79,6 +82,20 @@ def test_quick(name: str, tmp_path: Path) -> None:
     else:
         assert list(json.loads(last)) == KEYS[name].split()
     assert not (tmp_path / "other.db").exists()
+
+
+def test_a_partly_trained_encoder_is_measured_beside_a_whole_one(tmp_path: Path) -> None:
+    """The others, and MRN Lab as `full`, train the whole encoder at its rates."""
+    config = toy_config(tmp_path, encoder_training="top:1")
+    job = Job(config, corpus(), ())
+    trained = {name: given.config for name, (_, given) in ways(job).items()}
+    assert {name for name, given in trained.items() if given.training.top} == {"mtl", "mrn"}
+    assert (
+        trained["full"]
+        == trained["trainer"]
+        == config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
+    )
+    assert set(ways(Job(trained["full"], corpus(), ()))) == set(trained) - {"full"}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

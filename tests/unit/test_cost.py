@@ -75,7 +75,11 @@ def test_without_experience_it_is_a_rough_guess_and_said_so(store: Store, corpus
     assert 0 < guess.least < guess.seconds < guess.most
     two = cost(store, [conll_config(corpus, seed=seed) for seed in (1, 2)])
     assert two.runs == (run, run)
-    assert cost(store, [conll_config(corpus, encoder_training="frozen")]).seconds < guess.seconds
+    cheaper = [
+        cost(store, [conll_config(corpus, encoder_training=training)]).seconds
+        for training in ("frozen", "top:1", "top:2", "lora:8")
+    ]
+    assert sorted([*cheaper, guess.seconds]) == [*cheaper, guess.seconds]
     assert cost(store, []).seconds == 0
 
 
@@ -196,6 +200,10 @@ def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     frozen = [conll_config(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
     # Three seeds read the same features: 384 numbers of four bytes for each of 1.4 subwords a word.
     assert disk(store, frozen).needed == pytest.approx(384 * 4 * 1.4 * _WORDS)
+    # Below trained layers two bytes, for each number of layers; these are in each checkpoint.
+    top = [conll_config(corpus, seed=seed, encoder_training="top:2") for seed in range(3)]
+    assert disk(store, top).needed == pytest.approx(384 * 2 * 1.4 * _WORDS + 3 * 2 * 12 * 384**2 * 4)
+    assert disk(store, [conll_config(corpus, encoder_training="lora:8")]).needed == 0
 
 
 def test_a_short_disk(store: Store, corpus: Path) -> None:
