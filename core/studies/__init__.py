@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from core.errors import ConfigError
-from core.studies import dissertation, priors, rare_labels, sc_lstm, simulator, task_embeddings, tea, transfer
+from core.studies import (
+    dissertation,
+    priors,
+    rare_labels,
+    regimes,
+    sc_lstm,
+    simulator,
+    task_embeddings,
+    tea,
+    transfer,
+)
 from core.studies.study import Family, Paper, Sample, Setting, Study
 
 __all__ = ["STUDIES", "Family", "Paper", "Sample", "Setting", "Study", "load_study", "may_change_encoder"]
 
 STUDIES: dict[str, Study] = {
     "priors": priors.STUDY,
+    "regimes": regimes.STUDY,
     "rare-labels": rare_labels.STUDY,
     "dissertation": dissertation.STUDY,
     "sc-lstm": sc_lstm.STUDY,

@@ -1,0 +1,99 @@
+"""Where do learned relations pay: over which training of the encoder, with how many sentences a task?
+
+*Alike*: two corpora with one tag set. *Mixed*: NER beside three simulated tasks of unequal relatedness, each
+on sentences of its own. The controls are the simple ways to share: one head on the words of all tasks, and a
+task correlation that is fixed instead of learned.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.studies.study import Family, Setting, Study
+
+_RELATIONAL = {"paradigm": "mrn", "prior": "relational", "alignment": "exact"}
+_LAMBDAS = (1e-3, 3e-3, 1e-2)
+_FAMILIES = (
+    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Family("pooled", "Pooled", ({"paradigm": "mtl", "heads": "shared"},)),
+    Family(
+        "fixed",
+        "Fixed task correlation of 0.9",
+        tuple(
+            _RELATIONAL | {"learn": "none", "task_correlation": 0.9, "lambda": value} for value in _LAMBDAS
+        ),
+        base="pooled",
+    ),
+    Family(
+        "relational",
+        "Relational, tasks",
+        tuple(_RELATIONAL | {"learn": "task", "lambda": value} for value in _LAMBDAS),
+        base="pooled",
+    ),
+    Family(
+        "paper",
+        "Paper, tasks",
+        ({"paradigm": "mrn", "prior": "paper", "alignment": "exact", "learn": "task", "lambda": 0.05},),
+        base="pooled",
+    ),
+)
+
+_WORDS_PER_SENTENCE = 15
+_TRAININGS = {"frozen": "frozen", "top:1": "top 1", "top:2": "top 2", "lora:8": "LoRA 8", "full": "full"}
+# Dev chooses the epoch. A frozen encoder's heads need more epochs, and these cost next to nothing.
+_EPOCHS = {50: (60, 15), 200: (30, 8), 1000: (20, 5)}
+
+
+def _corpora(sentences: int) -> dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Corpus, tasks and targets of the alike and of the mixed tasks, with so many sentences a task."""
+    words = sentences * _WORDS_PER_SENTENCE
+    both = ("pos-2003", "pos-2000")
+    simulated = "simulated:conll2003?task=ner&tasks=3&alpha=0.95,0.7,0.3"
+    return {
+        "alike": (f"apart:both-pos?tokens={words}", both, both),
+        "mixed": (
+            f"{simulated}&samples={words}&tokens={words}",
+            ("ner", "sim-1", "sim-2", "sim-3"),
+            ("ner",),
+        ),
+    }
+
+
+def _setting(kind: str, sentences: int, training: str) -> Setting:
+    corpus, tasks, targets = _corpora(sentences)[kind]
+    base: dict[str, Any] = {
+        "corpus": f"{corpus}&dev=200&test=1000",
+        "tasks": tasks,
+        "encoder_training": training,
+        "label_inventory": "train",
+        "epochs": _EPOCHS[sentences][training != "frozen"],
+    }
+    if training == "frozen":
+        base["lr_heads"] = 0.03
+    short = training.replace(":", "-")
+    return Setting(
+        f"{kind}-{sentences}-{short}",
+        f"{kind.capitalize()} tasks, {sentences:,} sentences each, {_TRAININGS[training]}",
+        f"{kind}, {sentences:,} sentences",
+        base,
+        targets,
+        tuple(family.name for family in _FAMILIES),
+    )
+
+
+STUDY = Study(
+    "regimes",
+    "Regimes",
+    "Where do gains of learned relations end, between a frozen and a fine-tuned encoder?",
+    tuple(
+        _setting(kind, sentences, training)
+        for sentences in _EPOCHS
+        for kind in ("alike", "mixed")
+        for training in _TRAININGS
+    ),
+    _FAMILIES,
+    "mtl",
+    search_seeds=(41, 42),
+    seeds=(41, 42, 43, 44, 45),
+    small={"setting": "alike-50-frozen"},
+)
