@@ -17,6 +17,17 @@ function loadPlotly(url) {
   return window.mrnlabPlotly
 }
 
+// Charts take turns, a task each, so that the browser paints the first before it draws the next.
+function turn() {
+  const mine = window.mrnlabTurns ?? Promise.resolve()
+  window.mrnlabTurns = mine.then(() => new Promise((done) => {
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = () => done(port1.close())
+    port2.postMessage(0)
+  }))
+  return mine
+}
+
 function resolveColours(value, styles) {
   if (typeof value === "string") {
     const match = /^var\((--st-[a-z0-9-]+)\)$/.exec(value)
@@ -291,6 +302,7 @@ export default function (component) {
   if (anew || wanted) {
     loadPlotly(data.plotly)
       .then(async (Plotly) => {
+        await turn()
         // A newer figure has come meanwhile, and draws itself.
         if (anew && chart.drawn === signature) await draw(Plotly, chart, styles)
         if (wanted) await save(Plotly, chart)

@@ -97,7 +97,7 @@ def picks(
 
     `names` says how options are written where not as they are.
     """
-    picked = st.pills(
+    st.pills(
         f"{label or field_label(field)}{several}",
         OPTIONS[field],
         selection_mode="multi",
@@ -106,7 +106,11 @@ def picks(
         key=key_of(field),
         persist_state="session",
     )
-    return tuple(option for option in OPTIONS[field] if option in picked)
+    return _picked(field)
+
+
+def _picked(field: str) -> tuple[str, ...]:
+    return tuple(option for option in OPTIONS[field] if option in st.session_state[key_of(field)])
 
 
 def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", words: str = "") -> str:
@@ -145,9 +149,10 @@ _Slots = dict[str, DeltaGenerator]
 @contextmanager
 def _field(slots: _Slots, field: str, place: DeltaGenerator | None = None) -> Iterator[None]:
     """Where a field is drawn, in `place` if there is one; below it room for what is wrong with it."""
-    with place or nullcontext(), st.container(gap="xxsmall"):
+    with place or nullcontext():
+        slots[field] = st.container(gap="xxsmall")
+    with slots[field]:
         yield
-        slots[field] = st.empty()
 
 
 def form() -> tuple[Draft, _Slots]:
@@ -392,7 +397,17 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
     used, defaults = applicable(lists | pairs, reads), automatic(lists)
     values: _Lists = {}
     numbers = {}
+    for name in EXECUTION:
+        st.session_state.setdefault(key_of(name), 0)
     more = st.expander("More settings", icon=":material/tune:", key="launch_more", on_change="rerun")
+    if (
+        not more.open
+    ):  # not drawn, which takes a browser half as long as all else; what is wrong is said below
+        below = st.container(gap=None)
+        for field in (field for fields in RARE.values() for field in fields if field in used):
+            values[field] = _picked(field) if field in OPTIONS else st.session_state[key_of(field)].strip()
+            slots[field] = below
+        return values, {name: st.session_state[key_of(name)] for name in EXECUTION}
     with more:
         st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
         for group, fields in RARE.items():
@@ -410,14 +425,11 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
                     if default and not values[field]:
                         st.caption(f"Nothing picked: {escape(default)}")
         for name, (least, most) in EXECUTION.items():
-            st.session_state.setdefault(key_of(name), 0)
             label, words = _EXECUTION_WORDS[name]
             with grid.cell():
                 numbers[name] = st.number_input(
                     label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
                 )
-    if not more.open:  # what is wrong in it is said below it
-        slots.update((field, st.empty()) for field in values)
     return values, numbers
 
 

@@ -18,6 +18,7 @@ from dashboard.launch.address import command, use_minilm
 from dashboard.launch.draft import Draft, Plan, said
 from dashboard.launch.form import anchor, show_error
 from dashboard.shared import actions, resources
+from dashboard.shared.newcomers import fold
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.engines.local import taken_slots
@@ -183,9 +184,12 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
             st.caption(f":material/info: {escape(note)}")
         if len(ready) > _MOST_NOTES:
             st.caption(f"{plural(len(ready) - _MOST_NOTES, 'more note')}.")
-    with st.expander("The same from a terminal", icon=":material/terminal:", type="compact"):
+
+    def terminal() -> None:
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
         st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")
+
+    fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")
 
 
 def _heading(runs: int, new: int, time: Cost) -> None:

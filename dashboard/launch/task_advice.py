@@ -17,7 +17,7 @@ from dashboard.launch.draft import Draft
 from dashboard.launch.presets import LaunchPreset
 from dashboard.shared import resources
 from dashboard.shared.live import live
-from dashboard.shared.newcomers import launch_button
+from dashboard.shared.newcomers import fold, launch_button
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.submit import submit_missing
@@ -129,7 +129,9 @@ def _show(found: TaskAdvice) -> None:
     if found.new:
         label = f"Launch {plural(found.new, 'run')}, about {duration(found.settling.seconds)}"
         launch_button(LaunchPreset(TITLE, "", found.inquiry.pairs), label)
-    with st.expander("The same from a terminal", icon=":material/terminal:", type="compact"):
-        st.code(
-            "\n".join([*found.commands.values(), found.settling_command]), language="bash", wrap_lines=True
-        )
+
+    def terminal() -> None:
+        commands = "\n".join([*found.commands.values(), found.settling_command])
+        st.code(commands, language="bash", wrap_lines=True)
+
+    fold(terminal, key="advice_terminal", label="The same from a terminal", icon=":material/terminal:")

@@ -109,9 +109,12 @@ def draw(selection: Selection) -> None:
         embedding_note(state)
         return
     rank_note(state, learned)
-    with st.expander("In numbers", icon=":material/functions:"):
-        _numbers(state, learned)
-        describe_runs(state.runs)
+    with st.expander(
+        "In numbers", icon=":material/functions:", key="relations_in_numbers", on_change="rerun"
+    ) as numbers:
+        if numbers.open:  # a table takes a browser a tenth of a second
+            _numbers(state, learned)
+            describe_runs(state.runs)
     if state.view == "one":
         _planted(state.runs[0], views[0])
 

@@ -116,21 +116,21 @@ def _explain(before: str, equation: str, after: str) -> None:
     st.markdown(after)
 
 
-def fold(explain: Callable[[], None], *, key: str, label: str = LOOKING_AT) -> None:
-    """A fold that draws its content once it is opened: browsers are slow to set equations. In a form, where
-    it has a label of its own, it is a line without a border.
+def fold(draw: Callable[[], None], *, key: str, label: str = LOOKING_AT, icon: str | None = None) -> None:
+    """A fold that draws its content once it is opened: browsers are slow to set equations, code and tables.
+    In a form, where it has a label of its own, it is a line without a border.
     """
 
     @st.fragment
     def part() -> None:
         with st.expander(
             label,
-            icon=":material/help:" if label == LOOKING_AT else None,
+            icon=":material/help:" if label == LOOKING_AT else icon,
             key=key,
             type="default" if label == LOOKING_AT else "compact",
             on_change="rerun",
         ) as opened:
             if opened.open:
-                explain()
+                draw()
 
     part()

@@ -2,9 +2,10 @@
 
 `python -m tests.benchmarks.pages [FOLDER]` works on a copy of a store that the first call fills, in some
 minutes, and keeps in FOLDER. For each page, and for an empty page of Streamlit, it prints what an opening
-costs in a new tab (the browser has its files, the server is warm), as medians with quartiles: seconds until
-the main content is visible, kB, and the processor time of the browser and of the server, which other programs
-change least. Then the same for an update of a live page, and the time of a step on Relations.
+costs in a new tab (the browser has its files and what it compiled of them, the server is warm), as medians
+with quartiles: seconds until the main content is visible, kB, and the processor time of the browser and of
+the server, which other programs change least. Then the same for an update of a live page, and the time of a
+step on Relations.
 
 `--pages curves,compare` measures only those.
 
@@ -27,7 +28,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import psutil
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import BrowserContext
 
 from core.config import RunConfig
 from core.records import TOTAL, StepMetrics
@@ -36,7 +37,7 @@ from jobs.engines.local import free_slot
 from tests.benchmarks._harness import arguments, laboratory, print_json, spread
 from tests.benchmarks._pages_store import Contents, adopt_running, fill_store
 from tests.benchmarks.startup import processor_seconds
-from tests.journeys.browser import VIEWPORT, chromium, running_app
+from tests.journeys.browser import chromium_of_a_reader, running_app
 
 _TIMES = 8
 _STEPS_PER_UPDATE = 20
@@ -194,12 +195,11 @@ def _server() -> psutil.Process:
 
 
 def measure(
-    browser: Browser, home: Path, contents: Contents, store: Store, pages: Sequence[str]
+    context: BrowserContext, home: Path, contents: Contents, store: Store, pages: Sequence[str]
 ) -> dict[str, Any]:
     """All figures of the last line, printed as they come."""
     times = 1 if contents.tagger is None else _TIMES
     figures: dict[str, Any] = {"open_s": {}, "open_cpu_s": {}}
-    context = browser.new_context(viewport=VIEWPORT)
     if contents.tagger is not None:  # no page can be faster than an empty one
         empty = home / "empty"
         empty.mkdir()
@@ -251,14 +251,14 @@ def main() -> None:
         with (
             contextlib.closing(Store.open()) as store,
             free_slot(store.url) as slot,
-            chromium() as browser,
+            chromium_of_a_reader(Path(temporary) / "profile") as context,
         ):
             # Runs wait, as on a laboratory in use, but the only slot is taken: no worker trains them.
             assert slot is not None
             values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"}
             store.add_runs([RunConfig.build(**values, seed=seed) for seed in (1, 2)])
             adopt_running(store)
-            figures = measure(browser, home, contents, store, args.pages)
+            figures = measure(context, home, contents, store, args.pages)
     print_json({"runs": contents.runs, "points": contents.points, **figures})
 
 

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, Request, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 
 from core.store import ACTIVE, Store
 from tests.patience import PATIENCE_MS, PATIENCE_S
@@ -166,6 +166,19 @@ def chromium() -> Iterator[Browser]:
             yield program
         finally:
             program.close()
+
+
+@contextlib.contextmanager
+def chromium_of_a_reader(profile: Path) -> Iterator[BrowserContext]:
+    """The browser of one who comes again: what it has read and compiled is kept in that folder."""
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=browser_path(), args=list(_OPTIONS), viewport=VIEWPORT
+        )
+        try:
+            yield context
+        finally:
+            context.close()
 
 
 def picture(page: Page, name: str) -> Path:

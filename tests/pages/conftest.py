@@ -23,6 +23,8 @@ from tests.patience import PATIENCE_S
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 Open = Callable[..., AppTest]
+FOLDS = ("launch_more", "launch_terminal", "advice_terminal", "relations_in_numbers")
+"""What tests of pages find opened, though a reader opens it first."""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -71,6 +73,8 @@ def app_at(page: str) -> AppTest:
     running the first.
     """
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for fold in FOLDS:
+        app.session_state[fold] = True
     app._registered_pages = _pages()
     return app.switch_page("runs/run_page.py" if page == "run" else f"{page}/page.py")
 

@@ -14,7 +14,7 @@ from core.registry import WORD_ENCODERS
 from core.store import Store
 from dashboard.launch.draft import RARE, START, WHOLE, Draft, automatic, option_of, plan
 from dashboard.launch.presets import FINE_TUNE, NO_TRANSFORMER
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, app_at, words
 
 _DEMO: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}
 _RARE = {field for fields in RARE.values() for field in fields}
@@ -65,6 +65,21 @@ def test_a_slip_in_what_is_trained_is_said_at_its_field(open_page: Open) -> None
     assert not app.exception
     assert "Training must be full, frozen, top:K (the last K layers) or lora:R" in words(app)
     assert "launch" not in {button.key for button in app.button}
+
+
+def test_settings_that_are_not_drawn_count(open_page: Open) -> None:
+    """The fold of rare settings is closed until a reader opens it; a link sets them all the same."""
+    for dropout, wrong in (("0.3", 0), ("2", 2)):
+        app = app_at("launch")
+        app.session_state["launch_more"] = False
+        app.query_params.update(paradigm="mtl", seed="1", dropout=dropout, priority="7", clip_norm=" 1 ")
+        app.run()
+        assert "dropout" not in _shown(app)
+        assert words(app).count("Dropout must be") == wrong
+        if not wrong:
+            app.button(key="launch").click().run()
+            (run,) = Store.open().runs()
+            assert (run.config.dropout, run.config.clip_norm, run.priority) == (0.3, 1, 7)
 
 
 def test_what_is_wrong_is_said_at_its_field(open_page: Open, tmp_path: Path) -> None:

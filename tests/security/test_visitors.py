@@ -106,6 +106,12 @@ def test_the_chart_library_is_asked_for_early_and_kept(server: Server) -> None:
     assert version[1].split(".")[0] == get_plotlyjs_version().split(".")[0]
 
 
+def test_a_page_knows_where_it_connects_to(server: Server) -> None:
+    """Else it asks beside itself first, and is told of an error."""
+    _, page, _ = server.ask("/curves", {"Accept": "text/html", "Accept-Encoding": "gzip"})
+    assert page.index("BACKEND_BASE_URL") < page.index("</head>")
+
+
 def test_only_this_machine_can_reach_it_and_it_gathers_no_statistics(server: Server) -> None:
     """Streamlit's script in the browser sends statistics unless it is told not to."""
     process = server.process
