@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +26,8 @@ def places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(starts - begins[:-1], lengths) + np.arange(begins[-1])
 
 
+_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_PACKAGED_SHA256 = "e3f453e133db2e9ea16127b268e187a3343a9ae27427b7d5e8347af6aeb45c88"
 _AT_ONCE = 1000  # words given to the tokenizer in one call
 
 
@@ -66,10 +70,11 @@ class SubwordTokenizer:
     """A fast tokenizer with its frame (`[CLS]` and `[SEP]`, say) and a fingerprint of its content.
 
     `between` stands between two texts that are read together; `has_types` says that the second text's
-    subwords are of another type (BERT's segments).
+    subwords are of another type (BERT's segments). `backend` is the tokenizer of the library tokenizers.
     """
 
-    inner: Any
+    backend: Any
+    source: str
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     pad: int
@@ -77,6 +82,11 @@ class SubwordTokenizer:
     fingerprint: str
     between: tuple[int, ...] = ()
     has_types: bool = False
+
+    @cached_property
+    def inner(self) -> Any:
+        """The tokenizer of Transformers, to be saved with a model."""
+        return _of_transformers(self.source)
 
     @property
     def frame(self) -> int:
@@ -101,16 +111,9 @@ class SubwordTokenizer:
         counts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
         for first in range(0, len(words), _AT_ONCE):
             some = words[first : first + _AT_ONCE]
-            encoded = self.inner(
-                [some],
-                is_split_into_words=True,
-                add_special_tokens=False,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,
-            )
-            pieces = np.asarray(encoded["input_ids"][0], dtype=np.int32)
-            of_word = np.asarray(encoded.word_ids(0), dtype=np.int64)
+            encoded = self.backend.encode(some, is_pretokenized=True, add_special_tokens=False)
+            pieces = np.asarray(encoded.ids, dtype=np.int32)
+            of_word = np.asarray(encoded.word_ids, dtype=np.int64)
             count = np.bincount(of_word, minlength=len(some))
             dropped = np.flatnonzero(count == 0)
             ids.append(np.insert(pieces, np.searchsorted(of_word, dropped), self.unknown).astype(np.int32))
@@ -121,9 +124,46 @@ class SubwordTokenizer:
 def load_tokenizer(source: str) -> SubwordTokenizer:
     """The tokenizer of the encoder at that folder or Hub id.
 
-    A tokenizer that reads the first word of a text differently from the others (RoBERTa's) gets
-    `add_prefix_space`; without it every pre-split word would silently be read as a text's first.
     Raises EncoderError where there is none, or none that can be used.
+    """
+    return _packaged(source) or _known(source, _of_transformers(source))
+
+
+def _packaged(source: str) -> SubwordTokenizer | None:
+    """The tokenizer that comes with the installation, BERT's, without the import of Transformers; None for
+    others, of whose files Transformers may make something else.
+    """
+    try:
+        content = b"".join(Path(source, name).read_bytes() for name in _FILES)
+    except OSError:
+        return None
+    if hashlib.sha256(content).hexdigest() != _PACKAGED_SHA256:
+        return None
+    from tokenizers import Tokenizer as Backend
+
+    backend = Backend.from_file(f"{source}/tokenizer.json")
+    backend.no_truncation()
+    backend.no_padding()
+    numbers = backend.get_vocab()
+    cls, sep = numbers["[CLS]"], numbers["[SEP]"]
+    return SubwordTokenizer(
+        backend=backend,
+        source=source,
+        prefix=(cls,),
+        suffix=(sep,),
+        pad=numbers["[PAD]"],
+        unknown=numbers["[UNK]"],
+        fingerprint=hashlib.sha256(backend.to_str().encode()).hexdigest(),
+        between=(sep,),
+        has_types=True,
+    )
+
+
+def _of_transformers(source: str) -> Any:
+    """The fast tokenizer of Transformers.
+
+    One that reads the first word of a text differently from the others (RoBERTa's) gets `add_prefix_space`;
+    without it every pre-split word would silently be read as a text's first. Raises EncoderError.
     """
     from transformers import AutoTokenizer
 
@@ -145,6 +185,11 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
             f"The tokenizer of {source} cannot align subwords with words; choose an encoder "
             "with a fast tokenizer."
         )
+    return inner
+
+
+def _known(source: str, inner: Any) -> SubwordTokenizer:
+    """What is needed of a tokenizer of Transformers."""
     bare = inner("a", add_special_tokens=False)["input_ids"]
     framed = inner("a")["input_ids"]
     at = next(index for index in range(len(framed)) if framed[index : index + len(bare)] == bare)
@@ -156,13 +201,15 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
         raise EncoderError(
             f"The tokenizer of {source} has no padding subword; choose an encoder that has one."
         )
+    backend = inner.backend_tokenizer
     return SubwordTokenizer(
-        inner=inner,
+        backend=backend,
+        source=source,
         prefix=tuple(framed[:at]),
         suffix=tuple(framed[at + len(bare) :]),
         pad=inner.pad_token_id,
         unknown=unknown,
-        fingerprint=hashlib.sha256(inner.backend_tokenizer.to_str().encode()).hexdigest(),
+        fingerprint=hashlib.sha256(backend.to_str().encode()).hexdigest(),
         between=tuple(ids[at + len(bare) : at_second]),
         has_types=any(paired.get("token_type_ids", ())),
     )

@@ -113,7 +113,9 @@ def _config(
     tagger: SavedTagger, task: str, encoder_config: Any, kind: Kind, facts: Mapping[str, object]
 ) -> Any:
     """The config of the encoder with the labels of the task and what a reader must know."""
-    config = copy.deepcopy(encoder_config)
+    from transformers import AutoConfig
+
+    config = AutoConfig.for_model(**encoder_config.to_dict())
     config.id2label = dict(enumerate(tagger.labels[task]))
     config.label2id = {label: index for index, label in config.id2label.items()}
     if kind.reads == "words":

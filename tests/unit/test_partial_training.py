@@ -197,7 +197,7 @@ def test_the_table_holds_the_states_below_the_trained_layers(tmp_path: Path) -> 
     lookup = FrozenFeatures(16)
     lookup.table = _tables(encoder, tmp_path).table(text, "text")
     given = next(Batches(text, np.zeros((4, 1), dtype=np.int64), 2, tokenizer.pad).by_length())
-    inner = load_transformer(str(encoder), half=False).inner.eval()
+    inner = AutoModel.from_pretrained(encoder)
     states = inner(given.ids, given.mask, output_hidden_states=True).hidden_states[1]
     real = given.mask.bool()
     torch.testing.assert_close(lookup(given)[real], states[real], rtol=1e-3, atol=1e-3)

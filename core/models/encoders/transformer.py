@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import at_words
+from core.models.encoders.bert import read_bert
 from core.models.encoders.fast_bert import (
     Places,
     packs,
@@ -105,15 +106,24 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
 
     Raises EncoderError where it cannot be loaded, and where packaged weights are not the official ones.
     """
+    source, name = locate(encoder), base_name(encoder)
+    spec = ENCODERS.get(name)
+    if spec and spec.source.startswith("package:"):
+        verify_packaged_weights(spec.source.removeprefix("package:"))
+    try:
+        bert = read_bert(Path(source))
+    except (OSError, SafetensorError) as error:
+        raise EncoderError(f"The encoder '{name}' cannot be loaded: {error}") from error
+    return Transformer(_by_transformers(source, name) if bert is None else bert, half=half)
+
+
+def _by_transformers(source: str, name: str) -> Any:
+    """The model of Transformers at that folder or Hub id. Raises EncoderError."""
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
     from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
     disable_progress_bar()  # a worker's log is read by people
     set_verbosity_error()  # what it would report is checked here
-    source, name = locate(encoder), base_name(encoder)
-    spec = ENCODERS.get(name)
-    if spec and spec.source.startswith("package:"):
-        verify_packaged_weights(spec.source.removeprefix("package:"))
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         check_description(config.to_dict() | {"attn_implementation": config._attn_implementation}, source)
@@ -141,7 +151,7 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
         raise EncoderError(
             f"The encoder '{name}' lacks weights of its architecture: {', '.join(missing[:3])}."
         )
-    return Transformer(inner, half=half)
+    return inner
 
 
 def text_pooling(encoder: str) -> PooledBy:
@@ -165,11 +175,11 @@ def _index(source: str) -> Path:
 
 def _file(source: str, name: str) -> Path:
     """Where a file of an encoder is, or would be."""
+    if Path(source).is_dir():
+        return Path(source) / name
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
-    if Path(source).is_dir():
-        return Path(source) / name
     try:
         return Path(hf_hub_download(source, name))
     except EntryNotFoundError:  # also where the Hub cannot be asked, and no copy has one
