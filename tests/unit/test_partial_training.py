@@ -53,6 +53,15 @@ def test_what_says_nothing_is_refused_in_a_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("training", "rates"),
+    [("top:1", (2e-3, 2e-2)), ("top:2", (1e-3, 1e-2)), ("top:10", (2e-4, 2e-3)), ("lora:8", (3e-3, 4e-3))],
+)
+def test_rates_follow_from_what_is_trained(training: str, rates: tuple[float, float]) -> None:
+    made = RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl", encoder_training=training)
+    assert (made.lr_encoder, made.lr_heads) == pytest.approx(rates)
+
+
+@pytest.mark.parametrize(
     ("changes", "field", "says"),
     [
         ({"encoder": "bilstm", "encoder_training": "top:1"}, "encoder_training", "must be full here"),
