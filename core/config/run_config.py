@@ -218,8 +218,8 @@ class RunConfig(BaseModel):
     lora:R).
     """
     lr_heads: float | None = _field(None, "per step", gt=0, le=1)
-    """Learning rate of the task heads (unset: ten times the encoder's, 4/3 of it for lora:R, the same where the
-    encoder reads word vectors, or 0.02 over a frozen encoder).
+    """Learning rate of the task heads (unset: ten times the encoder's, 4/3 of it for lora:R, the same where
+    the encoder reads word vectors, or 0.02 over a frozen encoder).
     """
     lr_bilstm: float | None = _field(None, "per step", gt=0, le=1)
     """Learning rate of the BiLSTM, and of dense layers above it."""
