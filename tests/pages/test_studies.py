@@ -145,7 +145,7 @@ class TestLaunch:
         runs = re.search(re.escape(size) + r", 5 seeds\. 0 of ([\d,]+) runs done", words(app))
         assert runs
         drawn = figures(app, "card_priors")[0]
-        assert list(drawn["layout"]["yaxis"]["ticktext"]) == ["α = 0.99", "α = 0.9", "α = 0.6", "α = 0.2"]
+        assert list(drawn["layout"]["yaxis"]["ticktext"])[::3] == ["Pooled", "Relational, tasks"]
         assert "Table 1, BERT" in figures(app, "card_dissertation")[0]["layout"]["yaxis"]["ticktext"]
         assert app.button(key="launch_priors").label == "Launch"
         assert app.button(key="launch_priors_small").label == "Launch a smaller version"
