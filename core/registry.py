@@ -124,7 +124,7 @@ ENCODER_TRAININGS: dict[str, str] = {
     "(MiniLM, 5% of CoNLL-2003).",
     "top:2": "Fine-tunes the last two layers over cached states: a third of full's time, for 3 points of "
     "score (MiniLM, 5% of CoNLL-2003).",
-    "top:4": "Fine-tunes the last four layers over cached states: of MiniLM's six, two thirds of full's time.",
+    "top:4": "Fine-tunes the last four layers over cached states: with MiniLM two thirds of full's time.",
     "lora:8": "Trains adapters of rank 8 in every layer's attention: four fifths of full's time, for 3 "
     "points of score (MiniLM, 5% of CoNLL-2003), and small checkpoints.",
 }
