@@ -100,7 +100,8 @@ class TestLaunch:
         draft = Draft("demo", None, ("pos", "ner"), lists=lists, reads=frozenset({"words"}))
         (config,) = plan(draft).configs
         assert (config.pooling, config.pair_encoding) == ("auto", "apart")
-        assert applicable(lists) - applicable(lists, frozenset({"text"})) == {"pair_encoding", "pair_heads"}
+        unread = applicable(lists) - applicable(lists, frozenset({"text"}))
+        assert unread == {"pair_encoding", "pair_heads", "heads"}
 
     def test_a_run_of_texts_is_launched(self, open_page: Open, workers: list[str], corpus: str) -> None:
         app = launch(open_page, corpus, seed="1", pair_heads="shared")
